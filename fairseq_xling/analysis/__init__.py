@@ -1,0 +1,1 @@
+"""Measures on hidden states: pure tensor functions, no fairseq import."""

@@ -1,0 +1,1 @@
+"""`fairseq-xling <verb>`: one thin file per verb, no logic."""

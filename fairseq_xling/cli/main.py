@@ -1,0 +1,67 @@
+"""The `fairseq-xling` command: finds the verbs in this folder and runs one.
+
+A verb is a module here with a docstring (its help), ``add_arguments(parser)`` and ``run(args)``.
+Heavy imports belong inside ``run``, so that ``--help`` answers at once.
+"""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+
+import fairseq_xling
+from fairseq_xling import cli
+from fairseq_xling.errors import UserError, one_line
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows defaults, and keeps the line breaks of a verb's description."""
+
+
+def verbs() -> dict[str, ModuleType]:
+    """Every verb by the name a user types (``user_dir.py`` is ``user-dir``)."""
+    names = [module.name for module in pkgutil.iter_modules(cli.__path__) if module.name != "main"]
+    return {
+        name.replace("_", "-"): importlib.import_module(f"{cli.__name__}.{name}") for name in names
+    }
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command."""
+    parser = argparse.ArgumentParser(
+        prog="fairseq-xling",
+        description="Prepare data for, evaluate and study cross-lingual encoders trained with "
+        "fairseq-train --user-dir $(fairseq-xling user-dir).",
+    )
+    parser.add_argument("--version", action="version", version=fairseq_xling.__version__)
+    commands = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, module in verbs().items():
+        description = (module.__doc__ or "").strip()
+        sub = commands.add_parser(
+            name,
+            help=description.splitlines()[0].rstrip("."),
+            description=description,
+            formatter_class=_HelpFormatter,
+        )
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
+    args = build_parser().parse_args(argv)
+    try:
+        args.run(args)
+    except (UserError, OSError) as error:
+        print(one_line(error), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("fairseq-xling: stopped; run the same command again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

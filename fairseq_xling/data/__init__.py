@@ -1,0 +1,1 @@
+"""From a data folder to batches."""

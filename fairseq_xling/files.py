@@ -1,0 +1,101 @@
+"""Reading text safely, writing files atomically, and saying what a file held."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from fairseq_xling.errors import UserError
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """A file that appears under ``path`` whole, or not at all.
+
+    It is written beside its place, flushed to disk and renamed; a kill or an error in between
+    leaves what was there before.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with os.fdopen(handle, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """``value`` as indented JSON with sorted keys, atomically."""
+    with atomic_write(path, "w") as file:
+        json.dump(value, file, indent=2, sort_keys=True, ensure_ascii=False)
+        file.write("\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The value in a JSON file.
+
+    Raises:
+        UserError: if the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not a JSON file ({error})") from None
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """``path`` opened for reading bytes, through gzip where its name ends in ``.gz``.
+
+    Raises:
+        UserError: if the file does not exist or is a folder.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``).
+
+    Only ``\\n`` ends a line: ``str.splitlines`` would also split at control characters that occur
+    inside real sentences, and shift every line after them.
+
+    Raises:
+        UserError: if the file is missing, is not gzip where its name says so, or is not UTF-8
+            (names file and line).
+    """
+    number = 0
+    try:
+        with open_binary(path) as file:
+            for number, line in enumerate(file, start=1):  # noqa: B007  named in the error
+                yield line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}: {error.reason}"
+        raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+
+
+def sha256(path: str | Path) -> str:
+    """Hex digest of a file's bytes, read in pieces."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

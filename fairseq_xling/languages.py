@@ -1,0 +1,46 @@
+"""Language codes and language pairs, as they stand in options and file names."""
+
+import re
+
+from fairseq_xling.errors import UserError
+
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def parse_languages(text: str) -> list[str]:
+    """Codes of a comma-separated list, in the order given; that order numbers the languages.
+
+    Codes are letters, digits and underscores: ``-`` separates a pair and ``.`` a file name.
+
+    >>> parse_languages("en,de,zh_Hans")
+    ['en', 'de', 'zh_Hans']
+
+    Raises:
+        UserError: for an empty list, a code that does not fit, or a language named twice.
+    """
+    codes = [code.strip() for code in text.split(",")]
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise UserError(
+                f"language code {code!r} in {text!r} must be letters, digits or '_', "
+                "starting with a letter"
+            )
+        if codes.count(code) > 1:
+            raise UserError(f"language {code!r} is named twice in {text!r}")
+    return codes
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """The two codes of a pair ``src-tgt``.
+
+    >>> parse_pair("en-de")
+    ('en', 'de')
+
+    Raises:
+        UserError: unless ``text`` is two different codes joined by one hyphen.
+    """
+    parts = text.split("-")
+    if len(parts) != 2:
+        raise UserError(f"language pair {text!r} must be two codes joined by '-', as in en-de")
+    source, target = parse_languages(",".join(parts))
+    return source, target

@@ -1,0 +1,1 @@
+"""The encoder, its sharing plan, its heads and presets."""

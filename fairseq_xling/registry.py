@@ -1,0 +1,73 @@
+"""Registries for our own axes: objectives, aligners, heads, orderings, reports.
+
+A registry maps a name to a class or function. Its modules are imported from one package
+folder, so that adding a variant is adding a file.
+"""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from fairseq_xling.errors import UserError
+
+T = TypeVar("T")
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> UserError:
+    """The error for a name that is not among ``known``: near matches first, then all.
+
+    >>> str(unknown_name("objective", "mlmm", ["mlm", "tlm"]))
+    "unknown objective 'mlmm'; did you mean 'mlm' or 'tlm'? known: mlm, tlm"
+    """
+    near = difflib.get_close_matches(name, known)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return UserError(f"unknown {kind} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+
+
+class Registry(Generic[T]):
+    """Names for the variants of one axis.
+
+    >>> shapes = Registry("shape")
+    >>> @shapes.register("round")
+    ... class Round: pass
+    >>> shapes["round"].__name__
+    'Round'
+    """
+
+    def __init__(self, kind: str, package: str | None = None):
+        self.kind = kind
+        self._package = package
+        self._entries: dict[str, T] = {}
+
+    def register(self, name: str) -> Callable[[T], T]:
+        def add(entry: T) -> T:
+            if name in self._entries and self._entries[name] is not entry:
+                raise ValueError(f"{self.kind} {name!r} is already registered")
+            self._entries[name] = entry
+            return entry
+
+        return add
+
+    def _load(self) -> None:
+        if self._package is None:
+            return
+        package = importlib.import_module(self._package)
+        self._package = None
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
+    def __getitem__(self, name: str) -> T:
+        self._load()
+        if name not in self._entries:
+            raise unknown_name(self.kind, name, sorted(self._entries))
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(sorted(self._entries))
+
+    def __contains__(self, name: str) -> bool:
+        self._load()
+        return name in self._entries

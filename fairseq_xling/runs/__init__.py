@@ -1,0 +1,1 @@
+"""Resumable runs made of steps: the demo and the papers' studies."""

@@ -1,0 +1,1 @@
+"""The fairseq tasks and criterions."""

@@ -1,0 +1,58 @@
+"""Packaging of fairseq_xling.
+
+The engine (fairseq) is deliberately not a requirement: its metadata asks for a
+torchaudio that breaks other packages, so it is installed by the step that
+`fairseq_xling.compat.ENGINE_STEP` prints where it is missing.
+"""
+
+from setuptools import find_packages, setup
+
+ENGINE_NEEDS = [
+    "torch>=2.6",
+    "numpy>=1.26",
+    "cffi",
+    "cython",
+    "hydra-core==1.3.2",
+    "omegaconf==2.3.0",
+    "regex",
+    "sacrebleu>=2.4",
+    "tqdm",
+    "bitarray",
+    "packaging",
+    "scikit-learn",
+]
+
+OURS = [
+    "sentencepiece>=0.2",
+    "sil-thot>=3.5",
+    "safetensors",
+    "matplotlib>=3.8",
+    "scipy",
+    "jinja2",
+    "psutil",
+    "pyyaml",
+]
+
+EXTRAS = {
+    "tensorboard": ["tensorboard"],
+    "dev": [
+        "pytest",
+        "pytest-timeout",
+        "pytest-xdist",
+        "hypothesis",
+        "ruff",
+        "tensorboard",
+        "transformers",
+    ],
+}
+
+setup(
+    name="fairseq_xling",
+    version="0.1.0",
+    description="fairseq plug-in that trains, aligns and evaluates cross-lingual encoders",
+    python_requires=">=3.10,<3.14",
+    packages=[*find_packages(include=["fairseq_xling", "fairseq_xling.*"]), "user_dir"],
+    install_requires=ENGINE_NEEDS + OURS,
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["fairseq-xling = fairseq_xling.cli.main:main"]},
+)
