@@ -1,0 +1,83 @@
+"""Ranks of the right answers among all candidates by cosine, in bounded memory.
+
+Both retrieval measures rest on this: P@1 is the share of ranks equal to 1, MRR the mean of 1/rank.
+
+Symbols: ``N`` queries, ``M`` targets, ``P`` gold pairs, ``D`` width.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# Two cosines closer than this are a tie: float32 products of unit vectors differ by about 1e-7
+# with the shape of the block they are computed in.
+TIE = 1e-6
+
+
+def ranks(
+    queries: Tensor, targets: Tensor, pairs: Tensor | None = None, chunk: int = 1024
+) -> Tensor:
+    """Rank of the best right answer of every query, ties counted against it.
+
+    ``rank(i) = 1 + |{j not right for i : cos(q_i, t_j) >= max_{j right for i} cos(q_i, t_j)}|``,
+    so a model that maps everything to one point gets the worst rank, not the best. A zero vector
+    has cosine 0 with everything.
+
+    Args:
+        queries: (N, D).
+        targets: (M, D).
+        pairs: (P, 2) int64; ``pairs[p] = (i, j)`` says that target ``j`` is right for query ``i``.
+            Absent: target ``i`` is right for query ``i`` (then ``N == M``).
+        chunk: at most ``chunk * chunk`` cosines exist at a time.
+
+    Returns:
+        (N,) int64, 1 = best.
+
+    Raises:
+        ValueError: for vectors that are not finite, or a query without a right answer.
+
+    >>> ranks(torch.eye(3), torch.eye(3)).tolist()
+    [1, 1, 1]
+    >>> ranks(torch.eye(3), torch.eye(3)[[1, 0, 2]]).tolist()
+    [3, 3, 1]
+    >>> ranks(torch.ones(3, 2), torch.ones(3, 2)).tolist()  # all tied
+    [3, 3, 3]
+    """
+    if not (torch.isfinite(queries).all() and torch.isfinite(targets).all()):
+        raise ValueError("vectors to compare must be finite, got NaN or infinity")
+    if pairs is None:
+        if len(queries) != len(targets):
+            raise ValueError(f"{len(queries)} queries and {len(targets)} targets cannot be paired")
+        pairs = torch.arange(len(queries)).unsqueeze(1).expand(-1, 2)
+    queries, targets = F.normalize(queries, dim=-1), F.normalize(targets, dim=-1)
+    best = torch.full((len(queries),), -float("inf"), dtype=queries.dtype)
+    for part in pairs.split(chunk * 16):
+        scores = (queries[part[:, 0]] * targets[part[:, 1]]).sum(-1)
+        best.scatter_reduce_(0, part[:, 0], scores, "amax")
+    if torch.isinf(best).any():
+        raise ValueError(f"query {int(torch.isinf(best).nonzero()[0])} has no right answer")
+    result = torch.ones(len(queries), dtype=torch.int64)
+    for start in range(0, len(queries), chunk):
+        rows = slice(start, start + chunk)
+        own = pairs[(pairs[:, 0] >= start) & (pairs[:, 0] < start + chunk)]
+        for first in range(0, len(targets), chunk):
+            block = targets[first : first + chunk]
+            beats = queries[rows] @ block.T >= best[rows, None] - TIE
+            gold = own[(own[:, 1] >= first) & (own[:, 1] < first + len(block))]
+            beats[gold[:, 0] - start, gold[:, 1] - first] = False
+            result[rows] += beats.sum(-1)
+    return result
+
+
+def nearest(queries: Tensor, targets: Tensor, k: int, chunk: int = 1024) -> tuple[Tensor, Tensor]:
+    """The ``k`` nearest targets of every query: cosines (N, k) and indices (N, k), best first.
+
+    >>> nearest(torch.tensor([[1.0, 0.2]]), torch.eye(2), 2)[1].tolist()
+    [[0, 1]]
+    """
+    targets = F.normalize(targets, dim=-1)
+    found = [
+        (F.normalize(part, dim=-1) @ targets.T).topk(min(k, len(targets)))
+        for part in queries.split(chunk)
+    ]
+    return torch.cat([scores for scores, _ in found]), torch.cat([index for _, index in found])

@@ -1,0 +1,71 @@
+import pytest
+import torch
+
+from fairseq_xling.analysis.ranks import nearest, ranks
+
+
+def brute_force(queries, targets, gold):
+    """Rank of the best right answer, one cosine at a time; ties count against it."""
+    result = []
+    for i, query in enumerate(queries):
+        cosines = [float(torch.cosine_similarity(query, target, dim=0)) for target in targets]
+        best = max(cosines[j] for j in gold[i])
+        wrong = [c for j, c in enumerate(cosines) if j not in gold[i]]
+        result.append(1 + sum(c >= best - 1e-6 for c in wrong))
+    return result
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_ranks_equal_brute_force_in_every_chunk_size(chunk):
+    queries, targets = random(17, 5), random(17, 5, seed=1) + 0.5 * random(17, 5)
+    expected = brute_force(queries, targets, {i: [i] for i in range(17)})
+    assert ranks(queries, targets, chunk=chunk).tolist() == expected
+    assert len(set(expected)) > 3  # the case is not trivial
+
+
+@pytest.mark.parametrize("chunk", [2, 1000])
+def test_the_best_of_several_right_answers_counts(chunk):
+    queries, targets = random(6, 4), random(9, 4, seed=1)
+    gold = {i: [i, (3 * i + 1) % 9] for i in range(6)}
+    pairs = torch.tensor([(i, j) for i, right in gold.items() for j in right])
+    assert ranks(queries, targets, pairs, chunk=chunk).tolist() == brute_force(
+        queries, targets, gold
+    )
+
+
+def test_a_constant_encoder_gets_the_worst_rank():
+    same = torch.ones(50, 8)
+    assert ranks(same, same, chunk=7).tolist() == [50] * 50
+
+
+def test_zero_vectors_get_the_worst_rank():
+    assert ranks(torch.zeros(5, 3), random(5, 3)).tolist() == [5] * 5
+
+
+def test_equal_targets_are_tied_in_blocks_of_any_shape():
+    queries = random(64, 32)
+    targets = torch.cat([queries, queries])
+    for chunk in (5, 64, 128):
+        assert set(ranks(queries, targets, torch.arange(64).repeat(2, 1).T, chunk).tolist()) == {2}
+
+
+def test_nan_is_an_error_and_not_a_good_rank():
+    with pytest.raises(ValueError, match="must be finite"):
+        ranks(torch.full((2, 2), torch.nan), torch.ones(2, 2))
+
+
+def test_a_query_without_a_right_answer_is_an_error():
+    with pytest.raises(ValueError, match="query 1 has no right answer"):
+        ranks(torch.eye(2), torch.eye(2), torch.tensor([[0, 0]]))
+
+
+def test_nearest_lists_targets_by_falling_cosine():
+    queries, targets = random(5, 3), random(11, 3, seed=1)
+    scores, index = nearest(queries, targets, 4, chunk=2)
+    cosines = torch.cosine_similarity(queries[:, None], targets[None], dim=-1)
+    assert torch.allclose(scores, cosines.gather(1, index))
+    assert index.tolist() == cosines.argsort(descending=True)[:, :4].tolist()
