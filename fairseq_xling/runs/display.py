@@ -1,0 +1,94 @@
+"""Progress of a run: one rewritten line on a terminal, a line now and then in a log."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import IO
+
+
+def clock(seconds: float) -> str:
+    """A duration for people.
+
+    >>> clock(7.3), clock(83), clock(3700)
+    ('7 s', '1 min 23 s', '1 h 01 min')
+    """
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+class Display:
+    """Says which steps run, for how long, and how far they are. Safe to use from threads.
+
+    Args:
+        stream: where to write; the standard output by default.
+        every: seconds between two reports of a step where ``stream`` is no terminal.
+    """
+
+    def __init__(self, stream: IO[str] | None = None, every: float = 15.0):
+        self._stream = stream or sys.stdout
+        self._live = self._stream.isatty()
+        self._every = 1.0 if self._live else every
+        self._lock = threading.RLock()
+        self._labels: dict[str, str] = {}
+        self._going: dict[str, tuple[float, Callable[[], str]]] = {}
+        self._last = time.monotonic()
+        self._width = 0
+
+    def number(self, name: str, label: str) -> None:
+        """Set how step ``name`` is called on screen."""
+        self._labels[name] = label
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        with self._lock:
+            self._stream.write(f"\r{' ' * self._width}\r{text}\n" if self._width else text + "\n")
+            self._stream.flush()
+            self._width = 0
+
+    def begin(self, name: str, progress: Callable[[], str]) -> None:
+        """Step ``name`` starts; ``progress()`` tells in a few words how far it is."""
+        with self._lock:
+            self._going[name] = (time.monotonic(), progress)
+            if not self._live:
+                self.line(f"{self._labels.get(name, name)} ...")
+
+    def end(self, name: str, text: str) -> None:
+        """Step ``name`` has ended as ``text`` says."""
+        with self._lock:
+            self._going.pop(name, None)
+            self.line(f"{self._labels.get(name, name)}: {text}")
+
+    def tick(self) -> None:
+        """Called often; reports the running steps when it is time."""
+        now = time.monotonic()
+        if now - self._last < self._every:
+            return
+        self._last = now
+        with self._lock:
+            parts = [self._describe(name, now) for name in self._going]
+            if self._live and parts:
+                text = " | ".join(parts)[:150]
+                self._stream.write("\r" + text.ljust(self._width))
+                self._width = len(text)
+            for part in [] if self._live else parts:
+                self._stream.write(part + "\n")
+            self._stream.flush()
+
+    def _describe(self, name: str, now: float) -> str:
+        start, progress = self._going[name]
+        try:
+            words = progress()
+        except (OSError, ValueError):  # the log is being written; the next tick reads it again
+            words = ""
+        return f"{self._labels.get(name, name)}: {clock(now - start)}{words and ', ' + words}"
+
+    def close(self) -> None:
+        """End the rewritten line."""
+        with self._lock:
+            if self._width:
+                self.line("")

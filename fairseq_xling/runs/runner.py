@@ -1,0 +1,202 @@
+"""Runs steps in order of their dependencies, skips those that are done, and shows progress.
+
+Everything of a run lies in one folder: outputs, ``logs/<step>.log``, ``.steps/`` (stamps) and
+``commands.sh`` with the exact commands.
+"""
+
+import concurrent.futures
+import fcntl
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.display import Display, clock
+from fairseq_xling.runs.step import Stamp, Step, digests
+
+_LAST_LINES = 15
+
+
+class Runner:
+    """Runs ``steps``, given in an order in which they could run one by one.
+
+    Args:
+        folder: the run's folder; all outputs lie inside.
+        jobs: how many steps may run at a time; each gets its share of the processors.
+        display: where progress is shown.
+    """
+
+    def __init__(
+        self, folder: Path, steps: Sequence[Step], jobs: int = 1, display: Display | None = None
+    ):
+        if jobs < 1:
+            raise UserError(f"`--jobs` must be at least 1, got {jobs}")
+        self.folder, self.steps, self.jobs = folder, list(steps), jobs
+        self._display = display or Display()
+        self._running: dict[str, subprocess.Popen] = {}
+        self._stopping = threading.Event()
+
+    def plan(self) -> list[tuple[Step, str]]:
+        """Each step with its state: done, interrupted or new."""
+        names = digests(self.steps)
+        return [(step, Stamp(self.folder, step, names[step.name]).state()) for step in self.steps]
+
+    def print_plan(self) -> None:
+        """What a run would do, without doing it."""
+        words = {"done": "done, skip", "interrupted": "go on", "new": "run"}
+        for number, (step, state) in enumerate(self.plan(), start=1):
+            self._display.line(f"[{number}/{len(self.steps)}] {step.name}: {words[state]}")
+            for command in step.commands:
+                self._display.line(f"      {shlex.join(command)}")
+
+    def run(self) -> None:
+        """Bring every step to done.
+
+        Raises:
+            UserError: if a step fails (the last lines of its log are shown), an input is missing,
+                or another command uses the folder.
+        """
+        names = digests(self.steps)
+        stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _lock(self.folder) as self._lock_file:
+            write_commands(self.folder / "commands.sh", self.steps)
+            waiting, finished = [], set()
+            for number, step in enumerate(self.steps, start=1):
+                self._display.number(step.name, f"[{number}/{len(self.steps)}] {step.name}")
+                if stamps[step.name].state() == "done":
+                    finished.add(step.name)
+                    took = clock(stamps[step.name].seconds())
+                    self._display.end(step.name, f"done before in {took}, skipped")
+                else:
+                    waiting.append(step)
+            self._work(waiting, finished, stamps)
+
+    def _work(self, waiting: list[Step], finished: set[str], stamps: dict[str, Stamp]) -> None:
+        pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
+        going: dict[concurrent.futures.Future, Step] = {}
+        try:
+            while waiting or going:
+                unfinished = [*waiting, *going.values()]
+                for step in list(waiting):
+                    blocked = any(step.reads(other) for other in unfinished if other is not step)
+                    if not blocked and len(going) < self.jobs:
+                        waiting.remove(step)
+                        going[pool.submit(self._execute, step, stamps[step.name])] = step
+                done, _ = concurrent.futures.wait(
+                    going, timeout=0.5, return_when=concurrent.futures.FIRST_COMPLETED
+                )
+                for future in done:
+                    going.pop(future)
+                    future.result()
+                self._display.tick()
+        finally:
+            self._stopping.set()
+            for process in list(self._running.values()):
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+            self._display.close()
+
+    def _execute(self, step: Step, stamp: Stamp) -> None:
+        start = time.monotonic()
+        fresh = stamp.state() != "interrupted"
+        stamp.begin()
+        log = self.folder / "logs" / f"{step.name}.log"
+        log.parent.mkdir(exist_ok=True)
+        self._display.begin(step.name, lambda: step.progress(log) if step.progress else "")
+        with open(log, "wb" if fresh else "ab") as file:
+            if step.call is not None:
+                step.call()
+            for command in step.commands:
+                self._command(step, command, file)
+        stamp.finish(time.monotonic() - start)
+        self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
+
+    def _command(self, step: Step, command: Sequence[str], log: IO[bytes]) -> None:
+        threads = max(1, (os.cpu_count() or 1) // self.jobs)
+        env = {"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONUNBUFFERED": "1"}
+        # The lock travels with the child: if this process is killed, nobody else can start in the
+        # folder until the child has ended too.
+        process = subprocess.Popen(
+            [_program(command[0]), *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=env,
+            pass_fds=[self._lock_file.fileno()],
+        )
+        self._running[step.name] = process
+        if self._stopping.is_set():
+            process.terminate()
+        status = process.wait()
+        del self._running[step.name]
+        if status and not self._stopping.is_set():
+            self._display.end(step.name, "FAILED")
+            for line in _tail(Path(log.name)):
+                self._display.line(f"  | {line}")
+            raise UserError(
+                f"step {step.name!r} failed with exit status {status}; its log is {log.name}; "
+                "the same command goes on from here"
+            )
+        if status:
+            raise UserError(f"step {step.name!r} was stopped")
+
+
+def write_commands(path: Path, steps: Sequence[Step]) -> None:
+    """A shell script with the exact commands of ``steps``, to read, copy or run."""
+    with atomic_write(path, "w") as file:
+        file.write("#!/usr/bin/env bash\n# The exact commands of this run, from the folder ")
+        file.write("in which it was started.\nset -euo pipefail\n")
+        file.write(f"cd {shlex.quote(os.getcwd())}\n")
+        file.write(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH\n")
+        for step in steps:
+            file.write(f"\n# {step.name}\n")
+            if step.call is not None:
+                file.write(f"# (inside fairseq-xling) writes {', '.join(map(str, step.outputs))}\n")
+            for command in step.commands:
+                file.write(shlex.join(command) + "\n")
+
+
+def _program(name: str) -> str:
+    """The program as installed beside this Python, else as found on PATH."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.is_file() else shutil.which(name)
+    if found is None:
+        raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
+    return found
+
+
+def _tail(log: Path) -> list[str]:
+    with open(log, "rb") as file:
+        file.seek(max(0, log.stat().st_size - 8192))
+        text = file.read().decode("utf-8", "replace")
+    return [line[:300] for line in text.replace("\r", "\n").splitlines() if line][-_LAST_LINES:]
+
+
+class _lock:
+    """The folder's lock as a context: one run at a time."""
+
+    def __init__(self, folder: Path):
+        self._path = folder / ".steps" / "lock"
+
+    def __enter__(self) -> IO[str]:
+        self._path.parent.mkdir(exist_ok=True)
+        self._file = open(self._path, "w")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            folder = self._path.parent.parent
+            raise UserError(f"{folder}: another command is at work in this folder") from None
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

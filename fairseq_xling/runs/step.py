@@ -1,0 +1,151 @@
+"""One step of a run: what it reads, what it executes, what it leaves, and whether it is done.
+
+A step is done when its stamp holds the digest of everything that decides its result (commands,
+settings, inputs, version of this package) and its outputs are still as it left them.
+"""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fairseq_xling
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, sha256, write_json
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A unit of work that is skipped when done and starts cleanly otherwise.
+
+    Attributes:
+        name: unique in its run; names the stamp and the log.
+        commands: argument lists, run one after the other with output to the step's log.
+        call: instead of commands, a Python function; what decides its result is in ``settings``.
+        settings: anything else that decides the result (JSON values).
+        inputs: files or folders it reads: outputs of other steps, or files from outside.
+        outputs: files or folders it leaves.
+        resumable: the commands go on from what an interrupted call left in ``outputs``; without
+            it the outputs are removed first.
+        progress: turns the path of the log into a few words about how far the step is.
+    """
+
+    name: str
+    commands: Sequence[Sequence[str]] = ()
+    call: Callable[[], None] | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    inputs: Sequence[Path] = ()
+    outputs: Sequence[Path] = ()
+    resumable: bool = False
+    progress: Callable[[Path], str] | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.commands) == (self.call is not None):
+            raise ValueError(f"step {self.name!r} needs either commands or a function")
+
+    def reads(self, other: "Step") -> bool:
+        """Whether an input of this step is, or lies inside, an output of ``other``."""
+        return any(
+            given == made or made in given.parents
+            for given in self.inputs
+            for made in other.outputs
+        )
+
+
+def digests(steps: Sequence[Step]) -> dict[str, str]:
+    """Digest of every step by name; a change anywhere changes all steps that build on it.
+
+    Raises:
+        UserError: if an input from outside is missing.
+        ValueError: if a name stands twice.
+    """
+    result: dict[str, str] = {}
+    for number, step in enumerate(steps):
+        if step.name in result:
+            raise ValueError(f"two steps are called {step.name!r}")
+        before = [other for other in steps[:number] if step.reads(other)]
+        made = [path for other in before for path in other.outputs]
+        outside = [
+            path
+            for path in step.inputs
+            if not any(path == output or output in path.parents for output in made)
+        ]
+        facts = {
+            "commands": [list(command) for command in step.commands],
+            "settings": dict(step.settings),
+            "before": [result[other.name] for other in before],
+            "outside": {str(path): _content(path) for path in outside},
+            "version": fairseq_xling.__version__,
+        }
+        text = json.dumps(facts, sort_keys=True, default=str)
+        result[step.name] = hashlib.sha256(text.encode()).hexdigest()
+    return result
+
+
+def _content(path: Path) -> Any:
+    if path.is_file():
+        return sha256(path)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        return {str(file.relative_to(path)): sha256(file) for file in files}
+    raise UserError(f"{path}: no such file or folder")
+
+
+class Stamp:
+    """The record of a step in ``<run>/.steps/<name>.json``: states new, interrupted and done."""
+
+    def __init__(self, folder: Path, step: Step, digest: str):
+        self._folder, self._step, self._digest = folder, step, digest
+        self._path = folder / ".steps" / f"{step.name}.json"
+
+    def state(self) -> str:
+        """``done``, ``interrupted`` (same digest, unfinished, and resumable) or ``new``."""
+        try:
+            record = read_json(self._path)
+        except UserError:
+            return "new"
+        if record.get("digest") != self._digest:
+            return "new"
+        if record.get("state") == "done":
+            return "done" if record.get("outputs") == self._sizes() else "new"
+        return "interrupted" if self._step.resumable else "new"
+
+    def begin(self) -> None:
+        """Note that the step runs, after removing what an earlier, other run of it left."""
+        if self.state() != "interrupted":
+            for path in self._step.outputs:
+                if self._folder.resolve() not in path.resolve().parents:
+                    raise ValueError(f"output {path} of {self._step.name!r} is outside the run")
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        write_json(self._path, {"digest": self._digest, "state": "running"})
+
+    def finish(self, seconds: float) -> None:
+        """Note that the step is done.
+
+        Raises:
+            UserError: if it did not leave the outputs it declares.
+        """
+        for path in self._step.outputs:
+            if not path.exists():
+                raise UserError(f"step {self._step.name!r} ended without making {path}")
+        record = {"digest": self._digest, "state": "done", "outputs": self._sizes()}
+        write_json(self._path, {**record, "seconds": round(seconds, 1)})
+
+    def seconds(self) -> float:
+        """How long the finished step took."""
+        return float(read_json(self._path).get("seconds", 0.0))
+
+    def _sizes(self) -> dict[str, int]:
+        files = [
+            file
+            for path in self._step.outputs
+            for file in (path.rglob("*") if path.is_dir() else [path])
+            if file.is_file()
+        ]
+        return {str(file): file.stat().st_size for file in sorted(files)}

@@ -1,0 +1,172 @@
+import io
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.display import Display
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+
+
+def shell(name, script, **options):
+    return Step(name, commands=[["sh", "-c", script]], **options)
+
+
+def go(folder, steps, **options):
+    screen = io.StringIO()
+    runner = Runner(folder, steps, display=Display(screen, every=0.0), **options)
+    try:
+        runner.run()
+    finally:
+        go.screen = screen.getvalue()
+    return screen.getvalue()
+
+
+def chain(run):
+    """Two steps that count how often they ran: b doubles what a wrote."""
+    return [
+        shell(
+            "a",
+            f"echo once >> {run.parent}/a.count; echo text > {run}/a.txt",
+            outputs=[run / "a.txt"],
+        ),
+        shell(
+            "b",
+            f"echo once >> {run.parent}/b.count; cat {run}/a.txt {run}/a.txt > {run}/b.txt",
+            inputs=[run / "a.txt"],
+            outputs=[run / "b.txt"],
+        ),
+    ]
+
+
+def count(run, name):
+    return len((run.parent / f"{name}.count").read_text().split())
+
+
+def test_steps_run_once_and_are_skipped_afterwards(tmp_path):
+    run = tmp_path / "run"
+    first = go(run, chain(run))
+    assert (run / "b.txt").read_text() == "text\ntext\n"
+    assert "[2/2] b: done in" in first
+    second = go(run, chain(run))
+    assert "[1/2] a: done before" in second
+    assert (count(run, "a"), count(run, "b")) == (1, 1)
+
+
+def test_only_what_depends_on_a_change_runs_again(tmp_path):
+    run = tmp_path / "run"
+    go(run, chain(run))
+    (run / "b.txt").unlink()
+    go(run, chain(run))
+    assert (count(run, "a"), count(run, "b")) == (1, 2)
+    (run / "a.txt").write_text("spoilt")
+    go(run, chain(run))
+    assert (count(run, "a"), count(run, "b")) == (2, 2)  # a made again what b already used
+
+
+def test_a_failed_step_shows_the_end_of_its_log_and_the_next_call_goes_on(tmp_path):
+    run = tmp_path / "run"
+    good = chain(run)[0]
+    bad = shell("bad", f"seq 40; echo reason >&2; test -e {tmp_path}/now")
+    with pytest.raises(UserError, match=r"step 'bad' failed with exit status 1; its log is .*bad"):
+        go(run, [good, bad])
+    assert "| reason" in go.screen
+    assert "| 39" in go.screen
+    assert "| 12\n" not in go.screen  # only the last lines
+    assert (run / "logs" / "bad.log").read_text().endswith("reason\n")
+    (tmp_path / "now").touch()
+    go(run, [good, bad])
+    assert count(run, "a") == 1
+
+
+def test_steps_that_do_not_depend_run_at_the_same_time(tmp_path):
+    run = tmp_path / "run"
+    meet = "touch {0}; for i in $(seq 100); do test -e {1} && exit 0; sleep 0.1; done; exit 1"
+    steps = [
+        shell("a", meet.format(tmp_path / "a", tmp_path / "b")),
+        shell("b", meet.format(tmp_path / "b", tmp_path / "a")),
+    ]
+    assert go(run, steps, jobs=2).count("done in") == 2
+
+
+def test_a_step_waits_for_its_inputs_with_many_jobs(tmp_path):
+    run = tmp_path / "run"
+    steps = chain(run)
+    slow = shell("a", f"sleep 0.5; echo late > {run}/a.txt", outputs=[run / "a.txt"])
+    go(run, [slow, shell("b", f"cp {run}/a.txt {run}/b.txt", inputs=steps[1].inputs)], jobs=4)
+    assert (run / "b.txt").read_text() == "late\n"
+
+
+def test_a_function_is_a_step_too(tmp_path):
+    run, calls = tmp_path / "run", []
+    step = Step("f", call=lambda: calls.append((run / "f.txt").write_text("x")), settings={"n": 1})
+    go(run, [step])
+    go(run, [step])
+    assert len(calls) == 1
+
+
+def test_commands_sh_repeats_the_run(tmp_path):
+    run = tmp_path / "run"
+    steps = chain(run)
+    go(run, steps)
+    (run / "a.txt").unlink()
+    (run / "b.txt").unlink()
+    subprocess.run(["bash", str(run / "commands.sh")], check=True)
+    assert (run / "b.txt").read_text() == "text\ntext\n"
+
+
+def test_a_dry_run_prints_commands_and_touches_nothing(tmp_path):
+    run, screen = tmp_path / "run", io.StringIO()
+    Runner(run, chain(run), display=Display(screen)).print_plan()
+    assert "[1/2] a: run" in screen.getvalue()
+    assert "sh -c" in screen.getvalue()
+    assert not run.exists()
+
+
+def test_an_unknown_program_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="no-such-program: no such program"):
+        go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])
+
+
+def test_progress_of_a_running_step_is_shown(tmp_path):
+    step = shell("slow", "echo 41 percent; sleep 1.5", progress=lambda log: log.read_text().strip())
+    assert "[1/1] slow: 1 s, 41 percent" in go(tmp_path / "run", [step])
+
+
+def test_jobs_below_one_are_refused(tmp_path):
+    with pytest.raises(UserError, match="`--jobs` must be at least 1, got 0"):
+        Runner(tmp_path, [], jobs=0)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+run = Path(sys.argv[1])
+script = f"for i in $(seq 30); do echo line >> {run}/out; sleep 0.1; done"
+step = Step("long", commands=[["sh", "-c", script]], outputs=[run / "out"], resumable=True)
+Runner(run, [step]).run()
+"""
+
+
+def test_a_killed_run_leaves_a_lock_until_its_child_ends_and_then_goes_on(tmp_path):
+    run = tmp_path / "run"
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(run)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (run / "out").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with pytest.raises(UserError, match="another command is at work in this folder"):
+        go(run, [shell("x", "true")])
+    time.sleep(4)
+    kept = len((run / "out").read_text().split())
+    subprocess.run([sys.executable, "-c", SCRIPT, str(run)], check=True, capture_output=True)
+    lines = (Path(run) / "out").read_text().split()
+    assert len(lines) == kept + 30  # resumable: what was there stayed

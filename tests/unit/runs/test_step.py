@@ -1,0 +1,111 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.step import Stamp, Step, digests
+
+
+def copy(tmp_path, name, source, target, **options):
+    return Step(
+        name,
+        commands=[["cp", str(source), str(target)]],
+        inputs=[source],
+        outputs=[target],
+        **options,
+    )
+
+
+def test_a_changed_input_changes_its_step_and_all_that_build_on_it(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a")
+    steps = [
+        copy(tmp_path, "one", text, tmp_path / "run" / "one"),
+        copy(tmp_path, "two", tmp_path / "run" / "one", tmp_path / "run" / "two"),
+        Step("other", commands=[["true"]]),
+    ]
+    before = digests(steps)
+    text.write_text("b")
+    after = digests(steps)
+    assert before["one"] != after["one"]
+    assert before["two"] != after["two"]
+    assert before["other"] == after["other"]
+
+
+def test_a_changed_setting_or_command_changes_the_digest():
+    steps = [
+        Step("a", commands=[["true"]]),
+        Step("b", commands=[["true"]], settings={"seed": 1}),
+        Step("c", commands=[["false"]]),
+    ]
+    assert len(set(digests(steps).values())) == 3
+
+
+def test_a_file_inside_an_output_belongs_to_the_step_that_made_it(tmp_path):
+    folder = tmp_path / "data"
+    maker = Step("make", commands=[["true"]], outputs=[folder])
+    reader = Step("read", commands=[["true"]], inputs=[folder / "meta.json"])
+    assert reader.reads(maker)
+    assert not maker.reads(reader)
+    digests([maker, reader])  # the file need not exist yet
+
+
+def test_a_missing_input_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere: no such file or folder"):
+        digests([Step("a", commands=[["true"]], inputs=[tmp_path / "nowhere"])])
+
+
+def test_two_steps_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two steps are called 'a'"):
+        digests([Step("a", commands=[["true"]]), Step("a", commands=[["false"]])])
+
+
+def test_a_step_has_either_commands_or_a_function():
+    with pytest.raises(ValueError, match="either commands or a function"):
+        Step("a")
+
+
+def test_states_follow_the_life_of_a_step(tmp_path):
+    output = tmp_path / "out" / "file"
+    step = Step("a", commands=[["true"]], outputs=[tmp_path / "out"])
+    stamp = Stamp(tmp_path, step, "digest")
+    assert stamp.state() == "new"
+    stamp.begin()
+    assert stamp.state() == "new"  # not resumable: an interrupted run starts again
+    output.parent.mkdir()
+    output.write_text("result")
+    stamp.finish(1.0)
+    assert stamp.state() == "done"
+    assert Stamp(tmp_path, step, "another").state() == "new"
+    output.write_text("damaged since")
+    assert stamp.state() == "new"
+    stamp.begin()
+    assert not output.exists()  # what is left of an earlier run is gone
+
+
+def test_a_resumable_step_keeps_what_it_has(tmp_path):
+    step = Step("a", commands=[["true"]], outputs=[tmp_path / "out"], resumable=True)
+    stamp = Stamp(tmp_path, step, "digest")
+    stamp.begin()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "half").write_text("x")
+    assert stamp.state() == "interrupted"
+    stamp.begin()
+    assert (tmp_path / "out" / "half").exists()
+    Stamp(tmp_path, step, "changed").begin()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_output_is_an_error(tmp_path):
+    step = Step("a", commands=[["true"]], outputs=[tmp_path / "out"])
+    with pytest.raises(UserError, match="'a' ended without making"):
+        Stamp(tmp_path, step, "digest").finish(1.0)
+
+
+def test_nothing_outside_the_run_is_ever_removed(tmp_path):
+    outside = tmp_path / "precious"
+    outside.write_text("x")
+    run = tmp_path / "run"
+    run.mkdir()
+    step = Step("a", commands=[["true"]], outputs=[outside])
+    with pytest.raises(ValueError, match="outside the run"):
+        Stamp(run, step, "digest").begin()
+    assert outside.exists()

@@ -1,0 +1,67 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.training_log import parameter_count, progress, read_curves, read_records
+
+LOG = """\
+2024-01-01 10:00:00 | INFO | fairseq_cli.train | num. shared model params: 1,234,567 (num. trained)
+2024-01-01 10:00:01 | INFO | train_inner | {"epoch": 1, "loss": "9.5", "num_updates": "50"}
+2024-01-01 10:00:02 | INFO | train_inner | {"epoch": 1, "loss": "8.5", "num_updates": "100"}
+2024-01-01 10:00:02 | INFO | valid | {"epoch": 1, "valid_loss": "8", "valid_mlm_en_ppl": "300.5", \
+"valid_num_updates": "100"}
+2024-01-01 10:00:03 | INFO | train_inner | {"epoch": 1, "loss": "8.4", "num_updates": "100"}
+2024-01-01 10:00:03 | INFO | train | {"epoch": 1, "train_loss": "9.0", "train_wall": "x", \
+"train_num_updates": "100"}
+2024-01-01 10:00:04 | INFO | train_inner | {"epoch": 1, "loss": "7.9", "num_upd"""
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(LOG)
+    return path
+
+
+def test_curves_hold_numbers_by_update_and_the_later_line_wins(log):
+    assert read_curves(log, "train_inner")["loss"] == [(50, 9.5), (100, 8.4)]
+
+
+def test_the_prefix_of_a_validation_set_is_removed(log):
+    curves = read_curves(log, "valid")
+    assert curves["mlm_en_ppl"] == [(100, 300.5)]
+    assert curves["loss"] == [(100, 8.0)]
+
+
+def test_values_that_are_no_numbers_are_left_out(log):
+    assert "wall" not in read_curves(log, "train")
+
+
+def test_a_half_written_line_is_skipped(log):
+    assert [tag for tag, _ in read_records(log)] == [
+        "train_inner",
+        "train_inner",
+        "valid",
+        "train_inner",
+        "train",
+    ]
+
+
+def test_the_parameter_count_is_read(log):
+    assert parameter_count(log) == 1234567
+
+
+def test_a_log_without_parameter_count_is_an_error(tmp_path):
+    (tmp_path / "log").write_text("nothing")
+    with pytest.raises(UserError, match="names no parameter count"):
+        parameter_count(tmp_path / "log")
+
+
+def test_a_missing_log_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="no such training log"):
+        read_curves(tmp_path / "log", "train")
+
+
+def test_progress_names_the_last_step_and_loss(log, tmp_path):
+    assert progress(log, 2000) == "step 100/2,000, loss 8.4"
+    (tmp_path / "new").write_text("")
+    assert progress(tmp_path / "new", 2000) == "starting"
