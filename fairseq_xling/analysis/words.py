@@ -90,6 +90,15 @@ def chance_mrr(targets: int) -> float:
     return sum(1 / rank for rank in range(1, targets + 1)) / targets
 
 
+def begins_word(piece: str) -> bool:
+    """Whether a subword begins a new word: it carries the word mark, or is punctuation.
+
+    >>> [begins_word(piece) for piece in ("▁house", "s", ".", "▁")]
+    [True, False, True, True]
+    """
+    return piece.startswith("▁") or not any(letter.isalnum() for letter in piece)
+
+
 def find_words(
     tokens: Sequence[int], starts: Sequence[bool], vocabulary: dict[tuple[int, ...], int]
 ) -> list[tuple[int, int, int]]:

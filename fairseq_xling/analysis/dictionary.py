@@ -1,0 +1,40 @@
+"""Bilingual dictionaries as TSV files: source word, tab, target word, further columns ignored."""
+
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+
+
+def dictionary_path(given: str | Path, source: str, target: str) -> Path:
+    """The file for ``source`` to ``target``: ``given`` itself, or the right one in that folder.
+
+    Raises:
+        UserError: if the folder holds no dictionary of the pair.
+    """
+    given = Path(given)
+    if not given.is_dir():
+        return given
+    path = given / f"{source}-{target}.tsv"
+    if not path.is_file():
+        raise UserError(f"{given}: has no dictionary {path.name}")
+    return path
+
+
+def read_dictionary(path: str | Path) -> list[tuple[str, str]]:
+    """Distinct (source word, target word) pairs in file order; blank lines are skipped.
+
+    Raises:
+        UserError: if the file is missing, empty, not UTF-8, or a line has no two words.
+    """
+    pairs: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) < 2 or not all(fields[:2]):
+            raise UserError(f"{path}:{number}: must be two words with a tab between, got {line!r}")
+        pairs[fields[0], fields[1]] = None
+    if not pairs:
+        raise UserError(f"{path}: the dictionary is empty")
+    return list(pairs)

@@ -1,0 +1,126 @@
+"""The measures of `fairseq-xling eval`: one file each, found by name.
+
+A measure is a class with ``add_arguments(parser)`` for options of its own and
+``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+
+
+class Encoder(Protocol):
+    """What measures need of an encoder (``fairseq_xling.interop.encoder.Encoder`` is one)."""
+
+    languages: Sequence[str]
+    num_layers: int
+    width: int
+
+    def states(
+        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
+        """Batches of (sentence indices (B,), states (L+1, B, T, D), word positions (B, T))."""
+
+    def masked_log_probs(
+        self,
+        sentences: Sequence[np.ndarray],
+        positions: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+    ) -> Iterator[Tensor]:
+        """Batches of ln p (n,) of the subwords at ``positions``, which the model sees masked."""
+
+
+class TextEncoder(Protocol):
+    """Text to subword ids as the data folder holds them."""
+
+    def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """One int64 array per line, ending in ``</s>``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """What is measured, and on what.
+
+    Attributes:
+        encoder: the trained model.
+        folder: the data folder it was trained on.
+        source: the language that the others are compared with.
+        targets: the other languages, one column of results each.
+        text_encoder: gives the folder's encoder of a language's text.
+    """
+
+    encoder: Encoder
+    folder: DataFolder
+    source: str
+    targets: Sequence[str]
+    text_encoder: Callable[[str], TextEncoder]
+
+
+@dataclasses.dataclass
+class Findings:
+    """What a measure found.
+
+    Attributes:
+        title: heading of the printed table, with what was measured on what.
+        header: column names.
+        rows: the printed table; numbers stay numbers.
+        scores: ``{language: {score name: value}}``, the figures that studies collect.
+        chance: ``{language: {score name: value}}`` of a model that knows nothing, where defined.
+        notes: what a reader must know to read the numbers.
+        details: anything else a report shows (JSON values).
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[Any]]
+    scores: dict[str, dict[str, float]]
+    chance: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+    notes: list[str] = dataclasses.field(default_factory=list)
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Measure(Protocol):
+    """One file in this folder, registered in ``MEASURES``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Options of its own."""
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        """Measure.
+
+        Raises:
+            UserError: if the data needed is not there.
+        """
+
+
+MEASURES: Registry[type[Measure]] = Registry("measure", "fairseq_xling.analysis.measures")
+
+
+def parse_measures(text: str) -> list[str]:
+    """Names of a comma-separated list, each checked.
+
+    >>> parse_measures("retrieval,bpw")
+    ['retrieval', 'bpw']
+
+    Raises:
+        UserError: for an empty list, an unknown name (with near matches), or one named twice.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UserError(
+            f"`--measure` must name at least one of {', '.join(MEASURES)}, got {text!r}"
+        )
+    for name in names:
+        MEASURES[name]
+        if names.count(name) > 1:
+            raise UserError(f"`--measure` names {name!r} twice in {text!r}")
+    return names

@@ -1,0 +1,59 @@
+"""Bits per word over fixed masks, per language (TreLM, appendix A.7)."""
+
+import argparse
+import math
+
+from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
+from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
+from fairseq_xling.errors import UserError
+
+
+@MEASURES.register("bpw")
+class BitsPerWord:
+    """Mean ``-log2 p`` of masked subwords; the masks are the same for every model."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--bpw-split", default="valid", metavar="SPLIT", help="monolingual split to predict"
+        )
+        parser.add_argument(
+            "--bpw-limit",
+            type=int,
+            default=0,
+            metavar="N",
+            help="use the first N sentences only; 0 = all",
+        )
+        parser.add_argument(
+            "--mask-seed", type=int, default=7, metavar="SEED", help="seed of the fixed masks"
+        )
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        for option in ("mask_seed", "bpw_limit"):
+            if getattr(args, option) < 0:
+                flag = option.replace("_", "-")
+                raise UserError(f"`--{flag}` must not be negative, got {getattr(args, option)}")
+        found = Findings(
+            title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
+            header=["language", "bits per word", "uniform model", "masked subwords"],
+            rows=[],
+            scores={},
+            notes=["comparable between models that cut text into the same subwords"],
+        )
+        for lang in (subject.source, *subject.targets):
+            file = subject.folder.mono(args.bpw_split, lang)
+            count = min(len(file), args.bpw_limit or len(file))
+            if count == 0:
+                raise UserError(
+                    f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
+                )
+            sentences = [file[i] for i in range(count)]
+            masks = [
+                mask_positions(len(sentence) - 1, index, args.mask_seed)  # </s> is never masked
+                for index, sentence in enumerate(sentences)
+            ]
+            score = bits_per_word(subject.encoder.masked_log_probs(sentences, masks, lang))
+            uniform = math.log2(subject.folder.vocab_sizes[lang])
+            found.rows.append([lang, score, uniform, sum(map(len, masks))])
+            found.scores[lang] = {"bpw": score}
+            found.chance[lang] = {"bpw": uniform}
+        return found
