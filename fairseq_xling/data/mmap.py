@@ -6,8 +6,9 @@ the items' values back to back. fairseq's own ``MMapIndexedDataset`` reads these
 is not used because its merge overflows past 2 GiB under numpy 2.
 """
 
+import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ _DTYPES = {
     5: np.dtype("<i8"),
     8: np.dtype("<u2"),
 }
+_PIECE = 1 << 18  # sizes held at a time while an index is written
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
@@ -33,16 +35,32 @@ def best_dtype(largest: int) -> np.dtype:
     return np.dtype("<u2") if largest < 65500 else np.dtype("<i4")
 
 
-def write_index(prefix: str | Path, sizes: np.ndarray, dtype: np.dtype) -> None:
-    """Write ``<prefix>.idx`` for items of ``sizes`` (n,) values of ``dtype`` each."""
-    sizes = np.asarray(sizes, dtype="<i4")
-    offsets = np.zeros(len(sizes), dtype="<i8")
-    np.cumsum(sizes[:-1], dtype="<i8", out=offsets[1:])
-    offsets *= dtype.itemsize
+def write_index(prefix: str | Path, sizes: np.ndarray | str | Path, dtype: np.dtype) -> None:
+    """Write ``<prefix>.idx`` for items of ``sizes`` (n,) values of ``dtype`` in ``<prefix>.bin``.
+
+    ``sizes`` may also be the path of a file of int32 values, which is then read in pieces: a
+    corpus of any length is indexed in the same memory.
+    """
+    dtype = np.dtype(dtype)
+    on_disk = isinstance(sizes, (str, Path))
+    count = os.path.getsize(sizes) // 4 if on_disk else len(sizes)
+
+    def pieces() -> Iterator[np.ndarray]:
+        for start in range(0, count, _PIECE):
+            if on_disk:
+                yield np.fromfile(sizes, dtype="<i4", count=_PIECE, offset=4 * start)
+            else:
+                yield np.asarray(sizes[start : start + _PIECE], dtype="<i4")
+
     with atomic_write(f"{prefix}.idx") as file:
-        file.write(_HEADER.pack(_MAGIC, 1, _CODES[np.dtype(dtype)], len(sizes)))
-        file.write(sizes.tobytes())
-        file.write(offsets.tobytes())
+        file.write(_HEADER.pack(_MAGIC, 1, _CODES[dtype], count))
+        for piece in pieces():
+            file.write(piece.tobytes())
+        position = 0
+        for piece in pieces():
+            ends = np.cumsum(piece, dtype="<i8")
+            file.write(((position + ends - piece) * dtype.itemsize).astype("<i8").tobytes())
+            position += int(ends[-1])
 
 
 def write_items(prefix: str | Path, items: Iterable[np.ndarray], dtype: np.dtype) -> None:

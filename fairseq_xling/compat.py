@@ -1,0 +1,145 @@
+"""Every fact about the versions of fairseq and torch that this project works around; nowhere else.
+
+Measured with fairseq-fixed 0.12.3.1 and torch 2.13. `prepare_engine` is called once, when fairseq
+loads the plug-in.
+"""
+
+import argparse
+import functools
+import importlib.util
+import logging
+import os
+import pickle
+import shutil
+import warnings
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import UserError, exits_on_user_error
+
+ENGINE = "fairseq-fixed==0.12.3.1"
+ENGINE_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
+
+
+def require_engine() -> None:
+    """Say how to install fairseq where it is missing.
+
+    It is not an ordinary requirement: its metadata asks for torchaudio, which text work never
+    imports and which breaks other packages where its build does not match torch.
+
+    Raises:
+        UserError: if fairseq cannot be found.
+    """
+    if importlib.util.find_spec("fairseq") is None:
+        raise UserError(f"the engine, fairseq, is not installed; install it with: {ENGINE_STEP}")
+
+
+def prepare_engine() -> None:
+    """Make fairseq behave on today's Python and torch; safe to call more than once."""
+    require_engine()
+    root_level = logging.getLogger().level
+    import fairseq.checkpoint_utils as checkpoint_utils
+    from fairseq.file_io import PathManager
+
+    if getattr(checkpoint_utils, "_xling_prepared", False):
+        return
+    checkpoint_utils._xling_prepared = True
+
+    # Importing fairseq sets the root logger to DEBUG, which drowns its programs' own output.
+    if logging.getLogger().level == logging.DEBUG != root_level:
+        logging.getLogger().setLevel(root_level)
+    # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
+    warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
+    _allow_fairseq_checkpoints()
+    checkpoint_utils.load_checkpoint_to_cpu = _one_line_load(
+        checkpoint_utils.load_checkpoint_to_cpu
+    )
+    checkpoint_utils.load_checkpoint = _refuse_missing_restore_file(
+        checkpoint_utils.load_checkpoint
+    )
+    checkpoint_utils.torch_persistent_save = exits_on_user_error(
+        checkpoint_utils.torch_persistent_save
+    )
+    PathManager.copy = staticmethod(_atomic_copy)
+
+
+def _allow_fairseq_checkpoints() -> None:
+    """torch loads only plain data (`weights_only`); this adds what fairseq stores beside it."""
+    import torch
+
+    torch.serialization.add_safe_globals(
+        [
+            argparse.Namespace,
+            np.ndarray,
+            np.dtype,
+            np.array(0).__reduce__()[0],
+            np.float64(0).__reduce__()[0],
+            type(np.dtype("int64")),
+            type(np.dtype("float64")),
+        ]
+    )
+
+
+def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(path: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return load(path, *args, **kwargs)
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such checkpoint") from None
+        except pickle.UnpicklingError as error:
+            # Either not a checkpoint, or one that names code to run; nothing of it was run.
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"{path}: not loaded, because it holds more than plain data and tensors or is "
+                f"damaged ({reason})"
+            ) from None
+        except (RuntimeError, EOFError, KeyError, zipfile.BadZipFile, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
+
+    return wrapper
+
+
+def _refuse_missing_restore_file(load: Callable[..., Any]) -> Callable[..., Any]:
+    """fairseq logs that `--restore-file` is missing and silently trains from scratch."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+        named = cfg.restore_file != "checkpoint_last.pt"
+        if named and not os.path.exists(cfg.restore_file):
+            raise UserError(f"`--restore-file` {cfg.restore_file}: no such checkpoint")
+        if cfg.finetune_from_model and not os.path.exists(cfg.finetune_from_model):
+            raise UserError(f"`--finetune-from-model` {cfg.finetune_from_model}: no such file")
+        return load(cfg, *args, **kwargs)
+
+    return wrapper
+
+
+@exits_on_user_error
+def _atomic_copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """fairseq copies checkpoint_last.pt in place; a kill in between would leave half of it."""
+    temporary = f"{dst_path}.tmp"
+    shutil.copyfile(src_path, temporary)
+    os.replace(temporary, dst_path)
+    return True
+
+
+def early_stopping_state() -> dict[str, Any]:
+    """What `--patience` has counted; fairseq keeps it on a function and forgets it."""
+    from fairseq_cli.train import should_stop_early
+
+    return {name: getattr(should_stop_early, name) for name in vars(should_stop_early)}
+
+
+def restore_early_stopping(state: dict[str, Any]) -> None:
+    """Undo the forgetting that `early_stopping_state` works around."""
+    from fairseq_cli.train import should_stop_early
+
+    for name, value in state.items():
+        setattr(should_stop_early, name, value)

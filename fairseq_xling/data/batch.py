@@ -1,0 +1,78 @@
+"""From examples to one padded batch, the same for every objective.
+
+B examples, source length T, target length U:
+
+    net_input: src {tokens, langs, positions, [segments], [attn_group], [padding_mask]}   (B, T)
+               tgt {tokens, langs, positions, predict, [padding_mask]}                     (B, U)
+               order (B, U), -1 = none; absent where every example has the identity
+               pair  (source language, target language) if the whole batch has one, else absent
+               extra {name: (B, ...)}
+    target     (B, U): W where it is predicted, else the padding id
+    objective  (B,): the number of each example's objective
+    id (B,), nsentences, ntokens
+
+``padding_mask`` is True at padding, and absent where nothing is padded, so that a full batch takes
+the faster unmasked attention without a look at the tensor.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from fairseq_xling.data.folder import PAD
+from fairseq_xling.objectives.base import Example
+
+
+def pad_rows(rows: Sequence[np.ndarray], fill: int) -> torch.Tensor:
+    """Rows (n_b,) as one (B, max n_b) tensor of their type, ``fill`` at the end of short ones."""
+    lengths = np.array([len(row) for row in rows])
+    padded = np.full((len(rows), lengths.max(initial=0)), fill, dtype=rows[0].dtype)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return torch.from_numpy(padded)
+
+
+def collate(
+    examples: Sequence[Example],
+    objective_ids: Sequence[int],
+    ids: Sequence[int],
+    pair: tuple[str, str] | None,
+) -> dict[str, Any]:
+    """One batch from ``examples``, in their order; the layout stands at the top of this file."""
+    src = _pad_side([example.src for example in examples])
+    tgt = _pad_side([example.tgt for example in examples])
+    net_input: dict[str, Any] = {"src": src, "tgt": tgt}
+    if any(example.order is not None for example in examples):
+        orders = [np.arange(len(e.tgt["tokens"])) if e.order is None else e.order for e in examples]
+        net_input["order"] = pad_rows(orders, -1)
+    if pair is not None:
+        net_input["pair"] = pair
+    extra = {name for example in examples for name in example.extra}
+    if extra:
+        none = np.empty(0, dtype=np.int64)
+        net_input["extra"] = {
+            name: pad_rows([example.extra.get(name, none) for example in examples], 0)
+            for name in sorted(extra)
+        }
+    return {
+        "id": torch.tensor(ids, dtype=torch.long),
+        "nsentences": len(examples),
+        "ntokens": sum(len(example.src["tokens"]) for example in examples),
+        "net_input": net_input,
+        "target": tgt["tokens"].masked_fill(~tgt["predict"], PAD),
+        "objective": torch.tensor(objective_ids, dtype=torch.long),
+    }
+
+
+def _pad_side(sides: Sequence[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
+    names = {name: None for side in sides for name in side}  # in order, without repeats
+    padded = {}
+    for name in names:  # a field that only some objectives have is 0 in the rows of the others
+        rows = [side[name] if name in side else np.zeros_like(side["tokens"]) for side in sides]
+        padded[name] = pad_rows(rows, PAD if name == "tokens" else 0)
+    lengths = torch.tensor([len(side["tokens"]) for side in sides])
+    width = padded["tokens"].shape[1]
+    if int(lengths.min()) < width:
+        padded["padding_mask"] = torch.arange(width) >= lengths[:, None]
+    return padded

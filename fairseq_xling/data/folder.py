@@ -1,0 +1,116 @@
+"""A data folder on disk, as `fairseq-xling prepare` leaves it."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, sha256
+from fairseq_xling.registry import unknown_name
+
+FORMAT = 1
+SPLITS = ("train", "valid", "test")
+
+# The ids that every dictionary of ours begins with (fairseq fixes the first four).
+CLS, PAD, SEP, UNK, MASK, NULL = range(6)
+SPECIALS = 6
+
+
+class DataFolder:
+    """Languages, dictionaries and token files of one data folder; opens files on demand.
+
+    Raises:
+        UserError: if the folder was not finished by `fairseq-xling prepare`, was written by
+            another format, or a dictionary is not the one that its ``meta.json`` describes.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not (self.path / "meta.json").is_file():
+            what = "not a finished data folder" if self.path.is_dir() else "no such folder"
+            raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
+        self.meta: dict[str, Any] = read_json(self.path / "meta.json")
+        if self.meta.get("format") != FORMAT:
+            found = self.meta.get("format")
+            raise UserError(f"{self.path / 'meta.json'}: format must be {FORMAT}, got {found!r}")
+        self.languages: list[str] = list(self.meta["languages"])
+        for name, digest in self.meta["dictionaries"].items():
+            file = self.path / name
+            if not file.is_file():
+                raise UserError(f"{file}: no such file, though meta.json lists it")
+            if sha256(file) != digest:
+                raise UserError(f"{file}: changed since the folder was prepared; prepare it again")
+
+    @property
+    def separate_vocabularies(self) -> bool:
+        """Whether every language has a dictionary of its own."""
+        return "dict.txt" not in self.meta["dictionaries"]
+
+    def dictionary_path(self, lang: str) -> Path:
+        """The dictionary that the ids of ``lang`` refer to."""
+        self._check(lang)
+        return self.path / (f"dict.{lang}.txt" if self.separate_vocabularies else "dict.txt")
+
+    def dictionary_digest(self, lang: str) -> str:
+        """SHA-256 of the dictionary of ``lang``."""
+        return self.meta["dictionaries"][self.dictionary_path(lang).name]
+
+    @cached_property
+    def vocab_sizes(self) -> dict[str, int]:
+        """Number of ids, specials included, by language."""
+        counts: dict[Path, int] = {}
+        for lang in self.languages:
+            path = self.dictionary_path(lang)
+            if path not in counts:
+                with open(path, "rb") as file:
+                    counts[path] = sum(1 for _ in file) + 4  # fairseq adds four of its own
+        return {lang: counts[self.dictionary_path(lang)] for lang in self.languages}
+
+    def mono(self, split: str, lang: str) -> TokenFile:
+        """Sentences of ``lang``: each its ids and a final ``</s>``."""
+        self._check(lang)
+        if lang not in self.meta.get("mono", {}).get(split, {}):
+            raise UserError(f"{self.path}: has no monolingual {split!r} text of language {lang!r}")
+        return TokenFile(self.path / "mono" / f"{split}.{lang}")
+
+    def has_mono(self, split: str, lang: str) -> bool:
+        return lang in self.meta.get("mono", {}).get(split, {})
+
+    def pairs(self, split: str) -> list[tuple[str, str]]:
+        """The language pairs with parallel text in ``split``, named as they were prepared."""
+        names = self.meta.get("parallel", {}).get(split, {})
+        return [tuple(name.split("-")) for name in names]  # type: ignore[misc]
+
+    def parallel(self, split: str, source: str, target: str) -> tuple[TokenFile, TokenFile]:
+        """Both sides of the pair, line by line, whichever way round it was prepared."""
+        for name in (f"{source}-{target}", f"{target}-{source}"):
+            if name in self.meta.get("parallel", {}).get(split, {}):
+                stem = self.path / "parallel" / f"{split}.{name}"
+                sides = TokenFile(f"{stem}.{source}"), TokenFile(f"{stem}.{target}")
+                if len(sides[0]) != len(sides[1]):
+                    counts = f"{len(sides[0])} and {len(sides[1])}"
+                    raise UserError(f"{stem}: sides must be equally long, got {counts} sentences")
+                return sides
+        raise UserError(f"{self.path}: has no parallel {split!r} text of {source}-{target}")
+
+    def order(self, split: str, source: str, target: str) -> TokenFile:
+        """For each target token the index + 1 of its source token, or 0."""
+        stem = self.path / "parallel" / f"{split}.{source}-{target}.order"
+        if not stem.with_name(stem.name + ".idx").is_file():
+            raise UserError(
+                f"{self.path}: has no word alignment {source}-{target} for {split!r}; "
+                "prepare it with an --aligner or --alignment"
+            )
+        return TokenFile(stem)
+
+    def anchors(self, lang: str) -> list:
+        """Entries ``[source ids, [[target ids, weight, language], ...]]`` of the dictionary of
+        ``lang``; empty where the folder has none."""
+        path = self.path / f"anchors.{lang}.json"
+        return read_json(path)["entries"] if path.is_file() else []
+
+    def _check(self, lang: str) -> None:
+        if lang not in self.languages:
+            error = unknown_name("language", lang, self.languages)
+            raise UserError(f"{self.path}: {error}")

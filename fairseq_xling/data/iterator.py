@@ -1,0 +1,222 @@
+"""The epoch iterators that fairseq's trainer asks a task for.
+
+fairseq's own keeps every batch of an epoch in memory, reuses loader workers (so masks would freeze
+after the first epoch) and cannot give all workers the same language in a step. These read from a
+`Plan` instead: an epoch is a number of optimiser steps, and its state is a few counters.
+"""
+
+import copy
+import logging
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from fairseq.data.iterators import CountingIterator, EpochBatchIterating
+
+from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.plan import BatchSpec, Cursor, Plan
+
+logger = logging.getLogger(__name__)
+
+
+class TrainingIterator(EpochBatchIterating):
+    """Batches of worker ``shard`` of ``num_shards`` for one epoch after the other.
+
+    Args:
+        dataset: builds a batch from its specification.
+        plan: the endless training order.
+        cursors: where the plan stands at the start of ``epoch``.
+        groups_done: optimiser steps before ``epoch``.
+        groups: optimiser steps per epoch.
+        update_freq: batches per worker and step.
+    """
+
+    def __init__(
+        self,
+        dataset: BatchDataset,
+        plan: Plan,
+        cursors: list[Cursor],
+        *,
+        epoch: int,
+        groups_done: int,
+        groups: int,
+        update_freq: int,
+        num_shards: int,
+        shard: int,
+        num_workers: int,
+    ):
+        self.dataset, self.plan = dataset, plan
+        self.epoch = max(epoch, 1)
+        self.groups, self.update_freq = groups, update_freq
+        self.num_shards, self.shard = num_shards, shard
+        self.num_workers = num_workers
+        self._cursors, self._groups_done = cursors, groups_done
+        self._skip = 0
+        self._next_cursors: list[Cursor] | None = None
+        self._itr: CountingIterator | None = None
+
+    def __len__(self) -> int:
+        return self.groups * self.update_freq
+
+    @property
+    def first_batch(self) -> Any:
+        cursors = copy.deepcopy(self._cursors)
+        return self.dataset[next(self.plan.groups(cursors, self._groups_done, 1, 1))[0]]
+
+    @property
+    def next_epoch_idx(self) -> int:
+        return self.epoch + 1 if self._itr is not None and self.end_of_epoch() else self.epoch
+
+    def end_of_epoch(self) -> bool:
+        return not self._itr.has_next()
+
+    @property
+    def iterations_in_epoch(self) -> int:
+        return self._itr.n if self._itr is not None else self._skip * self.update_freq
+
+    def next_epoch_itr(
+        self, shuffle: bool = True, fix_batches_to_gpus: bool = False, set_dataset_epoch=True
+    ) -> CountingIterator:
+        """Batches of the next epoch, or the rest of one that was loaded from a checkpoint."""
+        if self._itr is not None and self.end_of_epoch():
+            self._cursors, self._groups_done = self.after_epoch()
+            self.epoch += 1
+        sampler = _GroupSampler(self)
+        loader = torch.utils.data.DataLoader(
+            self.dataset,
+            batch_size=None,
+            sampler=sampler,
+            num_workers=self.num_workers,
+            pin_memory=torch.cuda.is_available(),
+        )
+        start = self._skip * self.update_freq
+        self._skip = 0
+        self._itr = CountingIterator(loader, start=start, total=len(self))
+        return self._itr
+
+    def specs(self, skip: int) -> Iterator[BatchSpec]:
+        """This worker's batches of the epoch but for the first ``skip`` steps."""
+        cursors = copy.deepcopy(self._cursors)
+        size = self.num_shards * self.update_freq
+        groups = self.plan.groups(cursors, self._groups_done, self.groups, size)
+        for number, group in enumerate(groups):
+            if number >= skip:
+                yield from group[self.shard :: self.num_shards]
+        self._next_cursors = cursors
+
+    def after_epoch(self) -> tuple[list[Cursor], int]:
+        """Where the plan stands when this epoch is over."""
+        if self._next_cursors is None:
+            cursors = copy.deepcopy(self._cursors)
+            size = self.num_shards * self.update_freq
+            for _ in self.plan.groups(cursors, self._groups_done, self.groups, size):
+                pass
+            self._next_cursors = cursors
+        return self._next_cursors, self._groups_done + self.groups
+
+    def state_dict(self) -> dict[str, Any]:
+        done = self._itr is not None and self.end_of_epoch()
+        cursors, groups_done = self.after_epoch() if done else (self._cursors, self._groups_done)
+        return {
+            "version": 2,
+            "epoch": self.epoch + 1 if done else self.epoch,
+            "iterations_in_epoch": 0 if done else self.iterations_in_epoch,
+            "shuffle": True,
+            "update_freq": self.update_freq,
+            "num_shards": self.num_shards,
+            "groups_done": groups_done,
+            "cursors": [cursor.state() for cursor in cursors],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where ``state`` was taken, also with another number of workers.
+
+        The steps already taken are planned again (not read) as they were planned then.
+        """
+        self.epoch = state["epoch"]
+        self._itr = self._next_cursors = None
+        cursors = [Cursor(**cursor) for cursor in state.get("cursors", [])]
+        if len(cursors) != len(self.plan.start()):
+            logger.warning("the checkpoint was made with other data; its order starts anew")
+            return
+        self._cursors, self._groups_done = cursors, state["groups_done"]
+        steps = state["iterations_in_epoch"] // state["update_freq"]
+        then = (state["num_shards"], state["update_freq"])
+        if then == (self.num_shards, self.update_freq):
+            self._skip = min(steps, self.groups)
+            return
+        for _ in self.plan.groups(self._cursors, self._groups_done, steps, math.prod(then)):
+            pass
+        self._groups_done += steps
+        self.groups = max(1, self.groups - steps)
+
+
+class _GroupSampler:
+    """Hands the specifications of one epoch to a data loader, one after the other."""
+
+    def __init__(self, iterator: TrainingIterator):
+        self._iterator, self._skip = iterator, iterator._skip
+
+    def __len__(self) -> int:
+        return (self._iterator.groups - self._skip) * self._iterator.update_freq
+
+    def __iter__(self) -> Iterator[BatchSpec]:
+        return self._iterator.specs(self._skip)
+
+
+class EvaluationIterator(EpochBatchIterating):
+    """Every row of a split once, in a fixed order, dealt out to the workers in turn.
+
+    Where the batches do not go round, the last workers get ``None``, which the trainer counts
+    as nothing.
+    """
+
+    def __init__(
+        self,
+        dataset: BatchDataset,
+        specs: list[BatchSpec],
+        *,
+        num_shards: int,
+        shard: int,
+        num_workers: int,
+    ):
+        self.dataset, self.specs = dataset, specs
+        self.num_shards, self.shard, self.num_workers = num_shards, shard, num_workers
+        self.epoch = 1
+        self._itr: CountingIterator | None = None
+
+    def __len__(self) -> int:
+        return -(-len(self.specs) // self.num_shards)
+
+    @property
+    def first_batch(self) -> Any:
+        return self.dataset[self.specs[0]]
+
+    @property
+    def next_epoch_idx(self) -> int:
+        return self.epoch
+
+    def end_of_epoch(self) -> bool:
+        return self._itr is not None and not self._itr.has_next()
+
+    @property
+    def iterations_in_epoch(self) -> int:
+        return self._itr.n if self._itr is not None else 0
+
+    def next_epoch_itr(
+        self, shuffle: bool = True, fix_batches_to_gpus: bool = False, set_dataset_epoch=True
+    ) -> CountingIterator:
+        mine: list[BatchSpec | None] = list(self.specs[self.shard :: self.num_shards])
+        mine += [None] * (len(self) - len(mine))
+        loader = torch.utils.data.DataLoader(
+            self.dataset, batch_size=None, sampler=mine, num_workers=self.num_workers
+        )
+        self._itr = CountingIterator(loader, start=0, total=len(self))
+        return self._itr
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"version": 2, "epoch": self.epoch, "iterations_in_epoch": self.iterations_in_epoch}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epoch = state["epoch"]

@@ -1,0 +1,194 @@
+"""What text an objective reads: single sentences, continuous streams, or translated pairs.
+
+A source is random access by index and knows every row's length without reading it. Rows come
+framed as the model sees them: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from fairseq_xling.data.folder import CLS, SEP
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language's half of a row: ids (n,) int64 with CLS and SEP, and the language's code."""
+
+    tokens: np.ndarray
+    lang: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One unit of text; ``target`` and ``order`` only where the source is parallel.
+
+    ``order`` (len(target.tokens),) holds for each target token the index of the source token it
+    is aligned with, or -1 for none.
+    """
+
+    source: Side
+    target: Side | None = None
+    order: np.ndarray | None = None
+
+    def with_source(self, tokens: np.ndarray) -> "Row":
+        return replace(self, source=replace(self.source, tokens=tokens))
+
+
+class Source(Protocol):
+    """Rows by index. ``name`` is the language or the pair; ``languages`` are those of its sides."""
+
+    name: str
+    languages: tuple[str, ...]
+
+    def __len__(self) -> int: ...
+
+    @property
+    def num_sentences(self) -> int: ...
+
+    @property
+    def num_tokens(self) -> int: ...
+
+    def lengths(self, indices: np.ndarray) -> np.ndarray: ...
+
+    def __getitem__(self, index: int) -> Row: ...
+
+
+class Sentences:
+    """One sentence a row, cut at ``max_positions`` ids (CLS and SEP included)."""
+
+    def __init__(self, file: TokenFile, lang: str, max_positions: int):
+        self.file, self.max_positions = file, max_positions
+        self.name, self.languages = lang, (lang,)
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self.file)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.file.tokens) + len(self.file)
+
+    def lengths(self, indices: np.ndarray) -> np.ndarray:
+        return np.minimum(self.file.sizes[indices] + 1, self.max_positions)
+
+    def __getitem__(self, index: int) -> Row:
+        return Row(Side(frame(self.file[index], self.max_positions), self.name))
+
+
+class Stream:
+    """Continuous text: rows of exactly ``tokens_per_sample`` ids, CLS included, sentences run on.
+
+    The rows without their CLS, one after the other, are the corpus; only the last may be shorter.
+    (Emerging Cross-lingual Structure, Section 3.1.)
+    """
+
+    def __init__(self, file: TokenFile, lang: str, tokens_per_sample: int):
+        self.file, self.step = file, tokens_per_sample - 1
+        self.name, self.languages = lang, (lang,)
+
+    def __len__(self) -> int:
+        return -(-len(self.file.tokens) // self.step)
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self.file)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.file.tokens) + len(self)
+
+    def lengths(self, indices: np.ndarray) -> np.ndarray:
+        return np.minimum(self.step, len(self.file.tokens) - indices * self.step) + 1
+
+    def __getitem__(self, index: int) -> Row:
+        start = index * self.step
+        tokens = self.file.tokens[start : start + self.step].astype(np.int64)
+        return Row(Side(np.concatenate(([CLS], tokens)), self.name))
+
+
+class Pairs:
+    """A sentence and its translation, each cut at ``max_positions``; ``order`` if there is one."""
+
+    def __init__(
+        self,
+        source: TokenFile,
+        target: TokenFile,
+        pair: tuple[str, str],
+        max_positions: int,
+        order: TokenFile | None = None,
+    ):
+        self.source, self.target, self.order = source, target, order
+        self.languages, self.name = pair, "-".join(pair)
+        self.max_positions = max_positions
+        if order is not None and not np.array_equal(order.sizes, target.sizes):
+            raise UserError(
+                f"{order.prefix}: the alignment must have one entry per target token; it was made "
+                f"for another version of {target.prefix}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self.source)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.source.tokens) + len(self.target.tokens) + 2 * len(self.source)
+
+    def lengths(self, indices: np.ndarray) -> np.ndarray:
+        longer = np.maximum(self.source.sizes[indices], self.target.sizes[indices])
+        return np.minimum(longer + 1, self.max_positions)
+
+    def __getitem__(self, index: int) -> Row:
+        source = frame(self.source[index], self.max_positions)
+        target = frame(self.target[index], self.max_positions)
+        order = None
+        if self.order is not None:
+            order = frame_order(self.order[index], len(source), len(target))
+        return Row(Side(source, self.languages[0]), Side(target, self.languages[1]), order)
+
+
+def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
+    """CLS before ``tokens`` (n,), which end in SEP; cut to ``max_positions``, SEP kept last.
+
+    >>> frame(np.array([7, 8, 9, 2]), 4).tolist()
+    [0, 7, 8, 2]
+    """
+    if len(tokens) + 1 <= max_positions:
+        return np.concatenate(([CLS], tokens))
+    return np.concatenate(([CLS], tokens[: max_positions - 2], [SEP]))
+
+
+def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> np.ndarray:
+    """The stored alignment (index + 1 of the source token, 0 = none) for framed sentences.
+
+    CLS goes to CLS and SEP to SEP; links to a token that was cut off become -1.
+
+    >>> frame_order(np.array([2, 0, 1, 3]), 4, 5).tolist()
+    [0, 2, -1, 1, 3]
+    """
+    # The framed source has CLS in front, so the stored index + 1 is the framed index.
+    order = np.concatenate(([0], np.where(stored > 0, stored, -1)))[:target_length]
+    order[order >= source_length - 1] = -1
+    order[-1] = source_length - 1
+    return order
+
+
+def count_truncated(source: Source, max_positions: int) -> int:
+    """How many rows of ``source`` lose tokens at ``max_positions`` (streams lose none)."""
+    files = [getattr(source, name, None) for name in ("file", "source", "target")]
+    if isinstance(source, Stream):
+        return 0
+    return int(sum((f.sizes + 1 > max_positions).sum() for f in files if f is not None))

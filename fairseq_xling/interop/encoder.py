@@ -1,0 +1,122 @@
+"""A trained encoder as everything outside the trainer uses it: ids in, hidden states out."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.compat import prepare_engine
+from fairseq_xling.data.batch import collate
+from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.data.sources import frame
+from fairseq_xling.errors import UserError
+from fairseq_xling.objectives.base import Example, constant
+from fairseq_xling.registry import unknown_name
+
+
+class Encoder:
+    """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
+
+    ``num_layers`` is L, ``width`` D; ``languages`` in the order that numbers them.
+    """
+
+    def __init__(self, model: Any, task: Any, device: str | torch.device = "cpu"):
+        self.model = model.eval().to(device)
+        self.task, self.device = task, torch.device(device)
+        self.folder: DataFolder = task.folder
+        self.languages: list[str] = list(task.languages)
+        self.num_layers: int = model.encoder.shape.layers
+        self.width: int = model.encoder.shape.dim
+
+    @classmethod
+    def load(
+        cls,
+        checkpoint: str | Path,
+        data: str | Path | None = None,
+        device: str | torch.device = "cpu",
+    ) -> "Encoder":
+        """The model in a fairseq ``checkpoint``; ``data`` where its data folder has moved.
+
+        Raises:
+            UserError: if the file is missing, truncated or not plain data, if it holds a model of
+                another kind, or if the data folder is not the one it was trained with.
+        """
+        prepare_engine()
+        from fairseq import checkpoint_utils
+
+        import fairseq_xling.plugin  # noqa: F401
+
+        if not Path(checkpoint).is_file():
+            raise UserError(f"{checkpoint}: no such checkpoint")
+        overrides = {"data": str(data)} if data is not None else {}
+        try:
+            state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint), overrides)
+            name = (state.get("cfg") or {}).get("task", {}).get("_name")
+            models, _, task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(checkpoint)], state=state
+            )
+        except SystemExit as error:  # one line, meant for fairseq's own programs
+            raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+        except (AssertionError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
+        if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):
+            raise UserError(
+                f"{checkpoint}: holds a model of task {name!r}, not a bilingual encoder"
+            )
+        return cls(models[0], task, device)
+
+    @torch.no_grad()
+    def states(
+        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
+        """The states of ``sentences`` after every layer, in batches of similar length.
+
+        Args:
+            sentences: ids as `TextEncoder.encode` gives them: ``</s>`` at the end, no ``<s>``
+                (it is added here). Too long ones are cut at the model's positions.
+            lang: their language.
+            max_tokens: most padded tokens in a batch.
+
+        Yields:
+            (indices (B,), states (L + 1, B, T, D) float32, words (B, T) bool); layer 0 is the
+            output of the embeddings, ``words`` is True at tokens that are not special.
+        """
+        for indices, batch in self.batches(sentences, lang, max_tokens):
+            src = batch["net_input"]["src"]
+            layers = self.model.encoder.states(src, (lang, lang))
+            yield indices, torch.stack(layers).float(), src["tokens"] >= SPECIALS
+
+    def batches(
+        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """``sentences`` framed, sorted by length and padded, on the model's device."""
+        if lang not in self.languages:
+            raise unknown_name("language", lang, self.languages)
+        number, limit = self.languages.index(lang), self.model.max_positions()
+        lengths = np.array([min(len(ids) + 1, limit) for ids in sentences])
+        for indices in cut(lengths, Limits(max_tokens, None)):
+            examples = [_plain(frame(sentences[i], limit), number) for i in indices]
+            batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
+            yield indices, _to(batch, self.device)
+
+
+def _plain(tokens: np.ndarray, lang: int) -> Example:
+    """An example that predicts nothing: the sentence as it is."""
+    side = {
+        "tokens": tokens,
+        "langs": constant(lang, len(tokens)),
+        "positions": np.arange(len(tokens)),
+    }
+    return Example(src=side, tgt={**side, "predict": np.zeros(len(tokens), dtype=bool)})
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {name: _to(item, device) for name, item in value.items()}
+    return value

@@ -1,0 +1,172 @@
+"""The encoder of every model here: embeddings, layers and output, each place a `Slot`.
+
+B batch, T source length, U target length, D width, L layers, V vocabulary, n predicted positions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fairseq_xling.data.folder import PAD
+from fairseq_xling.models.heads import lm_heads
+from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.models.sharing import SharingPlan, Slot
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class EncoderShape:
+    """Sizes and rates of an encoder."""
+
+    layers: int
+    dim: int
+    ffn_dim: int
+    heads: int
+    max_positions: int
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    language_embeddings: bool = False
+    num_segments: int = 0
+    lm_head: str = "linear"
+    init_std: float = 0.02
+
+
+class SeparableEncoder(nn.Module):
+    """A Transformer encoder whose parts are shared by all languages or private, by plan.
+
+    Args:
+        shape: sizes and rates.
+        vocab_sizes: number of ids by language, in the order that numbers the languages.
+        plan: which parts are private.
+
+    The softmax is tied to the token embeddings where the plan treats both alike; where only one of
+    them is private, the output has embeddings of its own.
+    """
+
+    def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
+        super().__init__()
+        self.shape, self.plan, self.languages = shape, plan, list(vocab_sizes)
+
+        def slot(make, part: str) -> Slot:
+            return Slot(make, self.languages, part in plan.parts)
+
+        def size(lang: str | None) -> int:
+            return max(vocab_sizes.values()) if lang is None else vocab_sizes[lang]
+
+        def token_table(lang: str | None) -> nn.Embedding:
+            return nn.Embedding(size(lang), shape.dim, padding_idx=PAD)
+
+        self.tokens = slot(token_table, "tokens")
+        self.positions = slot(
+            lambda lang: nn.Embedding(shape.max_positions, shape.dim), "positions"
+        )
+        if shape.language_embeddings:
+            self.language_table = nn.Embedding(len(self.languages), shape.dim)
+        if shape.num_segments:
+            self.segment_table = nn.Embedding(shape.num_segments, shape.dim)
+        self.embedding_norm = nn.LayerNorm(shape.dim)
+        self.layers = nn.ModuleList(
+            Slot(lambda lang: self._layer(), self.languages, number in plan.layers)
+            for number in range(1, shape.layers + 1)
+        )
+        self.softmax = slot(lambda lang: lm_heads[shape.lm_head](shape.dim, size(lang)), "softmax")
+        self.tied = ("tokens" in plan.parts) == ("softmax" in plan.parts)
+        if not self.tied:
+            self.output_tokens = slot(token_table, "softmax")
+        self.apply(self._initialise)
+
+    def _layer(self) -> EncoderLayer:
+        s = self.shape
+        return EncoderLayer(s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout)
+
+    def _initialise(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=self.shape.init_std)
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight[module.padding_idx].data)
+
+    def embed(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
+        """E_word + E_position [+ E_language] [+ E_segment], then LayerNorm and dropout: (B, T, D).
+
+        ``src`` is a batch's source side; ``lang`` its language where the plan needs it.
+        """
+        x = self.tokens.select(lang)(src["tokens"]) + self.positions.select(lang)(src["positions"])
+        if self.shape.language_embeddings:
+            x = x + self.language_table(src["langs"])
+        if self.shape.num_segments:
+            segments = src.get("segments")
+            rows = (
+                self.segment_table.weight[0] if segments is None else self.segment_table(segments)
+            )
+            x = x + rows
+        x = self.embedding_norm(x)
+        return F.dropout(x, self.shape.dropout, self.training)
+
+    def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
+        """The states after each layer: L + 1 tensors (B, T, D), the first the embeddings' output.
+
+        Raises:
+            ValueError: if the plan has private parts and the batch has no one ``pair``.
+        """
+        lang = self._language(pair, 0)
+        x = self.embed(src, lang)
+        mask = attention_mask(src.get("padding_mask"), src.get("attn_group"))
+        states = [x]
+        for slot in self.layers:
+            x = slot.select(lang)(x, mask)
+            states.append(x)
+        return states
+
+    def logits(self, states: Tensor, pair: Pair | None = None) -> Tensor:
+        """(n, D) states to (n, V) logits over the vocabulary of the pair's target language."""
+        lang = self._language(pair, 1)
+        table = self.tokens if self.tied else self.output_tokens
+        return self.softmax.select(lang)(states, table.select(lang).weight)
+
+    def _language(self, pair: Pair | None, side: int) -> str | None:
+        if not self.plan.any:
+            return None
+        if pair is None:
+            raise ValueError(
+                "with private parts a batch must hold one language pair, got a mixed batch"
+            )
+        return pair[side]
+
+    def private_parameters(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters that belong to one language only, by language."""
+        private: dict[str, list[nn.Parameter]] = {lang: [] for lang in self.languages}
+        for module in self.modules():
+            if isinstance(module, Slot) and module.is_private:
+                for lang in self.languages:
+                    private[lang].extend(module.select(lang).parameters())
+        return private
+
+
+def count_parameters(encoder: SeparableEncoder) -> dict[str, int]:
+    """How many parameters each part has, tied ones counted once; their sum is the model's size."""
+    counts: dict[str, int] = {}
+    for name, parameter in encoder.named_parameters():
+        pieces = name.split(".")
+        part = " ".join(pieces[:2]) if pieces[0] == "layers" else pieces[0]
+        if pieces[0] == "layers":
+            part = f"layer {int(pieces[1]) + 1}"
+        if "private" in pieces:
+            part += f" [{pieces[pieces.index('private') + 1]}]"
+        counts[part] = counts.get(part, 0) + parameter.numel()
+    return counts
+
+
+def parameter_table(encoder: SeparableEncoder, names: Sequence[str] = ()) -> str:
+    """`count_parameters` as lines of text with a total."""
+    counts = count_parameters(encoder)
+    width = max(map(len, counts))
+    lines = [f"{part:<{width}}  {count:>14,}" for part, count in counts.items()]
+    lines.append(f"{'total':<{width}}  {sum(counts.values()):>14,}")
+    rows = encoder.shape.max_positions
+    lines.append(f"(position tables have exactly {rows} rows, without fairseq's padding offset)")
+    return "\n".join(lines)

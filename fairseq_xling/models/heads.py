@@ -1,0 +1,35 @@
+"""From states to logits: the output layer of a language model, tied to the token embeddings."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fairseq_xling.registry import Registry
+
+lm_heads: Registry = Registry("LM head")
+
+
+@lm_heads.register("linear")
+class LinearHead(nn.Module):
+    """logits = x E^T + b, with E the token embeddings (Emerging Cross-lingual Structure, 3.1)."""
+
+    def __init__(self, dim: int, vocab_size: int):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
+        """(n, D) states and (V, D) embeddings to (n, V) logits."""
+        return F.linear(x, embeddings, self.bias)
+
+
+@lm_heads.register("bert")
+class BertHead(LinearHead):
+    """BERT's head: dense, GELU and LayerNorm before the tied product (Devlin et al., 2019)."""
+
+    def __init__(self, dim: int, vocab_size: int):
+        super().__init__(dim, vocab_size)
+        self.dense = nn.Linear(dim, dim)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
+        return super().forward(self.norm(F.gelu(self.dense(x))), embeddings)

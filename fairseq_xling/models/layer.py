@@ -1,0 +1,77 @@
+"""A post-norm Transformer layer on torch's fused attention (Vaswani et al., 2017; BERT's form).
+
+Parameters: 12 d^2 + 13 d for a feed-forward width of 4 d, with d = ``dim``.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class EncoderLayer(nn.Module):
+    """x -> LN(x + Attention(x)) -> LN(x + FFN(x)), batch first.
+
+    Query, key and value are one matrix product, and attention goes through
+    ``scaled_dot_product_attention``; on a CPU its fast kernel needs ``attention_dropout`` 0.
+    """
+
+    def __init__(
+        self, dim: int, ffn_dim: int, heads: int, dropout: float = 0.1, attention_dropout=0.1
+    ):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.out = nn.Linear(dim, dim)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.fc1 = nn.Linear(dim, ffn_dim)
+        self.fc2 = nn.Linear(ffn_dim, dim)
+        self.ffn_norm = nn.LayerNorm(dim)
+        self.dropout, self.attention_dropout = dropout, attention_dropout
+
+    def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """One layer.
+
+        Args:
+            x: (B, T, D) states.
+            attention_mask: broadcastable to (B, heads, T, T), True where a query may look at a
+                key; ``None`` where everything may.
+
+        Returns:
+            (B, T, D) states.
+        """
+        batch, length, dim = x.shape
+        qkv = self.qkv(x).view(batch, length, 3, self.heads, dim // self.heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=attention_mask,
+            dropout_p=self.attention_dropout if self.training else 0.0,
+        )
+        mixed = self.out(mixed.transpose(1, 2).reshape(batch, length, dim))
+        x = self.attention_norm(x + self._drop(mixed))
+        return self.ffn_norm(x + self._drop(self.fc2(F.gelu(self.fc1(x)))))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+def attention_mask(padding_mask: Tensor | None, group: Tensor | None = None) -> Tensor | None:
+    """Who may attend to whom, for `EncoderLayer`.
+
+    Args:
+        padding_mask: (B, T), True at padding, or ``None`` where nothing is padded.
+        group: (B, T) integers, or ``None``; a token attends only to tokens of its own group.
+
+    Returns:
+        (B, 1, 1 or T, T), True where a query may look at a key, or ``None`` for everywhere.
+    """
+    mask = None if padding_mask is None else ~padding_mask[:, None, None, :]
+    if group is None:
+        return mask
+    same = (group[:, :, None] == group[:, None, :])[:, None]
+    # Padding still attends to itself: a row of nothing but False would turn into NaN.
+    if mask is None:
+        return same
+    return (same & mask) | torch.eye(group.shape[1], dtype=torch.bool, device=group.device)

@@ -1,0 +1,196 @@
+"""`--arch separable_transformer*`: the shared-or-private bilingual encoder as a fairseq model.
+
+Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language Models". The preset
+`separable_transformer_base` is the paper's: 8 layers, 12 heads, 768 wide, GELU, 256 positions,
+input and output embeddings tied.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from torch import Tensor
+
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
+from fairseq_xling.models.sharing import SharingPlan
+
+
+@dataclass
+class SeparableTransformerConfig(FairseqDataclass):
+    encoder_layers: int = field(default=8, metadata={"help": "number of layers"})
+    encoder_embed_dim: int = field(default=768, metadata={"help": "width of the states"})
+    encoder_ffn_embed_dim: int = field(default=3072, metadata={"help": "feed-forward width"})
+    encoder_attention_heads: int = field(default=12, metadata={"help": "attention heads"})
+    max_positions: int = field(
+        default=256, metadata={"help": "rows of the position table = longest input, in tokens"}
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
+    attention_dropout: float = field(
+        default=0.1,
+        metadata={"help": "dropout on attention weights; 0 takes the faster kernel on a CPU"},
+    )
+    separate: str = field(
+        default="",
+        metadata={
+            "help": "parts that each language has for itself: 'emb' (= tokens,positions,softmax), "
+            "layer numbers and ranges, e.g. emb,1-3"
+        },
+    )
+    language_embeddings: bool = field(
+        default=False, metadata={"help": "add a language embedding to every token"}
+    )
+    num_segments: int = field(
+        default=0, metadata={"help": "rows of the segment table; 0 is no segment embeddings"}
+    )
+    lm_head: str = field(
+        default="linear", metadata={"help": "output layer: linear, or bert (dense, GELU, norm)"}
+    )
+    init_std: float = field(
+        default=0.02, metadata={"help": "standard deviation of the initial weights"}
+    )
+
+
+@register_model("separable_transformer", dataclass=SeparableTransformerConfig)
+class SeparableTransformer(BaseFairseqModel):
+    """A `SeparableEncoder` that knows which vocabulary, languages and plan it was trained with."""
+
+    def __init__(self, encoder: SeparableEncoder, identity: Mapping[str, Any]):
+        super().__init__()
+        self.encoder, self.identity = encoder, dict(identity)
+
+    @classmethod
+    @exits_on_user_error
+    def build_model(cls, cfg: SeparableTransformerConfig, task: Any) -> "SeparableTransformer":
+        """The model for ``task``, whose ``vocab_sizes`` and ``dictionary_digests`` it takes."""
+        plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
+        task.check_plan(plan)
+        if cfg.encoder_embed_dim % cfg.encoder_attention_heads:
+            raise UserError(
+                "`--encoder-embed-dim` must be a multiple of `--encoder-attention-heads`, got "
+                f"{cfg.encoder_embed_dim} and {cfg.encoder_attention_heads}"
+            )
+        shape = EncoderShape(
+            layers=cfg.encoder_layers,
+            dim=cfg.encoder_embed_dim,
+            ffn_dim=cfg.encoder_ffn_embed_dim,
+            heads=cfg.encoder_attention_heads,
+            max_positions=cfg.max_positions,
+            dropout=cfg.dropout,
+            attention_dropout=cfg.attention_dropout,
+            language_embeddings=cfg.language_embeddings,
+            num_segments=cfg.num_segments,
+            lm_head=cfg.lm_head,
+            init_std=cfg.init_std,
+        )
+        identity = {
+            "languages": list(task.vocab_sizes),
+            "dictionaries": task.dictionary_digests,
+            "separate": str(plan),
+        }
+        return cls(SeparableEncoder(shape, task.vocab_sizes, plan), identity)
+
+    def forward(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+        extra: Mapping[str, Tensor] | None = None,
+    ) -> Tensor:
+        """Logits (n, V) at the n positions that ``tgt["predict"]`` (B, U) marks, row by row."""
+        if order is not None:
+            raise ValueError("a model without a TRILayer reads its source in the given order")
+        states = self.encoder.states(src, pair)[-1]
+        return self.encoder.logits(states[tgt["predict"]], pair)
+
+    @exits_on_user_error
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """As fairseq's, but one line says what does not fit."""
+        try:
+            return super().load_state_dict(state_dict, strict, model_cfg, args)
+        except RuntimeError as error:  # torch lists every tensor; the first tells enough
+            first = str(error).splitlines()[1:2] or [str(error)]
+            raise UserError(
+                "the checkpoint does not fit this model; is it of another --arch or size? "
+                f"({first[0].strip()})"
+            ) from None
+
+    def max_positions(self) -> int:
+        return self.encoder.shape.max_positions
+
+    def private_parameters(self) -> dict[str, list[torch.nn.Parameter]]:
+        return self.encoder.private_parameters()
+
+    def get_extra_state(self) -> Tensor:
+        # A tensor, so that loading stays safe; int32, so that averaging checkpoints keeps it.
+        text = json.dumps(self.identity, sort_keys=True).encode()
+        return torch.tensor(list(text), dtype=torch.int32)
+
+    @exits_on_user_error
+    def set_extra_state(self, state: Tensor) -> None:
+        """Refuse a checkpoint of another vocabulary, other languages or another plan."""
+        theirs = json.loads(bytes(state.tolist()).decode())
+        for name, mine in self.identity.items():
+            if theirs.get(name) != mine:
+                raise UserError(
+                    f"the checkpoint does not fit: its {name} are {_show(theirs.get(name))}, "
+                    f"this model's are {_show(mine)}"
+                )
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict):  # dictionaries' digests: eight characters tell them apart
+        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in value.items())
+    return repr(value)
+
+
+def _preset(args: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+@register_model_architecture("separable_transformer", "separable_transformer_base")
+def separable_transformer_base(args: Any) -> None:
+    """The model of "Emerging Cross-lingual Structure", Section 3.1."""
+    _preset(
+        args,
+        encoder_layers=8,
+        encoder_embed_dim=768,
+        encoder_ffn_embed_dim=3072,
+        encoder_attention_heads=12,
+        max_positions=256,
+    )
+
+
+@register_model_architecture("separable_transformer", "separable_transformer_small")
+def separable_transformer_small(args: Any) -> None:
+    """The BERT-small trained from scratch as a baseline in TreLM, Appendix A.5."""
+    _preset(
+        args,
+        encoder_layers=12,
+        encoder_embed_dim=256,
+        encoder_ffn_embed_dim=1024,
+        encoder_attention_heads=4,
+        max_positions=128,
+        lm_head="bert",
+    )
+
+
+@register_model_architecture("separable_transformer", "separable_transformer_tiny")
+def separable_transformer_tiny(args: Any) -> None:
+    """For tests and the demo: 4 layers, 64 wide."""
+    _preset(
+        args,
+        encoder_layers=4,
+        encoder_embed_dim=64,
+        encoder_ffn_embed_dim=256,
+        encoder_attention_heads=4,
+        max_positions=128,
+        init_std=0.05,
+        attention_dropout=0.0,
+    )

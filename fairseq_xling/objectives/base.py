@@ -1,0 +1,72 @@
+"""What an objective is: text in, one (S, A, W, C) example out."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fairseq_xling.data.sources import Row
+
+
+@dataclass
+class Example:
+    """One (S, A, W, C), as arrays: source length T, target length U.
+
+    Attributes:
+        src: ``tokens``, ``langs`` and ``positions``, each (T,) int64; optionally ``segments`` and
+            ``attn_group`` (T,): a token attends only to tokens of its own group.
+        tgt: ``tokens`` (W), ``langs``, ``positions``, each (U,) int64, and ``predict`` (C),
+            (U,) bool.
+        order: A, (U,) int64 with -1 for none; ``None`` is the identity (then U = T).
+        extra: further arrays of an objective's own.
+    """
+
+    src: dict[str, np.ndarray]
+    tgt: dict[str, np.ndarray]
+    order: np.ndarray | None = None
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The ids that each language may use.
+
+    Attributes:
+        sizes: number of ids by language, specials included.
+        own: by language, the sorted ids (without specials) that occur in its training text;
+            empty unless something asked for them.
+        lang_ids: the number of each language.
+    """
+
+    sizes: dict[str, int]
+    lang_ids: dict[str, int]
+    own: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Objective:
+    """Base class of all objectives.
+
+    ``reads`` says what its rows are: ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg``
+    is the task's configuration.
+    """
+
+    name: ClassVar[str]
+    reads: ClassVar[Literal["mono", "parallel"]]
+    needs_order: ClassVar[bool] = False
+    mixes_source_languages: ClassVar[bool] = False
+
+    def __init__(self, cfg: Any, vocabulary: Vocabulary):
+        self.cfg, self.vocabulary = cfg, vocabulary
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        """The example for ``row``; all randomness comes from ``rng``."""
+        raise NotImplementedError(type(self).__name__)
+
+    def max_length(self, length: np.ndarray) -> np.ndarray:
+        """Upper bound of the example's length for rows of ``length`` (n,), for batching."""
+        return length
+
+
+def constant(value: int, length: int) -> np.ndarray:
+    """``value`` repeated, (length,) int64."""
+    return np.full(length, value, dtype=np.int64)

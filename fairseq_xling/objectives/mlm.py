@@ -1,0 +1,43 @@
+"""Masked language modelling: S = X with C hidden, A = identity, W = X, C = 15 % of positions.
+
+Devlin et al. (2019); Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1.
+"""
+
+import numpy as np
+
+from fairseq_xling.data.sources import Row
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Example, Objective, constant
+from fairseq_xling.objectives.masking import choose, corrupt
+
+
+@objectives.register("mlm")
+class MaskedLM(Objective):
+    """Predict hidden tokens of one language from the rest of its text."""
+
+    name = "mlm"
+    reads = "mono"
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        tokens, lang = row.source.tokens, row.source.lang
+        chosen, hidden = self.hide(tokens, lang, rng)
+        langs = constant(self.vocabulary.lang_ids[lang], len(tokens))
+        positions = np.arange(len(tokens))
+        return Example(
+            src={"tokens": hidden, "langs": langs, "positions": positions},
+            tgt={"tokens": tokens, "langs": langs, "positions": positions, "predict": chosen},
+        )
+
+    def hide(
+        self, tokens: np.ndarray, lang: str, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The chosen positions of ``tokens`` (n,) and the tokens with them hidden, both (n,)."""
+        cfg = self.cfg
+        replacements: np.ndarray | int = self.vocabulary.sizes[lang]
+        if cfg.random_within_language:
+            replacements = self.vocabulary.own[lang]
+        chosen = choose(tokens, cfg.mask_prob, rng)
+        hidden = corrupt(
+            tokens, chosen, replacements, rng, leave=cfg.leave_unmasked, random=cfg.random_token
+        )
+        return chosen, hidden

@@ -1,0 +1,45 @@
+"""Translation language modelling: MLM over [X ; Y], so a word can be found in its translation.
+
+Lample and Conneau (2019), Section 3.3. Languages are marked per token and positions start again
+at 0 with Y.
+"""
+
+import numpy as np
+
+from fairseq_xling.data.sources import Row
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Example, constant
+from fairseq_xling.objectives.mlm import MaskedLM
+
+
+@objectives.register("tlm")
+class TranslationLM(MaskedLM):
+    """Predict hidden tokens of both sides of a translated pair from both sides."""
+
+    name = "tlm"
+    reads = "parallel"
+    mixes_source_languages = True
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        sides = [side for side in (row.source, row.target) if side is not None]
+        parts = [self.hide(side.tokens, side.lang, rng) for side in sides]
+        langs = np.concatenate(
+            [constant(self.vocabulary.lang_ids[s.lang], len(s.tokens)) for s in sides]
+        )
+        positions = np.concatenate([np.arange(len(side.tokens)) for side in sides])
+        return Example(
+            src={
+                "tokens": np.concatenate([hidden for _, hidden in parts]),
+                "langs": langs,
+                "positions": positions,
+            },
+            tgt={
+                "tokens": np.concatenate([side.tokens for side in sides]),
+                "langs": langs,
+                "positions": positions,
+                "predict": np.concatenate([chosen for chosen, _ in parts]),
+            },
+        )
+
+    def max_length(self, length: np.ndarray) -> np.ndarray:
+        return 2 * length

@@ -1,0 +1,16 @@
+"""Registers every task, model and criterion with fairseq; the one import of `user_dir`."""
+
+import importlib
+
+from fairseq_xling.compat import prepare_engine
+
+# In this order: models and criterions before the tasks that use them.
+MODULES = (
+    "fairseq_xling.models.separable_transformer",
+    "fairseq_xling.training.criterion",
+    "fairseq_xling.training.bilingual_mlm",
+)
+
+prepare_engine()
+for module in MODULES:
+    importlib.import_module(module)

@@ -1,0 +1,21 @@
+"""`--task bilingual_mlm`: masked language modelling of two or more languages with one encoder.
+
+Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language Models",
+Section 3.1. One language per batch, drawn by size^alpha; with parallel text, TLM too.
+"""
+
+from dataclasses import dataclass
+
+from fairseq.tasks import register_task
+
+from fairseq_xling.training.task import UnifiedTask, UnifiedTaskConfig
+
+
+@dataclass
+class BilingualMLMConfig(UnifiedTaskConfig):
+    pass
+
+
+@register_task("bilingual_mlm", dataclass=BilingualMLMConfig)
+class BilingualMLMTask(UnifiedTask):
+    """Its objectives (`--objectives`) are ``mlm`` by default; ``tlm`` reads parallel text."""

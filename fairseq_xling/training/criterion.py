@@ -1,0 +1,89 @@
+"""`--criterion unified_lm`: the one loss of all language-modelling objectives.
+
+    L = - sum over predicted positions u of w(objective) log p(w_u | S, A)
+
+divided by the number of predicted positions (SPEC G7: a mean per token, whatever the mixture).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+
+LOG2 = 0.6931471805599453
+
+
+@dataclass
+class UnifiedLMConfig(FairseqDataclass):
+    pass
+
+
+@register_criterion("unified_lm", dataclass=UnifiedLMConfig)
+class UnifiedLMCriterion(FairseqCriterion):
+    """Negative log-likelihood with loss and perplexity per objective and language.
+
+    Every step logs every ``<objective>_<language>`` key, zeros included, so that workers with
+    different batches agree on the keys.
+    """
+
+    def __init__(self, task: Any):
+        super().__init__(task)
+        self.keys = [f"{name}_{lang}" for name in task.objective_names for lang in task.languages]
+        self.num_languages = len(task.languages)
+        weights = [task.objective_weights.get(name, 1.0) for name in task.objective_names]
+        self.weights = None if set(weights) == {1.0} else torch.tensor(weights)
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
+        """The summed loss, the number of predicted tokens, and the logs of one batch."""
+        predict = sample["net_input"]["tgt"]["predict"]
+        logits = model(**sample["net_input"])
+        nll = F.cross_entropy(logits.float(), sample["target"][predict], reduction="none")
+
+        rows = sample["objective"][:, None].expand_as(predict)[predict]
+        langs = sample["net_input"]["tgt"]["langs"][predict]
+        key = rows * self.num_languages + langs
+        sums = nll.new_zeros(2, len(self.keys))
+        sums[0].index_add_(0, key, nll.detach())
+        sums[1].index_add_(0, key, torch.ones_like(nll))
+
+        loss = nll.sum() if self.weights is None else (nll * self.weights.to(nll)[rows]).sum()
+        logs = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": nll.numel(),
+        }
+        for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
+            logs[f"{name}_nll"] = total
+            logs[f"{name}_count"] = count
+        return loss, nll.numel(), logs
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
+        """Loss and perplexity, overall and per objective and language, in bits (base 2)."""
+        sums = {name: sum(log[name] for log in logging_outputs) for name in logging_outputs[0]}
+        size = sums["sample_size"]
+        metrics.log_scalar("loss", sums["loss"] / max(size, 1) / LOG2, size, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
+        for name in sums:
+            if not name.endswith("_nll"):
+                continue
+            key = name[: -len("_nll")]
+            count = float(sums[f"{key}_count"])
+            if count == 0:  # nothing of it in this step; an average must not see it
+                continue
+            metrics.log_scalar(f"{key}_loss", sums[name] / count / LOG2, count, round=3)
+            metrics.log_derived(f"{key}_ppl", _perplexity_of(f"{key}_loss"))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True
+
+
+def _perplexity_of(name: str):
+    return lambda meters: utils.get_perplexity(meters[name].avg)

@@ -1,0 +1,29 @@
+"""Option values with a structure of their own."""
+
+from collections.abc import Sequence
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+
+
+def parse_weights(option: str, text: str, names: Sequence[str]) -> dict[str, float]:
+    """``name=number`` items separated by commas; names that are left out are 1.
+
+    >>> parse_weights("--objective-weights", "tlm=0.5", ["mlm", "tlm"])
+    {'mlm': 1.0, 'tlm': 0.5}
+
+    Raises:
+        UserError: for a name that is not in use, or a value that is not a number >= 0.
+    """
+    weights = {name: 1.0 for name in names}
+    for item in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, value = item.partition("=")
+        if name not in weights:
+            raise UserError(f"`{option}`: {unknown_name('objective', name, list(names))}")
+        try:
+            weights[name] = float(value)
+        except ValueError:
+            weights[name] = -1.0
+        if not weights[name] >= 0:
+            raise UserError(f"`{option}` must be name=number with numbers >= 0, got {item!r}")
+    return weights

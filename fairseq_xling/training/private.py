@@ -1,0 +1,84 @@
+"""Parameters of a language that is absent from a step must not move.
+
+In one process their gradient is ``None`` and the optimiser skips them. But data-parallel wrappers
+and mixed-precision optimisers turn a missing gradient into zeros, and then Adam's momentum and
+weight decay would still move them. `leaving_alone` holds them, and their optimiser state, still
+for one step, in every such setting.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def untouched(parameters: Sequence[nn.Parameter]) -> list[nn.Parameter]:
+    """Those of ``parameters`` that the backward pass just done has not reached."""
+    return [parameter for parameter in parameters if parameter.grad is None]
+
+
+@contextlib.contextmanager
+def leaving_alone(optimizer: Any, parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Within this block ``optimizer.step()`` leaves ``parameters`` as they are.
+
+    Args:
+        optimizer: any of fairseq's, with or without a mixed-precision wrapper.
+        parameters: parameters of the model (the half-precision ones, where there are two copies).
+    """
+    absent = {id(parameter) for parameter in parameters}
+    for parameter in parameters:
+        parameter.grad = None
+    masters = getattr(optimizer, "fp32_params", None)
+    if masters is None or not absent:
+        yield
+        return
+    optimizer._sync_fp16_grads_to_fp32()  # would otherwise happen in step() and write zeros
+    if not optimizer.has_flat_params:
+        for half, master in zip(optimizer.fp16_params, masters, strict=True):
+            if id(half) in absent:
+                master.grad = None
+        yield
+        return
+    with _restoring(optimizer, absent):
+        yield
+
+
+@contextlib.contextmanager
+def _restoring(optimizer: Any, absent: set[int]) -> Iterator[None]:
+    """For flat masters, where one tensor holds all parameters: put the absent slices back."""
+    flats = optimizer.fp32_params
+    flats = list(flats.values()) if isinstance(flats, dict) else [flats]
+    slices = _slices(optimizer.fp16_params, flats, absent)
+    states = optimizer.fp32_optimizer.optimizer.state
+    kept = []
+    for flat, piece, half in slices:
+        state = states.get(flat, {})
+        before = {
+            name: value[piece].clone()
+            for name, value in state.items()
+            if torch.is_tensor(value) and value.shape == flat.shape
+        }
+        kept.append((flat, piece, half, flat.data[piece].clone(), half.data.clone(), before))
+    yield
+    for flat, piece, half, master, model, before in kept:
+        flat.data[piece] = master
+        half.data.copy_(model)
+        for name, value in states.get(flat, {}).items():
+            if torch.is_tensor(value) and value.shape == flat.shape:
+                value[piece] = before.get(name, 0)  # no state yet: it would begin at zero
+
+
+def _slices(
+    halves: Sequence[nn.Parameter], flats: Sequence[nn.Parameter], absent: set[int]
+) -> list[tuple[nn.Parameter, slice, nn.Parameter]]:
+    offsets = {flat.device: 0 for flat in flats}
+    by_device = {flat.device: flat for flat in flats}
+    found = []
+    for half in halves:
+        start = offsets[half.device]
+        offsets[half.device] = start + half.numel()
+        if id(half) in absent:
+            found.append((by_device[half.device], slice(start, offsets[half.device]), half))
+    return found

@@ -1,0 +1,325 @@
+"""What the language-modelling tasks have in common: data folder, feeds, iterators, precision."""
+
+import contextlib
+import logging
+from dataclasses import dataclass, field
+from typing import Any, List, Optional
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask
+from omegaconf import II, MISSING
+
+from fairseq_xling.compat import early_stopping_state, restore_early_stopping
+from fairseq_xling.data.codeswitch import CodeSwitch
+from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.feeds import make_feeds, own_ids
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
+from fairseq_xling.data.plan import Limits, Plan, in_order
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.encoder import parameter_table
+from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Vocabulary
+from fairseq_xling.training.options import parse_weights
+from fairseq_xling.training.private import leaving_alone, untouched
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class UnifiedTaskConfig(FairseqDataclass):
+    data: str = field(
+        default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
+    )
+    languages: Optional[str] = field(
+        default=None,
+        metadata={"help": "languages to train on, e.g. en,de (default: all of the data folder)"},
+    )
+    objectives: str = field(
+        default="mlm", metadata={"help": "objectives, e.g. mlm,tlm; batches are dealt out evenly"}
+    )
+    objective_shares: str = field(
+        default="", metadata={"help": "shares of the batches, e.g. mlm=3,tlm=1 (default: equal)"}
+    )
+    objective_weights: str = field(
+        default="", metadata={"help": "factors on the loss per token, e.g. mlm=0.5 (default: 1)"}
+    )
+    mix_in_batch: bool = field(
+        default=False,
+        metadata={"help": "let languages and objectives share a batch (nothing may be private)"},
+    )
+    lang_sampling_alpha: float = field(
+        default=0.7,
+        metadata={"help": "languages are drawn by (share of sentences)^alpha; 0 is uniform"},
+    )
+    sample_break_mode: str = field(
+        default="none",
+        metadata={"help": "none: continuous text in blocks; sentence: a sentence a row"},
+    )
+    tokens_per_sample: int = field(
+        default=256, metadata={"help": "length of a block, in tokens, its <s> included"}
+    )
+    mask_prob: float = field(default=0.15, metadata={"help": "share of tokens that are predicted"})
+    leave_unmasked: float = field(
+        default=0.1, metadata={"help": "share of the predicted that the model sees as they are"}
+    )
+    random_token: float = field(
+        default=0.1, metadata={"help": "share of the predicted that become a random token"}
+    )
+    random_within_language: bool = field(
+        default=False,
+        metadata={"help": "draw random tokens from those of the same language's training text"},
+    )
+    extra_anchors: bool = field(
+        default=False,
+        metadata={"help": "code-switch words by the data folder's dictionary (training only)"},
+    )
+    anchor_prob: float = field(
+        default=0.3, metadata={"help": "share of dictionary words that are replaced"}
+    )
+    anchor_cap: float = field(
+        default=0.15, metadata={"help": "most words of a batch that may be replaced, as a share"}
+    )
+    epoch_updates: int = field(
+        default=0,
+        metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
+    )
+    sort_window: int = field(
+        default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
+    )
+    cpu_bf16: bool = field(
+        default=False,
+        metadata={"help": "bfloat16 autocast on a CPU; faster where it has AVX512-bf16 or AMX"},
+    )
+    print_params: bool = field(
+        default=False, metadata={"help": "print the number of parameters, part by part"}
+    )
+    max_positions: int = II("model.max_positions")
+    seed: int = II("common.seed")
+    update_freq: List[int] = II("optimization.update_freq")
+
+
+class UnifiedTask(FairseqTask):
+    """A task whose batches are (S, A, W, C) examples of any registered objectives."""
+
+    def __init__(self, cfg: UnifiedTaskConfig, folder: DataFolder):
+        super().__init__(cfg)
+        self.folder = folder
+        self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
+        self.dictionaries = self._load_dictionaries()
+        self.vocab_sizes = {lang: len(d) for lang, d in self.dictionaries.items()}
+        self.dictionary_digests = {l: folder.dictionary_digest(l) for l in self.languages}
+        self.objective_names = [name.strip() for name in cfg.objectives.split(",")]
+        self.objective_weights = parse_weights(
+            "--objective-weights", cfg.objective_weights, self.objective_names
+        )
+        self._classes = [objectives[name] for name in self.objective_names]
+        self._private: list[torch.nn.Parameter] = []
+        self._untouched: list[torch.nn.Parameter] = []
+        self._check_options()
+
+    @classmethod
+    @exits_on_user_error
+    def setup_task(cls, cfg: UnifiedTaskConfig, **kwargs: Any) -> "UnifiedTask":
+        return cls(cfg, DataFolder(cfg.data))
+
+    def _load_dictionaries(self) -> dict[str, Dictionary]:
+        loaded: dict[Any, Dictionary] = {}
+        for lang in self.languages:
+            path = self.folder.dictionary_path(lang)
+            if path not in loaded:
+                loaded[path] = Dictionary.load(str(path))
+        return {lang: loaded[self.folder.dictionary_path(lang)] for lang in self.languages}
+
+    def _check_options(self) -> None:
+        cfg = self.cfg
+        for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
+            if not 0 <= getattr(cfg, name) <= 1:
+                option = "--" + name.replace("_", "-")
+                raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
+        if cfg.leave_unmasked + cfg.random_token > 1:
+            total = cfg.leave_unmasked + cfg.random_token
+            raise UserError(f"`--leave-unmasked` + `--random-token` must not pass 1, got {total}")
+        if cfg.sample_break_mode not in ("none", "sentence"):
+            raise UserError(
+                f"`--sample-break-mode` must be none or sentence, got {cfg.sample_break_mode!r}"
+            )
+        if cfg.tokens_per_sample < 2:
+            raise UserError(
+                f"`--tokens-per-sample` must be at least 2, got {cfg.tokens_per_sample}"
+            )
+
+    def check_plan(self, plan: SharingPlan) -> None:
+        """Refuse a sharing plan that the vocabularies or objectives do not allow.
+
+        Raises:
+            UserError: for shared embeddings over separate vocabularies, or for private parts with
+                an objective or a batch that mixes languages.
+        """
+        if self.folder.separate_vocabularies and not {"tokens", "softmax"} <= plan.parts:
+            raise UserError(
+                f"{self.folder.path} has a vocabulary per language, so `--separate` must name "
+                f"'emb' (or tokens and softmax), got {str(plan)!r}"
+            )
+        if not plan.any:
+            return
+        mixing = [c.name for c in self._classes if c.mixes_source_languages]
+        if mixing:
+            raise UserError(
+                f"objective {mixing[0]!r} puts two languages into one input, which private parts "
+                f"cannot serve; `--separate` must be empty with it, got {str(plan)!r}"
+            )
+        if self.cfg.mix_in_batch:
+            raise UserError(
+                "`--mix-in-batch` needs a model without private parts, got "
+                f"`--separate` {str(plan)!r}"
+            )
+
+    @exits_on_user_error
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        model = super().build_model(cfg, from_checkpoint)
+        if self.cfg.sample_break_mode == "none" and self.cfg.tokens_per_sample > cfg.max_positions:
+            raise UserError(
+                "`--tokens-per-sample` must not pass the model's `--max-positions` "
+                f"{cfg.max_positions}, got {self.cfg.tokens_per_sample}"
+            )
+        needing = [c.name for c in self._classes if c.needs_order]
+        if needing and not getattr(model, "reorders", False):
+            raise UserError(f"objective {needing[0]!r} needs a model with a TRILayer")
+        private = model.private_parameters()
+        self._private = [parameter for group in private.values() for parameter in group]
+        if self.cfg.print_params:
+            print(parameter_table(model.encoder), flush=True)
+        return model
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        """Open the sources of a split; everything about them is checked here."""
+        training = split == "train"
+        own = {}
+        if self.cfg.random_within_language:
+            own = {lang: own_ids(self.folder, lang) for lang in self.languages}
+        lang_ids = {lang: number for number, lang in enumerate(self.languages)}
+        vocabulary = Vocabulary(self.vocab_sizes, lang_ids, own)
+        feeds = make_feeds(
+            self.folder,
+            split,
+            self.languages,
+            [cls(self.cfg, vocabulary) for cls in self._classes],
+            self.cfg,
+            shares=parse_weights(
+                "--objective-shares", self.cfg.objective_shares, self.objective_names
+            ),
+        )
+        transforms = []
+        if training and self.cfg.extra_anchors:
+            transforms.append(
+                CodeSwitch.from_folder(
+                    self.folder,
+                    self.languages,
+                    self.dictionaries,
+                    self.cfg.anchor_prob,
+                    self.cfg.anchor_cap,
+                    self.cfg.max_positions,
+                )
+            )
+        ids = {name: number for number, name in enumerate(self.objective_names)}
+        self.datasets[split] = BatchDataset(feeds, ids, self.cfg.seed, transforms)
+        for feed in feeds:
+            logger.info(
+                "%s %s: %d rows, %d tokens, share %.3f",
+                split,
+                feed.key,
+                len(feed.source),
+                feed.source.num_tokens,
+                feed.share,
+            )
+
+    @exits_on_user_error
+    def get_batch_iterator(
+        self,
+        dataset: BatchDataset,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        num_shards: int = 1,
+        shard_id: int = 0,
+        num_workers: int = 0,
+        epoch: int = 1,
+        **kwargs: Any,
+    ):
+        """fairseq's hook: training batches from a plan, or every row once for other splits."""
+        limits = Limits(max_tokens, max_sentences)
+        if dataset is not self.datasets.get("train"):
+            return EvaluationIterator(
+                dataset,
+                list(in_order(dataset.feeds, limits, self.cfg.sort_window)),
+                num_shards=num_shards,
+                shard=shard_id,
+                num_workers=num_workers,
+            )
+        plan = Plan(
+            dataset.feeds, limits, self.cfg.seed, self.cfg.mix_in_batch, self.cfg.sort_window
+        )
+        frequencies = self.cfg.update_freq
+        update_freq = frequencies[min(epoch, len(frequencies)) - 1]
+        per_pass = -(-plan.batches_per_pass() // (num_shards * update_freq))
+        cursors, groups_done = plan.start(), 0
+        previous = getattr(self, "_training_iterator", None)
+        if epoch > 1 and previous is not None and previous.epoch == epoch - 1:
+            cursors, groups_done = previous.after_epoch()
+        self._training_iterator = TrainingIterator(
+            dataset,
+            plan,
+            cursors,
+            epoch=epoch,
+            groups_done=groups_done,
+            groups=self.cfg.epoch_updates or per_pass,
+            update_freq=update_freq,
+            num_shards=num_shards,
+            shard=shard_id,
+            num_workers=num_workers,
+        )
+        return self._training_iterator
+
+    def _precision(self):
+        if self.cfg.cpu_bf16:
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        with self._precision():
+            result = super().train_step(
+                sample, model, criterion, optimizer, update_num, ignore_grad
+            )
+        # Before gradients are exchanged: that turns a missing one into zeros.
+        self._untouched = untouched(self._private)
+        return result
+
+    def valid_step(self, sample, model, criterion):
+        with self._precision():
+            return super().valid_step(sample, model, criterion)
+
+    def optimizer_step(self, optimizer, model, update_num):
+        with leaving_alone(optimizer, self._untouched):
+            optimizer.step()
+
+    def get_checkpoint_dict(self) -> dict[str, Any]:
+        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
+
+    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
+        restore_early_stopping(state.get("early_stopping", {}))
+
+    def max_positions(self) -> int:
+        return self.cfg.max_positions
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        return self.dictionaries[self.languages[0]]
+
+    @property
+    def target_dictionary(self) -> Dictionary:
+        return self.dictionaries[self.languages[-1]]
