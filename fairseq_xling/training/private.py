@@ -14,9 +14,16 @@ import torch
 from torch import nn
 
 
-def untouched(parameters: Sequence[nn.Parameter]) -> list[nn.Parameter]:
-    """Those of ``parameters`` that the backward pass just done has not reached."""
-    return [parameter for parameter in parameters if parameter.grad is None]
+def zero_untouched(parameters: Sequence[nn.Parameter]) -> list[nn.Parameter]:
+    """Those of ``parameters`` that the backward pass just done has not reached.
+
+    Their gradients become zeros, as exchanging gradients would make them anyway: the gradient norm
+    is then a sum over the same terms, and so the same number, in one process and in several.
+    """
+    untouched = [parameter for parameter in parameters if parameter.grad is None]
+    for parameter in untouched:
+        parameter.grad = torch.zeros_like(parameter)
+    return untouched
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.training.options import parse_weights
-from fairseq_xling.training.private import leaving_alone, untouched
+from fairseq_xling.training.private import leaving_alone, zero_untouched
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ class UnifiedTask(FairseqTask):
             raise UserError(f"objective {needing[0]!r} needs a model with a TRILayer")
         private = model.private_parameters()
         self._private = [parameter for group in private.values() for parameter in group]
-        if self.cfg.print_params:
+        if self.cfg.print_params and not from_checkpoint:
             print(parameter_table(model.encoder), flush=True)
         return model
 
@@ -291,12 +291,13 @@ class UnifiedTask(FairseqTask):
         return contextlib.nullcontext()
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        first = all(parameter.grad is None for parameter in self._private)
         with self._precision():
             result = super().train_step(
                 sample, model, criterion, optimizer, update_num, ignore_grad
             )
-        # Before gradients are exchanged: that turns a missing one into zeros.
-        self._untouched = untouched(self._private)
+        if first:  # all batches of a step have the same languages
+            self._untouched = zero_untouched(self._private)
         return result
 
     def valid_step(self, sample, model, criterion):
