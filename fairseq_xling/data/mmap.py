@@ -119,6 +119,12 @@ class TokenFile:
         start = int(self._offsets[i]) // self.dtype.itemsize
         return self.tokens[start : start + int(self.sizes[i])].astype(np.int64)
 
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Items ``start`` to ``stop`` back to back, and their sizes, both int64 and fresh."""
+        sizes = self.sizes[start:stop].astype(np.int64)
+        begin = int(self._offsets[start]) // self.dtype.itemsize if len(sizes) else 0
+        return self.tokens[begin : begin + int(sizes.sum())].astype(np.int64), sizes
+
     def __reduce__(self):
         return TokenFile, (self.prefix,)
 

@@ -1,0 +1,166 @@
+"""Turn plain text into a data folder: vocabulary, token files, word alignments.
+
+    fairseq-xling prepare data-bin --languages en,de \\
+        --mono train.en=en.txt --mono train.de=de.txt --mono valid.en=dev.txt \\
+        --parallel train.en-de=corpus.en,corpus.de --vocab joint --vocab-size 8000
+
+Text is UTF-8, a sentence per line, also as .gz. An interrupted call goes on when it is repeated.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("out", metavar="OUT", help="data folder to make")
+    files = parser.add_argument_group("text (repeat an option for more files)")
+    files.add_argument(
+        "--languages", required=True, metavar="CODES", help="languages, separated by commas"
+    )
+    files.add_argument(
+        "--from",
+        dest="folder",
+        metavar="DIR",
+        help="folder as `fairseq-xling synthesize` writes it: takes mono/SPLIT.LANG.txt, "
+        "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv from it",
+    )
+    files.add_argument(
+        "--mono",
+        action="append",
+        default=[],
+        metavar="SPLIT.LANG=FILE[,FILE...]",
+        help="monolingual text; SPLIT is train, valid or test; blank lines are left out",
+    )
+    files.add_argument(
+        "--parallel",
+        action="append",
+        default=[],
+        metavar="SPLIT.A-B=FILE_A,FILE_B",
+        help="parallel text, line n of one file translating line n of the other; pairs with an "
+        "empty side are left out",
+    )
+    files.add_argument(
+        "--alignment",
+        action="append",
+        default=[],
+        metavar="SPLIT.A-B=FILE",
+        help="ready word alignment of that parallel text, lines of Pharaoh links i-j counted from "
+        "0 over the words after --segment (or see --align-unit); otherwise --aligner makes one",
+    )
+    files.add_argument(
+        "--dictionary",
+        action="append",
+        default=[],
+        metavar="A-B=FILE",
+        help="word pairs for extra anchors, source TAB target [TAB weight] a line, used both ways",
+    )
+    vocabulary = parser.add_argument_group("vocabulary")
+    vocabulary.add_argument(
+        "--vocab",
+        default="joint",
+        metavar="MODE",
+        help="joint (learnt on all languages together), union (one per language, equal pieces "
+        "share an id), prefixed (as union, nothing shared) or separate (a dictionary per language)",
+    )
+    vocabulary.add_argument(
+        "--vocab-size",
+        type=int,
+        default=8000,
+        metavar="N",
+        help="pieces to learn: in all for joint, else for each language",
+    )
+    vocabulary.add_argument(
+        "--vocab-type",
+        default="bpe",
+        metavar="TYPE",
+        help="bpe, unigram, or word (the most frequent whole words)",
+    )
+    vocabulary.add_argument(
+        "--alphabet",
+        type=int,
+        metavar="N",
+        help="most different characters in the pieces of a model; rarer ones become <unk> "
+        "(None: half of --vocab-size)",
+    )
+    vocabulary.add_argument(
+        "--vocab-alpha",
+        type=float,
+        default=0.7,
+        metavar="A",
+        help="languages that share a model are sampled in proportion to (their fraction of all "
+        "sentences) ^ A; 1 as they are, 0 all alike",
+    )
+    vocabulary.add_argument(
+        "--vocab-sample",
+        type=float,
+        default=8.0,
+        metavar="MB",
+        help="megabytes of training text that each model is learnt on",
+    )
+    vocabulary.add_argument(
+        "--segment",
+        action="append",
+        default=[],
+        metavar="LANG=HOW",
+        help="how words are cut before pieces are learnt: pre (as in the file; every language's "
+        "default), space (punctuation set off) or char (as space, and each Chinese or Japanese "
+        "character on its own)",
+    )
+    alignment = parser.add_argument_group("word alignment of parallel text")
+    alignment.add_argument(
+        "--aligner",
+        default="fast_align",
+        metavar="NAME",
+        help="fast_align (built in), fast_align_binary or eflomal (programs on PATH), or none",
+    )
+    alignment.add_argument(
+        "--symmetrise",
+        default="none",
+        metavar="RULE",
+        help="none (each direction its own links), intersection, union or gdfa "
+        "(grow-diag-final-and); of several links the lowest source index counts",
+    )
+    alignment.add_argument(
+        "--align-unit",
+        metavar="UNIT",
+        help="what links connect, subword or word (None: subword for the aligner, word for "
+        "--alignment files); a word's k-th subword takes the min(k, n)-th of the n of its partner",
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="threads; the result is the same"
+    )
+    run.add_argument("--seed", type=int, default=1, metavar="N", help="of the vocabulary's sample")
+    run.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace a data folder made with other settings or text",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.languages import parse_languages
+    from fairseq_xling.text.options import PrepareOptions, parse_segmentation
+    from fairseq_xling.text.prepare import prepare
+    from fairseq_xling.text.sources import parse_sources
+    from fairseq_xling.text.summary import summary
+
+    languages = parse_languages(args.languages)
+    options = PrepareOptions(
+        languages=tuple(languages),
+        vocab=args.vocab,
+        vocab_size=args.vocab_size,
+        vocab_type=args.vocab_type,
+        alphabet=args.alphabet,
+        vocab_alpha=args.vocab_alpha,
+        vocab_sample=args.vocab_sample,
+        segment=parse_segmentation(args.segment, languages),
+        aligner=args.aligner,
+        symmetrise=args.symmetrise,
+        align_unit=args.align_unit,
+        seed=args.seed,
+    )
+    sources = parse_sources(
+        languages, args.mono, args.parallel, args.alignment, args.dictionary, args.folder
+    )
+    meta = prepare(args.out, sources, options, args.workers, args.overwrite)
+    print(summary(args.out, meta))

@@ -1,0 +1,45 @@
+"""Word aligners: programs that find which words of two sentences translate each other.
+
+All of them read two files of tokens separated by spaces (line n of both is one sentence pair, no
+line is empty) and write two Pharaoh files. Adding one is adding a file.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from fairseq_xling.registry import Registry
+
+
+class Aligner(Protocol):
+    """A word aligner."""
+
+    aligns: bool  # False for the one that does nothing
+
+    def check(self) -> None:
+        """Whether it can run here at all.
+
+        Raises:
+            UserError: if a program or package is missing (says what to install).
+        """
+
+    def align(
+        self,
+        source: Path,
+        target: Path,
+        forward: Path,
+        reverse: Path,
+        workers: int,
+        report: Callable[[str], None],
+    ) -> None:
+        """Write links ``i-j`` (i source, j target token) of every line.
+
+        In ``forward`` each target token has at most one source token, in ``reverse`` each source
+        token at most one target token. ``report`` is told a word or two at each step.
+
+        Raises:
+            UserError: if the aligner fails.
+        """
+
+
+aligners: Registry[type[Aligner]] = Registry("aligner", __name__)

@@ -1,0 +1,25 @@
+"""No alignment: for objectives that need no order, or where ready files cover everything."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fairseq_xling.text.aligners import aligners
+
+
+@aligners.register("none")
+class NoAligner:
+    aligns = False
+
+    def check(self) -> None:
+        """Always there."""
+
+    def align(
+        self,
+        source: Path,
+        target: Path,
+        forward: Path,
+        reverse: Path,
+        workers: int,
+        report: Callable[[str], None],
+    ) -> None:
+        """Writes nothing."""

@@ -1,0 +1,163 @@
+"""Word alignment of the parallel token files of a data folder.
+
+The splits of a pair are aligned together, as is usual: the model is unsupervised. Everything is
+streamed; only the aligner's own table is in memory.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, open_binary
+from fairseq_xling.text.aligners import Aligner
+from fairseq_xling.text.binarize import ORDER_DTYPE, order_paths, token_orders
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.links import Links, Words, check_range, parse_pharaoh
+from fairseq_xling.text.sources import Pair
+from fairseq_xling.text.symmetrize import Rule
+from fairseq_xling.text.writer import ResumableFiles
+
+_ROWS = 4096
+# A word's ids as one number: sum of id * _BASE^k mod 2^64; odd, so no power of it vanishes.
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Sentences of one language, back to back: ids (N,) without ``</s>`` and sizes (n,)."""
+
+    ids: np.ndarray
+    sizes: np.ndarray
+    words: Words | None
+
+    @property
+    def units(self) -> np.ndarray:
+        """Number of items that the aligner sees in each sentence (n,)."""
+        return self.sizes if self.words is None else self.words.sizes
+
+
+class PairAligner:
+    """Aligns one pair of languages in some splits and writes both orders of each.
+
+    Args:
+        stems: ``.../parallel/<split>.<a>-<b>`` of the splits to read, all of them for training.
+        work: folder for this pair's intermediate files, kept until the data folder is finished.
+        unit: ``subword`` or ``word``.
+    """
+
+    def __init__(
+        self,
+        pair: Pair,
+        stems: Sequence[Path],
+        encoders: tuple[TextEncoder, TextEncoder],
+        work: Path,
+        unit: str,
+    ):
+        self.pair = pair
+        self._stems = list(stems)
+        self._encoders = encoders
+        self._work = work
+        self._unit = unit
+
+    def links(
+        self, aligner: Aligner, workers: int, report: Callable[[str], None]
+    ) -> tuple[Path, Path]:
+        """Run the aligner where it has not finished before; forward and reverse Pharaoh files."""
+        tokens = [self._work / f"tokens.{lang}" for lang in self.pair]
+        forward, reverse = self._work / "forward.pharaoh", self._work / "reverse.pharaoh"
+        if not (forward.is_file() and reverse.is_file()):
+            for k, path in enumerate(tokens):
+                with atomic_write(path) as file:
+                    for stem in self._stems:
+                        for sides in self._blocks(stem):
+                            file.write(_token_lines(sides[k]))
+            aligner.align(tokens[0], tokens[1], forward, reverse, workers, report)
+        return forward, reverse
+
+    def write_orders(
+        self,
+        links: tuple[Path, Path],
+        rule: Rule,
+        skip: Sequence[Path],
+        advance: Callable[[int], Any],
+    ) -> None:
+        """Turn the Pharaoh files into order files, for every split but those of ``skip``."""
+        with open_binary(links[0]) as forward, open_binary(links[1]) as reverse:
+            files = (forward, reverse)
+            for stem in self._stems:
+                outputs = order_paths(stem, self.pair)
+                name = f"{stem.name}.orders"
+                writer = ResumableFiles(dict.fromkeys(outputs, ORDER_DTYPE), self._work, name)
+                done = writer.complete or stem in skip
+                row = 0
+                for sides in self._blocks(stem):
+                    count = len(sides[0].sizes)
+                    found = [_read_links(file, count, sides, first=row + 1) for file in files]
+                    row += count
+                    # Blocks are fixed stretches of rows, so what a kill left behind is a prefix.
+                    if not done and row > (writer.position or 0):
+                        writer.append(self._orders(found, rule, sides), row, {}, 0)
+                    advance(count)
+                if stem not in skip:
+                    writer.finish()
+                writer.close()
+
+    def _orders(
+        self, found: list[Links], rule: Rule, sides: tuple[Side, Side]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        a, b = sides
+        to_b, to_a = rule(*found)
+        words = None if a.words is None or b.words is None else (a.words, b.words)
+        return [
+            (token_orders(to_b, a.sizes, b.sizes, words), b.sizes + 1),
+            (token_orders(to_a.swapped(), b.sizes, a.sizes, words and words[::-1]), a.sizes + 1),
+        ]
+
+    def _blocks(self, stem: Path) -> Iterator[tuple[Side, Side]]:
+        files = [TokenFile(f"{stem}.{lang}") for lang in self.pair]
+        for start in range(0, len(files[0]), _ROWS):
+            a, b = (
+                self._side(file, encoder, start)
+                for file, encoder in zip(files, self._encoders, strict=True)
+            )
+            yield a, b
+
+    def _side(self, file: TokenFile, encoder: TextEncoder, start: int) -> Side:
+        ids, sizes = file.block(start, start + _ROWS)
+        inside = np.ones(len(ids), dtype=bool)
+        inside[np.cumsum(sizes) - 1] = False
+        ids, sizes = ids[inside], sizes - 1
+        words = Words.from_starts(encoder.starts_word(ids), sizes) if self._unit == "word" else None
+        return Side(ids, sizes, words)
+
+
+def _read_links(file, count: int, sides: tuple[Side, Side], first: int) -> Links:
+    data = b"".join(islice(file, count))
+    links = parse_pharaoh(data, file.name, first)
+    if links.rows != count:
+        raise UserError(f"{file.name}: the aligner wrote too few lines")
+    check_range(links, sides[0].units, sides[1].units, file.name, first)
+    return links
+
+
+def _token_lines(side: Side) -> bytes:
+    """One line per sentence: a number for each item."""
+    numbers = side.ids.astype(np.uint64)
+    if side.words is not None:
+        lengths = side.words.lengths
+        begins = np.cumsum(lengths) - lengths
+        nth = np.arange(len(numbers)) - np.repeat(begins, lengths)
+        powers = np.cumprod(np.full(int(lengths.max(initial=1)), _BASE), dtype=np.uint64)
+        numbers = (
+            np.add.reduceat((numbers + np.uint64(1)) * powers[nth], begins) if len(nth) else numbers
+        )
+    texts = list(map(str, numbers.tolist()))
+    ends = np.cumsum(side.units).tolist()
+    starts = [0, *ends[:-1]]
+    return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()

@@ -1,0 +1,73 @@
+"""Text files as blocks of whole lines, from any position on.
+
+A position is a list of numbers that a journal can hold; memory does not grow with the files.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from fairseq_xling.files import open_binary
+
+BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of each of some parallel files (or of one file).
+
+    Attributes:
+        sides: the bytes of the lines, one entry per file.
+        first_line: number of the first of these lines, from 1.
+        position: where the next block begins.
+        bytes: how much of the first two files this is.
+    """
+
+    sides: tuple[bytes, ...]
+    first_line: int
+    position: list[int]
+    bytes: int
+
+
+def mono_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> Iterator[Block]:
+    """Blocks of files read one after the other."""
+    start, offset = position or (0, 0)
+    for i in range(start, len(paths)):
+        with open_binary(paths[i]) as file:
+            file.seek(offset)
+            while data := file.read(BLOCK_BYTES):
+                data += file.readline()
+                offset += len(data)
+                yield Block((data,), 0, [i, offset], len(data))
+        offset = 0
+
+
+def parallel_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> Iterator[Block]:
+    """Blocks of files of equally many lines: the same lines of each."""
+    line, *offsets = position or (1, *(0 for _ in paths))
+    files = [open_binary(path) for path in paths]
+    try:
+        for file, offset in zip(files, offsets, strict=True):
+            file.seek(offset)
+        while lines := files[0].readlines(BLOCK_BYTES):
+            sides = [lines, *(list(islice(file, len(lines))) for file in files[1:])]
+            data = tuple(b"".join(side) for side in sides)
+            first, line = line, line + len(lines)
+            offsets = [offset + len(side) for offset, side in zip(offsets, data, strict=True)]
+            yield Block(data, first, [line, *offsets], sum(map(len, data[:2])))
+    finally:
+        for file in files:
+            file.close()
+
+
+def lines_of(data: bytes) -> list[str]:
+    """The lines of a block; a ``\\r`` at their end is white space that segmentation drops.
+
+    >>> lines_of("a\\n\\nb".encode())
+    ['a', '', 'b']
+    """
+    lines = data.decode("utf-8").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines

@@ -1,0 +1,93 @@
+"""Text to ids and back, exactly as the data folder was made."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.dictionary import SPECIAL_SYMBOLS, id_table, read_dictionary
+from fairseq_xling.text.pieces import WORD_MARK, Pieces
+from fairseq_xling.text.segment import join_characters, segmentations
+from fairseq_xling.text.vocabularies import modes
+
+
+class TextEncoder:
+    """Segments, cuts into pieces and numbers the text of one language.
+
+    >>> encoder = TextEncoder.load("data-bin", "en")        # doctest: +SKIP
+    >>> ids = encoder.encode(["A dog runs."])[0]            # doctest: +SKIP
+    >>> encoder.decode(ids)                                 # doctest: +SKIP
+    'A dog runs.'
+    """
+
+    def __init__(
+        self, folder: str | Path, lang: str, mode: str, segmentation: str, whole_words: bool = False
+    ):
+        folder = Path(folder)
+        self.lang = lang
+        self._segmentation = segmentation
+        self._segment = segmentations[segmentation]
+        vocabulary = modes[mode]()
+        self._pieces = Pieces.load(folder / vocabulary.model_name(lang), whole_words)
+        symbols = read_dictionary(folder / vocabulary.dictionary_name(lang))
+        self.vocab_size = len(symbols)
+        self._table = id_table(vocabulary, lang, self._pieces.symbols, symbols)
+        self._texts = [*SPECIAL_SYMBOLS, *map(vocabulary.piece, symbols[SPECIALS:])]
+        self._starts = np.array([text.startswith(WORD_MARK) for text in self._texts])
+        # An unknown word is one item among whole words; elsewhere its word mark stands before it.
+        self._starts[UNK] = whole_words
+
+    @classmethod
+    def load(cls, data_dir: str | Path, lang: str) -> "TextEncoder":
+        """The encoder of ``lang`` in a finished data folder.
+
+        Raises:
+            UserError: if the folder is not a finished data folder or has no such language.
+        """
+        meta = DataFolder(data_dir).meta
+        if lang not in meta["languages"]:
+            raise unknown_name(f"language of {data_dir}", lang, meta["languages"])
+        whole_words = meta["settings"]["vocab_type"] == "word"
+        return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
+
+    def segment(self, lines: Sequence[str]) -> list[str]:
+        """``lines`` as they are before pieces are cut: words separated by one space."""
+        return self._segment(lines)
+
+    def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """Ids of each line, int64, ending in ``</s>``; a blank line is ``[2]``."""
+        ids, sizes = self.encode_block(lines)
+        return np.split(ids, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+    def encode_block(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The same back to back: ids (N,) int64, and the number of each line's ids (n,) int64."""
+        return self.encode_segmented(self.segment(lines))
+
+    def encode_segmented(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """``encode_block`` of lines that ``segment`` has been through."""
+        pieces, sizes = self._pieces.encode(lines)
+        sizes = sizes + 1
+        ids = np.full(len(pieces) + len(sizes), SEP, dtype=np.int64)
+        inside = np.ones(len(ids), dtype=bool)
+        inside[np.cumsum(sizes) - 1] = False
+        ids[inside] = self._table[pieces]
+        return ids, sizes
+
+    def starts_word(self, ids: np.ndarray) -> np.ndarray:
+        """True where an id (any shape) begins a word; False at ``</s>`` and other specials."""
+        return self._starts[ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``, special tokens left out and unknown ones shown as ``<unk>``.
+
+        Gives back the segmented, normalised text; Chinese and Japanese characters that
+        ``--segment char`` set apart are joined again.
+        """
+        numbers = [int(i) for i in ids]
+        texts = [self._texts[i] for i in numbers if i >= SPECIALS or i == UNK]
+        if self._pieces.whole_words:
+            texts = [text if text.startswith(WORD_MARK) else WORD_MARK + text for text in texts]
+        text = "".join(texts).replace(WORD_MARK, " ").strip()
+        return join_characters(text) if self._segmentation == "char" else text

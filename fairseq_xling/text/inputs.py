@@ -1,0 +1,126 @@
+"""Checks of all input files before any work starts, cheap ones first."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import open_binary
+from fairseq_xling.text.anchors import Entry, read_entries
+from fairseq_xling.text.blocks import lines_of, parallel_blocks
+from fairseq_xling.text.links import check_range, parse_pharaoh
+from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.progress import progress
+from fairseq_xling.text.scan import TextFacts, scan_text
+from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.sources import Pair, Sources
+
+
+@dataclass
+class Inputs:
+    """What the input files hold.
+
+    Attributes:
+        facts: by text file.
+        dictionaries: word pairs by language pair.
+    """
+
+    facts: dict[Path, TextFacts]
+    dictionaries: dict[Pair, list[Entry]]
+
+
+def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
+    """Name, size and SHA-256 of every input file by its role, as ``meta.json`` records them.
+
+    Raises:
+        UserError: if a file is missing or empty.
+    """
+    roles = sources.by_role()
+    for files in roles.values():
+        for file in files:
+            if not file.is_file():
+                what = "is a folder, not a file" if file.is_dir() else "no such file"
+                raise UserError(f"{file}: {what}")
+            if file.stat().st_size == 0:
+                raise UserError(f"{file}: is empty")
+    total = sum(file.stat().st_size for files in roles.values() for file in files)
+    digests: dict[Path, dict[str, Any]] = {}
+    with progress(total, "reading input files") as bar:
+        for files in roles.values():
+            for file in files:
+                if file not in digests:
+                    digests[file] = _digest(file, bar.update)
+    return {role: [digests[file] for file in files] for role, files in roles.items()}
+
+
+def _digest(path: Path, advance) -> dict[str, Any]:
+    digest, size = hashlib.sha256(), 0
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            size += len(piece)
+            advance(len(piece))
+    return {"file": path.name, "bytes": size, "sha256": digest.hexdigest()}
+
+
+def check_inputs(
+    sources: Sources, options: PrepareOptions, known: Mapping[str, Any] | None = None
+) -> Inputs:
+    """Read every file once and check it.
+
+    Args:
+        known: facts of an earlier check of the same files (``facts_to_json``); then only the
+            dictionaries are read.
+
+    Raises:
+        UserError: for text that is not UTF-8 or empty, sides of different length, an alignment of
+            another length, links that are malformed or out of range, a malformed dictionary.
+    """
+    dictionaries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
+    if known is not None:
+        facts = {Path(name): TextFacts(**values) for name, values in known.items()}
+        return Inputs(facts, dictionaries)
+    texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
+    facts = {}
+    with progress(None, "checking text") as bar:
+        for file in dict.fromkeys(texts):
+            facts[file] = scan_text(file, bar.update)
+    for sides in sources.parallel.values():
+        counts = [facts[file].lines for file in sides]
+        if counts[0] != counts[1]:
+            raise UserError(
+                f"parallel files must have equally many lines, got {counts[0]} in {sides[0]} and "
+                f"{counts[1]} in {sides[1]}"
+            )
+    for (split, pair), file in sources.alignments.items():
+        sides = sources.parallel[split, pair]
+        _check_alignment(file, sides, pair, facts[sides[0]].lines, options)
+    return Inputs(facts, dictionaries)
+
+
+def facts_to_json(inputs: Inputs) -> dict[str, Any]:
+    """For a work folder: what ``check_inputs`` takes as ``known``."""
+    return {str(path): facts.to_json() for path, facts in inputs.facts.items()}
+
+
+def _check_alignment(
+    file: Path, sides: tuple[Path, Path], pair: Pair, lines: int, options: PrepareOptions
+) -> None:
+    """Number of lines and form of every link; range as well where the links connect words."""
+    with open_binary(file) as opened:
+        found = sum(1 for _ in opened)
+    if found != lines:
+        raise UserError(f"{file}: needs a line for each of {lines} sentence pairs, got {found}")
+    segmenters = [segmentations[options.segment[lang]] for lang in pair]
+    for block in parallel_blocks([file, *sides], None):
+        links = parse_pharaoh(block.sides[0], str(file), block.first_line)
+        if options.file_unit == "word":
+            counts = [
+                np.array([len(text.split()) for text in segment(lines_of(data))], dtype=np.int64)
+                for segment, data in zip(segmenters, block.sides[1:], strict=True)
+            ]
+            check_range(links, counts[0], counts[1], str(file), block.first_line)

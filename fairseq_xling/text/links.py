@@ -1,0 +1,179 @@
+"""Word alignment links as flat arrays: Pharaoh text in and out, and the order of target tokens.
+
+Many sentence pairs are held back to back. A link is (row, i, j): in sentence pair ``row``, source
+item i belongs to target item j, both from 0. The *order* of a target item is the index + 1 of the
+source item it takes its state from, 0 for none (Xu et al., TreLM, Section 3.1: ALIGN(X, Y)).
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+
+_LINE = re.compile(rb"(?:\d{1,9}-\d{1,9}(?:\s+\d{1,9}-\d{1,9})*)?")
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of ``rows`` sentence pairs; the three arrays (n,) int64 are sorted by row."""
+
+    rows: int
+    row: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+
+    def swapped(self) -> "Links":
+        """The same links seen from the other side."""
+        return Links(self.rows, self.row, self.target, self.source)
+
+
+def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
+    """Links of a block of lines ``i-j i-j ...``; an empty line has none.
+
+    >>> links = parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", "a.pharaoh")
+    >>> links.rows, links.row.tolist(), links.source.tolist(), links.target.tolist()
+    (3, [0, 0, 2], [0, 2, 1], [0, 1, 0])
+
+    Raises:
+        UserError: names file and line of the first malformed link.
+    """
+    lines = data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    for number, line in enumerate(lines, first_line):
+        if not _LINE.fullmatch(line.strip()):
+            bad = next(x for x in line.split() if not re.fullmatch(rb"\d{1,9}-\d{1,9}", x))
+            text = bad.decode("utf-8", "replace")
+            raise UserError(f"{path}:{number}: links must look like 0-0, got {text!r}")
+    counts = np.fromiter((line.count(b"-") for line in lines), dtype=np.int64, count=len(lines))
+    numbers = np.array(b" ".join(lines).replace(b"-", b" ").split(), dtype=np.int64)
+    row = np.repeat(np.arange(len(lines)), counts)
+    return Links(len(lines), row, numbers[0::2], numbers[1::2])
+
+
+def format_pharaoh(links: Links) -> bytes:
+    """One line per sentence pair.
+
+    >>> format_pharaoh(parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", ""))
+    b'0-0 2-1\\n\\n1-0\\n'
+    """
+    texts = [f"{i}-{j}" for i, j in zip(links.source.tolist(), links.target.tolist(), strict=True)]
+    ends = np.cumsum(np.bincount(links.row, minlength=links.rows)).tolist()
+    starts = [0, *ends[:-1]]
+    return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()
+
+
+def check_range(
+    links: Links,
+    source_sizes: np.ndarray,
+    target_sizes: np.ndarray,
+    path: str,
+    first_line: int = 1,
+) -> None:
+    """Every index must lie inside its sentence; ``*_sizes`` (rows,) count the items of each.
+
+    Raises:
+        UserError: names file and line of the first link that does not.
+    """
+    for side, index, sizes in (
+        ("source", links.source, source_sizes),
+        ("target", links.target, target_sizes),
+    ):
+        outside = np.flatnonzero(index >= sizes[links.row])
+        if len(outside):
+            k = outside[0]
+            row = links.row[k]
+            raise UserError(
+                f"{path}:{first_line + row}: link {links.source[k]}-{links.target[k]} points past "
+                f"the {sizes[row]} items of the {side} sentence"
+            )
+
+
+def order_of(links: Links, target_sizes: np.ndarray) -> np.ndarray:
+    """Order of all target items back to back (sum of ``target_sizes``,) int64.
+
+    A target item with several links takes the one with the lowest source index.
+
+    >>> order_of(parse_pharaoh(b"2-0 1-0 0-2\\n", ""), np.array([3])).tolist()
+    [2, 0, 1]
+    """
+    starts = np.cumsum(target_sizes) - target_sizes
+    order = np.full(int(target_sizes.sum()), np.iinfo(np.int64).max)
+    np.minimum.at(order, starts[links.row] + links.target, links.source + 1)
+    order[order == np.iinfo(np.int64).max] = 0
+    return order
+
+
+class Words:
+    """How the tokens of many sentences, back to back and without ``</s>``, make up words.
+
+    Args:
+        sizes: number of words of each sentence (n,).
+        lengths: number of tokens of each word (W,); 0 for a word that normalisation deletes.
+    """
+
+    def __init__(self, sizes: np.ndarray, lengths: np.ndarray):
+        self.sizes, self.lengths = sizes, lengths
+        self.offsets = np.cumsum(sizes) - sizes  # words before each sentence (n,)
+        self.row = np.repeat(np.arange(len(sizes)), sizes)  # sentence of each word (W,)
+        before = np.append(0, np.cumsum(lengths))
+        # Position of each word's first token within its sentence (W,).
+        self.first = before[:-1] - before[self.offsets][self.row]
+
+    @classmethod
+    def from_starts(cls, starts: np.ndarray, sizes: np.ndarray) -> "Words":
+        """From marks of word beginnings (N,) and numbers of tokens (n,).
+
+        The first token of a sentence begins a word whatever its mark says.
+        """
+        starts = np.array(starts, dtype=bool)
+        begins = np.cumsum(sizes) - sizes
+        starts[begins[sizes > 0]] = True
+        where = np.flatnonzero(starts)
+        row = np.repeat(np.arange(len(sizes)), sizes)[where]
+        lengths = np.diff(np.append(where, len(starts)))
+        return cls(np.bincount(row, minlength=len(sizes)), lengths)
+
+
+def expand_order(order: np.ndarray, source: Words, target: Words) -> np.ndarray:
+    """From an order of words to an order of tokens, both back to back.
+
+    The k-th token of a target word takes the min(k, n)-th of the n tokens of its source word.
+
+    >>> source = Words.from_starts(np.array([1, 0, 1]), np.array([3]))  # two words: 2 + 1 tokens
+    >>> target = Words.from_starts(np.array([1, 1, 0, 0]), np.array([4]))  # 1 + 3 tokens
+    >>> expand_order(np.array([2, 1]), source, target).tolist()
+    [3, 1, 2, 2]
+    """
+    word = np.repeat(np.arange(len(target.lengths)), target.lengths)
+    nth = np.arange(len(word)) - np.repeat(
+        np.cumsum(target.lengths) - target.lengths, target.lengths
+    )
+    partner = source.offsets[target.row[word]] + order[word] - 1
+    linked = order[word] > 0
+    linked[linked] = source.lengths[partner[linked]] > 0
+    partner = partner[linked]
+    result = np.zeros(len(word), dtype=np.int64)
+    result[linked] = (
+        source.first[partner] + np.minimum(nth[linked], source.lengths[partner] - 1) + 1
+    )
+    return result
+
+
+def with_end(order: np.ndarray, source_sizes: np.ndarray, target_sizes: np.ndarray) -> np.ndarray:
+    """Append to each sentence the order of its ``</s>``: the ``</s>`` of the source.
+
+    Sizes count tokens without ``</s>``.
+
+    >>> with_end(np.array([1, 0, 2]), np.array([4, 2]), np.array([2, 1])).tolist()
+    [1, 0, 5, 2, 3]
+    """
+    ends = np.cumsum(target_sizes + 1) - 1
+    result = np.zeros(len(order) + len(ends), dtype=np.int64)
+    inside = np.ones(len(result), dtype=bool)
+    inside[ends] = False
+    result[inside] = order
+    result[ends] = source_sizes + 1
+    return result

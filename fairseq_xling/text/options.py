@@ -1,0 +1,105 @@
+"""The settings of `fairseq-xling prepare`, checked."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.pieces import KINDS
+from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.symmetrize import symmetrizations
+from fairseq_xling.text.vocabularies import modes
+
+ALIGN_UNITS = ("subword", "word")
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """Everything that decides what the finished folder holds, its input files apart.
+
+    Raises:
+        UserError: for a value out of range; names the option.
+    """
+
+    languages: tuple[str, ...]
+    vocab: str = "joint"
+    vocab_size: int = 8000
+    vocab_type: str = "bpe"
+    alphabet: int | None = None
+    vocab_alpha: float = 0.7
+    vocab_sample: float = 8.0
+    segment: dict[str, str] = field(default_factory=dict)
+    aligner: str = "fast_align"
+    symmetrise: str = "none"
+    align_unit: str | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.vocab_size < 1:
+            raise UserError(f"`--vocab-size` must be at least 1, got {self.vocab_size}")
+        if self.alphabet is not None and self.alphabet < 2:
+            raise UserError(f"`--alphabet` must be at least 2, got {self.alphabet}")
+        if not 0 <= self.vocab_alpha <= 1:
+            raise UserError(f"`--vocab-alpha` must lie in [0, 1], got {self.vocab_alpha}")
+        if not self.vocab_sample > 0:
+            raise UserError(f"`--vocab-sample` must be above 0 MB, got {self.vocab_sample}")
+        if self.seed < 0:
+            raise UserError(f"`--seed` must not be negative, got {self.seed}")
+        for name, known in (
+            (self.vocab, modes),
+            (self.aligner, aligners),
+            (self.symmetrise, symmetrizations),
+            *((name, segmentations) for name in self.segment.values()),
+        ):
+            _ = known[name]
+        if self.vocab_type not in KINDS:
+            raise unknown_name("vocabulary type", self.vocab_type, list(KINDS))
+        if self.align_unit is not None and self.align_unit not in ALIGN_UNITS:
+            raise unknown_name("alignment unit", self.align_unit, list(ALIGN_UNITS))
+
+    @property
+    def alphabet_limit(self) -> int:
+        """Largest number of different characters; half the vocabulary where nothing was asked."""
+        return self.alphabet if self.alphabet is not None else max(2, self.vocab_size // 2)
+
+    @property
+    def aligner_unit(self) -> str:
+        """What the aligner connects; subwords as in TreLM (Appendix A.5) if nothing was asked."""
+        return self.align_unit or "subword"
+
+    @property
+    def file_unit(self) -> str:
+        """What the links of ready Pharaoh files connect; words if nothing was asked."""
+        return self.align_unit or "word"
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings, for ``meta.json``."""
+        return {**asdict(self), "languages": list(self.languages)}
+
+
+def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
+    """The segmentation of every language from options like ``zh=char,en=space``.
+
+    >>> parse_segmentation(["zh=char"], ["en", "zh"])
+    {'en': 'pre', 'zh': 'char'}
+
+    Raises:
+        UserError: for another form, an unknown language, or a language named twice.
+    """
+    chosen: dict[str, str] = {}
+    for text in ",".join(texts).split(",") if texts else ():
+        lang, equals, name = text.partition("=")
+        if not equals:
+            raise UserError(f"`--segment` must look like zh=char, got {text!r}")
+        if lang not in languages:
+            raise UserError(
+                f"`--segment` {text}: {unknown_name('language', lang, list(languages))}"
+            )
+        if lang in chosen:
+            raise UserError(f"`--segment` names language {lang!r} twice")
+        if name not in segmentations:
+            raise unknown_name("segmentation", name, list(segmentations))
+        chosen[lang] = name
+    return {lang: chosen.get(lang, "pre") for lang in languages}

@@ -1,0 +1,142 @@
+"""Learning pieces with sentencepiece, and encoding many lines at once.
+
+The model knows nothing of our special tokens: it is trained with its own begin, end and padding
+symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
+"""
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+
+from fairseq_xling.errors import UserError
+
+WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
+KINDS = ("bpe", "unigram", "word")
+
+# Fixed, whatever `--workers` says: the unigram trainer sums in an order that depends on it, and
+# every model stores it.
+_TRAINER_THREADS = 2
+
+
+def learn_pieces(lines: Sequence[str], size: int, alphabet: int, kind: str, name: str) -> bytes:
+    """A sentencepiece model of at most ``size`` pieces (its unknown piece not counted).
+
+    ``alphabet`` bounds the number of different characters, the word mark included: the rarest
+    ones are replaced by spaces before learning, so no piece contains them and they encode to
+    ``<unk>``. It does not apply to ``kind="word"``, where pieces are the most frequent words.
+
+    Raises:
+        UserError: if the text is empty, or ``size`` cannot even hold the alphabet.
+    """
+    normalise = kind != "word"
+    if normalise:
+        lines = _restrict_alphabet(lines, alphabet, size, name)
+    if not any(lines):
+        raise UserError(f"{name}: no text to learn a vocabulary from")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size + 1,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            normalization_rule_name="nmt_nfkc" if normalise else "identity",
+            max_sentence_length=1 << 30,
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            unk_id=0,
+            byte_fallback=False,
+            num_threads=_TRAINER_THREADS,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise UserError(f"sentencepiece learnt no vocabulary for {name}: {error}") from None
+    return model.getvalue()
+
+
+def _restrict_alphabet(lines: Sequence[str], limit: int, size: int, name: str) -> list[str]:
+    """``lines`` normalised as the model does it, all but the commonest characters blanked."""
+    normaliser = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    lines = normaliser.normalize([line for line in lines if line])
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line)
+    for mark in (" ", WORD_MARK):
+        counts.pop(mark, None)
+    ranked = sorted(counts, key=lambda c: (-counts[c], c))
+    kept, rare = ranked[: limit - 1], ranked[limit - 1 :]
+    if len(kept) + 1 > size:
+        raise UserError(
+            f"`--vocab-size` must hold at least the alphabet of {name} ({len(kept) + 1} "
+            f"characters), got {size}; raise it, or lower `--alphabet`"
+        )
+    if rare:
+        blank = str.maketrans(dict.fromkeys(rare, " "))
+        lines = [line.translate(blank) for line in lines]
+    return [line for line in lines if line.strip()]
+
+
+class Pieces:
+    """A sentencepiece model for whole blocks of lines.
+
+    Args:
+        model: the serialised model.
+        whole_words: look words up instead of splitting them (``--vocab-type word``; sentencepiece
+            itself would melt neighbouring unknown words into one).
+    """
+
+    def __init__(self, model: bytes, whole_words: bool = False):
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.whole_words = whole_words
+        self.symbols = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
+        self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
+
+    @classmethod
+    def load(cls, path: str | Path, whole_words: bool = False) -> "Pieces":
+        """Read a model file.
+
+        Raises:
+            UserError: if the file is missing or is not a sentencepiece model.
+        """
+        try:
+            return cls(Path(path).read_bytes(), whole_words)
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file") from None
+        except RuntimeError:
+            raise UserError(f"{path}: not a sentencepiece model") from None
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def encode(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Piece ids of all ``lines`` back to back (N,) int32, and each line's number (n,) int64."""
+        if not lines:
+            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        if self.whole_words:
+            words = [line.split() for line in lines]
+            sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+            ids = map(self._ids.get, chain.from_iterable(words), repeat(0))
+            return np.fromiter(ids, dtype=np.int32, count=int(sizes.sum())), sizes
+        items = self._processor.encode(list(lines), return_type="numpy", num_threads=1)
+        sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
+        return np.concatenate(items), sizes
+
+    def count(self, lines: Iterable[str]) -> np.ndarray:
+        """How often each piece occurs in ``lines`` (len(self),) int64."""
+        total = np.zeros(len(self), dtype=np.int64)
+        block: list[str] = []
+        for line in chain(lines, (None,)):
+            if line is not None:
+                block.append(line)
+            if block and (line is None or len(block) == 4096):
+                total += np.bincount(self.encode(block)[0], minlength=len(self))
+                block = []
+        return total

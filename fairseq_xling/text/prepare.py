@@ -1,0 +1,220 @@
+"""`fairseq-xling prepare`: plain text in, data folder out.
+
+Every stage leaves files that are either absent or whole, so a run that was killed goes on where
+it stopped and ends in the same bytes. ``meta.json`` comes last and vouches for the rest.
+"""
+
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import fairseq_xling
+from fairseq_xling.data.folder import FORMAT, SPLITS
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, sha256, write_json
+from fairseq_xling.text import state
+from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.alignment import PairAligner
+from fairseq_xling.text.anchors import collect_anchors
+from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
+from fairseq_xling.text.dictionary import read_dictionary
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
+from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.progress import progress
+from fairseq_xling.text.sources import Pair, Sources
+from fairseq_xling.text.symmetrize import symmetrizations
+from fairseq_xling.text.thot_worker import ITERATIONS
+from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabulary import learn_vocabulary
+
+
+def prepare(
+    out: str | Path,
+    sources: Sources,
+    options: PrepareOptions,
+    workers: int = 2,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Make, or finish, the data folder ``out`` and return its ``meta.json``.
+
+    Neither ``workers`` nor the number of interruptions changes a byte of the result.
+
+    Raises:
+        UserError: for bad input (checked before anything is written), or a folder that was made
+            with other settings or files.
+    """
+    out = Path(out)
+    if workers < 1:
+        raise UserError(f"`--workers` must be at least 1, got {workers}")
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file, not a folder")
+    _check_settings(sources, options)
+    settings, inputs = options.to_json(), fingerprint(sources)
+    if not overwrite and state.is_finished(out, settings, inputs):
+        shutil.rmtree(out / state.WORK, ignore_errors=True)
+        return read_json(out / "meta.json")
+    known = None if overwrite else state.known_facts(out)
+    checked = check_inputs(sources, options, known)
+    if overwrite:
+        state.clear(out)
+    with state.locked(out):
+        state.start(out, settings, inputs, facts_to_json(checked))
+        meta = _Folder(out, sources, checked, options, workers).make()
+        write_json(out / "meta.json", {**meta, "settings": settings, "inputs": inputs})
+    shutil.rmtree(out / state.WORK, ignore_errors=True)
+    return read_json(out / "meta.json")
+
+
+def _check_settings(sources: Sources, options: PrepareOptions) -> None:
+    mode = modes[options.vocab]()
+    if sources.dictionaries and len({mode.dictionary_name(x) for x in options.languages}) > 1:
+        raise UserError(
+            f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
+            f"{options.vocab}`"
+        )
+    if _to_align(sources):
+        aligners[options.aligner]().check()
+
+
+def _to_align(sources: Sources) -> list[Pair]:
+    """Pairs with text that no ready alignment covers."""
+    missing = [
+        pair for (split, pair) in sources.parallel if (split, pair) not in sources.alignments
+    ]
+    return list(dict.fromkeys(missing))
+
+
+class _Folder:
+    """One run over all stages."""
+
+    def __init__(
+        self, out: Path, sources: Sources, inputs: Inputs, options: PrepareOptions, workers: int
+    ):
+        self.out, self.work = out, out / state.WORK
+        self.sources, self.inputs, self.options = sources, inputs, options
+        self.workers = workers
+
+    def make(self) -> dict[str, Any]:
+        """Everything but ``meta.json``, whose content is returned."""
+        options = self.options
+        shares = learn_vocabulary(self.out, self.work, self.sources, self.inputs, options)
+        whole_words = options.vocab_type == "word"
+        self.encoders = {
+            lang: TextEncoder(self.out, lang, options.vocab, options.segment[lang], whole_words)
+            for lang in options.languages
+        }
+        mono = self._mono()
+        parallel = self._parallel()
+        self._align(parallel)
+        anchors = self._anchors()
+        mode = modes[options.vocab]()
+        names = {lang: mode.dictionary_name(lang) for lang in options.languages}
+        sizes = {name: len(read_dictionary(self.out / name)) for name in names.values()}
+        return {
+            "format": FORMAT,
+            "languages": list(options.languages),
+            "vocab": {
+                "mode": options.vocab,
+                "type": options.vocab_type,
+                "size": options.vocab_size,
+                "sizes": {"dict": sizes["dict.txt"]}
+                if "dict.txt" in sizes
+                else {lang: sizes[name] for lang, name in names.items()},
+                "sample_shares": shares,
+            },
+            "mono": mono,
+            "parallel": parallel,
+            "anchors": anchors,
+            "segment": options.segment,
+            "dictionaries": {name: sha256(self.out / name) for name in sizes},
+            "versions": {
+                "fairseq_xling": fairseq_xling.__version__,
+                "sentencepiece": version("sentencepiece"),
+                "sil-thot": version("sil-thot"),
+            },
+        }
+
+    def _mono(self) -> dict[str, dict[str, Any]]:
+        result: dict[str, dict[str, Any]] = {}
+        for (split, lang), files in _in_order(self.sources.mono):
+            name = f"mono/{split}.{lang}"
+            total = sum(self.inputs.facts[file].bytes for file in files)
+            with progress(total, name) as bar:
+                result.setdefault(split, {})[lang] = binarize_mono(
+                    files,
+                    self.encoders[lang],
+                    self.out / name,
+                    self.work,
+                    name,
+                    self.workers,
+                    bar.update,
+                )
+        return result
+
+    def _parallel(self) -> dict[str, dict[str, Any]]:
+        result: dict[str, dict[str, Any]] = {}
+        for (split, pair), files in _in_order(self.sources.parallel):
+            key = "-".join(pair)
+            name = f"parallel/{split}.{key}"
+            total = sum(self.inputs.facts[file].bytes for file in files)
+            alignment = self.sources.alignments.get((split, pair))
+            try:
+                with progress(total, name) as bar:
+                    counts = binarize_parallel(
+                        files,
+                        pair,
+                        self.encoders,
+                        self.out / name,
+                        self.work,
+                        name,
+                        self.workers,
+                        bar.update,
+                        alignment,
+                        self.options.file_unit,
+                    )
+            except UserError:
+                # A link beyond the subwords of its sentence: only seen once these are known, and
+                # the same files would fail again.
+                state.clear(self.out)
+                raise
+            result.setdefault(split, {})[key] = {
+                "pairs": counts.get("pairs", 0),
+                "dropped": counts.get("dropped", 0),
+                "tokens": {lang: counts.get(f"tokens {lang}", 0) for lang in pair},
+                "unknown": {lang: counts.get(f"unknown {lang}", 0) for lang in pair},
+                "orders": [key, "-".join(pair[::-1])] if alignment else [],
+            }
+        return result
+
+    def _align(self, parallel: dict[str, dict[str, Any]]) -> None:
+        aligner = aligners[self.options.aligner]()
+        if not aligner.aligns:
+            return
+        for pair in _to_align(self.sources):
+            key = "-".join(pair)
+            splits = [split for split in SPLITS if (split, pair) in self.sources.parallel]
+            stems = {split: self.out / "parallel" / f"{split}.{key}" for split in splits}
+            ready = [stems[x] for x in splits if (x, pair) in self.sources.alignments]
+            encoders = (self.encoders[pair[0]], self.encoders[pair[1]])
+            work = self.work / f"align.{key}"
+            job = PairAligner(pair, list(stems.values()), encoders, work, self.options.aligner_unit)
+            with progress(2 * ITERATIONS, f"aligning {key}", unit="iteration") as bar:
+                links = job.links(aligner, self.workers, lambda text, bar=bar: bar.update(1))
+            total = sum(parallel[split][key]["pairs"] for split in splits)
+            rule = symmetrizations[self.options.symmetrise]
+            with progress(total, f"orders {key}", unit="pair") as bar:
+                job.write_orders(links, rule, ready, bar.update)
+            for split in splits:
+                parallel[split][key]["orders"] = [key, "-".join(pair[::-1])]
+
+    def _anchors(self) -> dict[str, int]:
+        anchors, counts = collect_anchors(self.inputs.dictionaries, self.encoders)
+        for lang, entries in anchors.items():
+            write_json(self.out / f"anchors.{lang}.json", {"entries": entries})
+        return counts
+
+
+def _in_order(table: dict[tuple[str, Any], Any]) -> list[tuple[tuple[str, Any], Any]]:
+    return sorted(table.items(), key=lambda item: (SPLITS.index(item[0][0]), item[0][1]))

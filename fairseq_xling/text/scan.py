@@ -1,0 +1,72 @@
+"""One pass over each input before any work starts: what it holds, and whether it is sound."""
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import open_binary
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class TextFacts:
+    """What a text file holds: lines, lines that are not empty, and bytes (after unpacking)."""
+
+    lines: int
+    sentences: int
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) -> TextFacts:
+    """Read ``path`` once in pieces and check that it is UTF-8 text.
+
+    Args:
+        path: text, gzip where its name ends in ``.gz``.
+        advance: told how many bytes have been read since the last call.
+
+    Raises:
+        UserError: if the file is missing, holds no text, is damaged gzip, or is not UTF-8 (names
+            file and line).
+    """
+    newlines = ended = size = 0
+    blank = 0
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    last = b"\n"
+    try:
+        with open_binary(path) as file:
+            while block := file.read(_BLOCK):
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError as error:
+                    # Bytes kept from the last block hold no newline: they are half a character.
+                    line = newlines + error.object[: error.start].count(b"\n") + 1
+                    raise UserError(f"{path}:{line}: not UTF-8 ({error.reason})") from None
+                newlines += block.count(b"\n")
+                blank += _blank_lines(last + block)
+                last = block[-1:]
+                size += len(block)
+                advance(len(block))
+            if decoder.getstate()[0]:
+                raise UserError(f"{path}:{newlines + 1}: not UTF-8 (unexpected end of file)")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    ended = newlines + (last != b"\n")
+    if ended == blank:
+        raise UserError(f"{path}: holds no text")
+    return TextFacts(ended, ended - blank, size)
+
+
+def _blank_lines(block: bytes) -> int:
+    """Newlines that directly follow another one; ``block`` begins one byte early."""
+    # str.count does not see overlapping matches, so long runs are taken apart first.
+    total = block.count(b"\n\n")
+    return total + block.replace(b"\n\n", b"\n \n").count(b"\n\n") if total else 0

@@ -1,0 +1,74 @@
+"""Cutting text into words before subwords are learnt (Chinese characters, punctuation marks).
+
+Every segmentation is idempotent: segmenting its own output changes nothing. All of them turn runs
+of white space into one space and drop it at the ends.
+"""
+
+from collections.abc import Callable, Sequence
+
+import regex
+
+from fairseq_xling.registry import Registry
+
+Segmenter = Callable[[Sequence[str]], list[str]]
+
+segmentations: Registry[Segmenter] = Registry("segmentation")
+
+# A run of the same mark is one word. An apostrophe or hyphen between letters (don't, twenty-one)
+# and a point, comma or colon between digits (3.14, 12:30) belong to their word.
+_MARKS = regex.compile(
+    r"(?<=[\p{L}\p{M}\p{N}])['’\-](?=[\p{L}\p{N}])(*SKIP)(*FAIL)"
+    r"|(?<=\p{N})[.,:](?=\p{N})(*SKIP)(*FAIL)"
+    r"|([\p{P}\p{S}])\1*"
+)
+# Scripts written without spaces; a character keeps its combining marks (variation selectors).
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
+_CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
+_CJK_GAPS = regex.compile(rf"(?<={_CJK}\p{{M}}*) (?={_CJK})")
+
+
+@segmentations.register("pre")
+def pre(lines: Sequence[str]) -> list[str]:
+    """The words are those of the file.
+
+    >>> pre(["  already   cut, as it is "])
+    ['already cut, as it is']
+    """
+    return [" ".join(line.split()) for line in lines]
+
+
+@segmentations.register("space")
+def space(lines: Sequence[str]) -> list[str]:
+    """Punctuation and symbols (Unicode categories P and S) set off from words.
+
+    >>> space(['He said: "don\\'t!!" (3.14)'])
+    ['He said : " don\\'t !! " ( 3.14 )']
+    """
+    return _substitute(lines, _MARKS)
+
+
+@segmentations.register("char")
+def char(lines: Sequence[str]) -> list[str]:
+    """As ``space``, and every Chinese or Japanese character is a word of its own.
+
+    >>> char(["我在Berlin。"])
+    ['我 在 Berlin 。']
+    """
+    return _substitute(lines, _CHARACTERS, _MARKS)
+
+
+def join_characters(text: str) -> str:
+    """Undo the spaces that ``char`` put between Chinese or Japanese characters.
+
+    >>> join_characters("我 在 Berlin 。")
+    '我在 Berlin 。'
+    """
+    return _CJK_GAPS.sub("", text)
+
+
+def _substitute(lines: Sequence[str], *patterns: regex.Pattern) -> list[str]:
+    # One call per block of lines instead of one per line; concurrent=True frees other threads.
+    text = "\n".join(lines)
+    for pattern in patterns:
+        text = pattern.sub(r" \g<0> ", text, concurrent=True)
+    return pre(text.split("\n"))

@@ -1,0 +1,192 @@
+"""Which text files make a data folder: named one by one, or found in a folder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairseq_xling.data.folder import SPLITS
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_pair
+from fairseq_xling.registry import unknown_name
+
+Pair = tuple[str, str]
+
+
+@dataclass
+class Sources:
+    """Files by split and language (or pair, in the order in which the user named it)."""
+
+    mono: dict[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
+    parallel: dict[tuple[str, Pair], tuple[Path, Path]] = field(default_factory=dict)
+    alignments: dict[tuple[str, Pair], Path] = field(default_factory=dict)
+    dictionaries: dict[Pair, Path] = field(default_factory=dict)
+
+    def text_of(self, lang: str, split: str = "train") -> list[Path]:
+        """Every file of ``split`` that holds sentences of ``lang``, monolingual or parallel."""
+        files = list(self.mono.get((split, lang), ()))
+        for (name, pair), sides in self.parallel.items():
+            if name == split and lang in pair:
+                files.append(sides[pair.index(lang)])
+        return files
+
+    def by_role(self) -> dict[str, tuple[Path, ...]]:
+        """All files, by a name that does not depend on where they lie."""
+        roles: dict[str, tuple[Path, ...]] = {}
+        for (split, lang), files in self.mono.items():
+            roles[f"mono/{split}.{lang}"] = files
+        for (split, (a, b)), files in self.parallel.items():
+            roles[f"parallel/{split}.{a}-{b}"] = files
+        for (split, (a, b)), file in self.alignments.items():
+            roles[f"alignment/{split}.{a}-{b}"] = (file,)
+        for (a, b), file in self.dictionaries.items():
+            roles[f"dictionary/{a}-{b}"] = (file,)
+        return dict(sorted(roles.items()))
+
+
+def parse_sources(
+    languages: Sequence[str],
+    mono: Sequence[str] = (),
+    parallel: Sequence[str] = (),
+    alignment: Sequence[str] = (),
+    dictionary: Sequence[str] = (),
+    folder: str | Path | None = None,
+) -> Sources:
+    """The files of options such as ``--mono train.en=a.txt,b.txt`` and ``--from FOLDER``.
+
+    A file named by an option takes the place of one found in ``folder`` for the same purpose.
+
+    Raises:
+        UserError: for an option of another form, a language that is not among ``languages``, a
+            split other than train, valid and test, a key given twice, an alignment without its
+            parallel text, or no training text for some language.
+    """
+    named = Sources()
+    for text in mono:
+        key, files = _split_option("--mono", text, "train.en=FILE[,FILE...]")
+        split, lang = _split_key("--mono", key)
+        _check_language("--mono", key, lang, languages)
+        _add("--mono", named.mono, (split, lang), files, key)
+    for text in parallel:
+        key, files = _split_option("--parallel", text, "train.en-de=FILE_EN,FILE_DE")
+        if len(files) != 2:
+            raise UserError(f"`--parallel` {key} needs two files, got {len(files)}")
+        split, name = _split_key("--parallel", key)
+        pair = _pair("--parallel", key, name, languages)
+        if (split, pair[::-1]) in named.parallel:
+            raise UserError(f"`--parallel` {key} is given twice (the other way round)")
+        _add("--parallel", named.parallel, (split, pair), (files[0], files[1]), key)
+    for text in alignment:
+        key, files = _split_option("--alignment", text, "train.en-de=FILE")
+        split, name = _split_key("--alignment", key)
+        pair = _pair("--alignment", key, name, languages)
+        _add("--alignment", named.alignments, (split, pair), _only("--alignment", key, files), key)
+    for text in dictionary:
+        key, files = _split_option("--dictionary", text, "en-de=FILE")
+        pair = _pair("--dictionary", key, key, languages)
+        _add("--dictionary", named.dictionaries, pair, _only("--dictionary", key, files), key)
+    found = find_sources(folder, languages) if folder is not None else Sources()
+    for (split, pair), sides in found.parallel.items():
+        if (split, pair[::-1]) not in named.parallel:
+            named.parallel.setdefault((split, pair), sides)
+    for lost in [key for key in found.alignments if key not in named.parallel]:
+        del found.alignments[lost]
+    sources = Sources(
+        mono={**found.mono, **named.mono},
+        parallel=named.parallel,
+        alignments={**found.alignments, **named.alignments},
+        dictionaries={**found.dictionaries, **named.dictionaries},
+    )
+    for split, (a, b) in sources.alignments:
+        if (split, (a, b)) not in sources.parallel:
+            raise UserError(
+                f"`--alignment` {split}.{a}-{b} has no parallel text: give `--parallel "
+                f"{split}.{a}-{b}` with the languages in the same order"
+            )
+    for lang in languages:
+        if not sources.text_of(lang):
+            raise UserError(
+                f"no training text for language {lang!r}: give `--mono train.{lang}=FILE`"
+            )
+    return sources
+
+
+def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
+    """What lies in a folder as `fairseq-xling synthesize` leaves it.
+
+    ``mono/<split>.<lang>.txt``, ``parallel/<split>.<a>-<b>.<lang>.txt``,
+    ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz``;
+    files of other languages are passed over.
+
+    Raises:
+        UserError: if there is no such folder, or nothing of these languages in it.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UserError(f"`--from` must be a folder, got {folder}")
+    found = Sources()
+    pairs = [(a, b) for a in languages for b in languages if a != b]
+    for split in SPLITS:
+        for lang in languages:
+            if file := _existing(folder / "mono" / f"{split}.{lang}.txt"):
+                found.mono[split, lang] = (file,)
+        for a, b in pairs:
+            stem = folder / "parallel" / f"{split}.{a}-{b}"
+            sides = [_existing(f"{stem}.{lang}.txt") for lang in (a, b)]
+            if sides[0] and sides[1]:
+                found.parallel[split, (a, b)] = (sides[0], sides[1])
+                if file := _existing(f"{stem}.pharaoh"):
+                    found.alignments[split, (a, b)] = file
+    for a, b in pairs:
+        if file := _existing(folder / "dictionary" / f"{a}-{b}.tsv"):
+            found.dictionaries[a, b] = file
+    if not found.mono and not found.parallel:
+        raise UserError(
+            f"`--from` {folder} holds neither mono/<split>.<lang>.txt nor parallel/<split>.<a>-<b>."
+            f"<lang>.txt of {', '.join(languages)}"
+        )
+    return found
+
+
+def _existing(path: str | Path) -> Path | None:
+    return next((p for p in (Path(path), Path(f"{path}.gz")) if p.is_file()), None)
+
+
+def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, ...]]:
+    key, equals, names = text.partition("=")
+    files = tuple(Path(name) for name in names.split(",") if name)
+    if not equals or not files:
+        raise UserError(f"`{option}` must look like {form}, got {text!r}")
+    return key, files
+
+
+def _split_key(option: str, key: str) -> tuple[str, str]:
+    split, _, rest = key.partition(".")
+    if split not in SPLITS:
+        raise UserError(
+            f"`{option}` {key}: split must be one of {', '.join(SPLITS)}, got {split!r}"
+        )
+    return split, rest
+
+
+def _pair(option: str, key: str, name: str, languages: Sequence[str]) -> Pair:
+    pair = parse_pair(name)
+    for lang in pair:
+        _check_language(option, key, lang, languages)
+    return pair
+
+
+def _check_language(option: str, key: str, lang: str, languages: Sequence[str]) -> None:
+    if lang not in languages:
+        raise UserError(f"`{option}` {key}: {unknown_name('language', lang, list(languages))}")
+
+
+def _only(option: str, key: str, files: tuple[Path, ...]) -> Path:
+    if len(files) != 1:
+        raise UserError(f"`{option}` {key} needs one file, got {len(files)}")
+    return files[0]
+
+
+def _add(option: str, table: dict, key: object, value: object, name: str) -> None:
+    if key in table:
+        raise UserError(f"`{option}` {name} is given twice")
+    table[key] = value

@@ -1,0 +1,99 @@
+"""What a data folder was made from, and whether a call may go on with it."""
+
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
+
+WORK = ".work"
+_OURS = (
+    "meta.json",
+    "dict.txt",
+    "dict.*.txt",
+    "sentencepiece.model",
+    "sentencepiece.*.model",
+    "anchors.*.json",
+    "mono/*.bin",
+    "mono/*.idx",
+    "parallel/*.bin",
+    "parallel/*.idx",
+)
+
+
+def is_finished(out: Path, settings: dict[str, Any], inputs: dict[str, Any]) -> bool:
+    """Whether ``out`` already holds what these settings and files would give.
+
+    Raises:
+        UserError: if it holds, finished or not, something made otherwise (names the difference).
+    """
+    if (out / "meta.json").is_file():
+        meta = read_json(out / "meta.json")
+        _refuse_difference(out, "was prepared", meta, {"settings": settings, "inputs": inputs})
+        return True
+    started = out / WORK / "started.json"
+    if started.is_file():
+        state = {"settings": settings, "inputs": inputs}
+        _refuse_difference(out, "was begun", read_json(started), state)
+    return False
+
+
+def start(out: Path, settings: dict[str, Any], inputs: dict[str, Any], facts: Any) -> None:
+    """Leave a note of what is being made, for a run that has to go on after a kill."""
+    write_json(
+        out / WORK / "started.json", {"settings": settings, "inputs": inputs, "facts": facts}
+    )
+
+
+def known_facts(out: Path) -> Any:
+    """What the interrupted run found out about its input files; None if there was none."""
+    started = out / WORK / "started.json"
+    return read_json(started)["facts"] if started.is_file() else None
+
+
+def clear(out: Path) -> None:
+    """Remove everything that `prepare` writes, and nothing else."""
+    # meta.json goes first: without it nobody takes the rest for a finished folder.
+    for pattern in _OURS:
+        for path in out.glob(pattern):
+            path.unlink()
+    shutil.rmtree(out / WORK, ignore_errors=True)
+    for folder in (out / "mono", out / "parallel", out):
+        with contextlib.suppress(OSError):  # not there, or holds something else
+            folder.rmdir()
+
+
+@contextlib.contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Keep a second `prepare` out of the folder; the lock goes with the process.
+
+    Raises:
+        UserError: if another one is at work there.
+    """
+    work = out / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    with open(work / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{out}: another `prepare` is at work in this folder") from None
+        yield
+
+
+def _refuse_difference(out: Path, what: str, found: dict[str, Any], asked: dict[str, Any]) -> None:
+    for part, values in asked.items():
+        there = found.get(part, {})
+        for key in sorted({*values, *there}):
+            if values.get(key) != there.get(key):
+                if part == "settings":
+                    name = f"`--{key.replace('_', '-')}` {there.get(key)}, not {values.get(key)}"
+                else:
+                    name = f"another input for {key}"
+                raise UserError(
+                    f"{out}: {what} with {name}; choose another folder, or add --overwrite to "
+                    "start anew"
+                )

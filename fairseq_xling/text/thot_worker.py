@@ -1,0 +1,87 @@
+"""One direction of sil-thot's fast_align, as a process of its own.
+
+``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse``
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from fairseq_xling.files import atomic_write
+
+ITERATIONS = 5
+P_NULL = 0.08
+_BLOCK_LINES = 4096
+
+
+def train_fast_align(source: Path, target: Path, report: Callable[[str], None] = lambda text: None):
+    """A trained model that gives every token of ``target`` at most one token of ``source``.
+
+    thot starts from tension 4 and uses alpha 0.01 by itself, and reads the files anew in each
+    iteration, so only its translation table is in memory.
+    """
+    from thot.alignment import FastAlignModel
+
+    model = FastAlignModel()
+    model.fast_align_p0 = P_NULL
+    model.variational_bayes = True
+    model.read_sentence_pairs(str(source), str(target))
+    model.start_training()
+    for i in range(ITERATIONS):
+        model.train()
+        report(f"iteration {i + 1}")
+    model.end_training()
+    return model
+
+
+def best_orders(model, source: Path, target: Path) -> Iterator[list[int]]:
+    """For each line the order of its target tokens: index + 1 of the source token, 0 for none."""
+    limit = model.max_sentence_length
+    with open(source, encoding="utf-8") as a, open(target, encoding="utf-8") as b:
+        while lines := list(islice(a, _BLOCK_LINES)):
+            sources = [line.split() for line in lines]
+            targets = [line.split() for line in islice(b, _BLOCK_LINES)]
+            fits = [
+                k
+                for k, (s, t) in enumerate(zip(sources, targets, strict=True))
+                if 0 < len(s) <= limit and 0 < len(t) <= limit
+            ]
+            orders = [[0] * len(t) for t in targets]
+            best = model.get_best_alignments([sources[k] for k in fits], [targets[k] for k in fits])
+            for k, (_, matrix) in zip(fits, best, strict=True):
+                orders[k] = matrix.to_list()
+            yield from orders
+
+
+def _watch_parent() -> None:
+    # Nobody would read the result of a process whose parent was killed.
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main(source: str, target: str, output: str, direction: str) -> None:
+    """Train, align and write a Pharaoh file."""
+    _watch_parent()
+    swap = direction == "reverse"
+    files = (Path(target), Path(source)) if swap else (Path(source), Path(target))
+    model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))
+    with atomic_write(output, "w") as file:
+        for order in best_orders(model, *files):
+            links = [
+                f"{j}-{i - 1}" if swap else f"{i - 1}-{j}" for j, i in enumerate(order) if i > 0
+            ]
+            file.write(" ".join(links) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

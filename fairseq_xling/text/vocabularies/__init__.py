@@ -1,0 +1,39 @@
+"""Vocabulary modes: how the pieces of several languages become the ids of one model or several.
+
+A mode answers three questions; everything else is the same for all. Adding one is adding a file.
+"""
+
+from collections.abc import Sequence
+
+from fairseq_xling.registry import Registry
+
+
+class VocabularyMode:
+    """Defaults: one piece model per language, one dictionary for all, symbols as they are."""
+
+    def model_name(self, lang: str) -> str:
+        """File of the sentencepiece model that cuts ``lang``; languages that share it learn it
+        together."""
+        return f"sentencepiece.{lang}.model"
+
+    def dictionary_name(self, lang: str) -> str:
+        """File of the dictionary that numbers the symbols of ``lang``."""
+        return "dict.txt"
+
+    def symbol(self, lang: str, piece: str) -> str:
+        """What ``piece`` of ``lang`` is called in the dictionary; equal names share an id."""
+        return piece
+
+    def piece(self, symbol: str) -> str:
+        """The piece behind a dictionary symbol."""
+        return symbol
+
+    def groups(self, languages: Sequence[str]) -> dict[str, list[str]]:
+        """Languages by the piece model they share, in the order given."""
+        groups: dict[str, list[str]] = {}
+        for lang in languages:
+            groups.setdefault(self.model_name(lang), []).append(lang)
+        return groups
+
+
+modes: Registry[type[VocabularyMode]] = Registry("vocabulary mode", __name__)

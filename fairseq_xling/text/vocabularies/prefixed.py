@@ -1,0 +1,14 @@
+"""No anchors (Conneau et al. 2020, Section 4.2): as ``union``, but every item carries its language,
+so that no id is shared although one softmax still covers all."""
+
+from fairseq_xling.text.vocabularies import VocabularyMode, modes
+
+
+@modes.register("prefixed")
+class Prefixed(VocabularyMode):
+    def symbol(self, lang: str, piece: str) -> str:
+        return f"{lang}:{piece}"
+
+    def piece(self, symbol: str) -> str:
+        # Language codes hold no colon, so the first one ends the prefix.
+        return symbol.split(":", 1)[1]
