@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -88,7 +89,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         where = f"byte {error.start}: {error.reason}"
         raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 

@@ -40,7 +40,9 @@ def parse_pair(text: str) -> tuple[str, str]:
         UserError: unless ``text`` is two different codes joined by one hyphen.
     """
     parts = text.split("-")
-    if len(parts) != 2:
+    if len(parts) != 2 or not all(map(_CODE.fullmatch, parts)):
         raise UserError(f"language pair {text!r} must be two codes joined by '-', as in en-de")
-    source, target = parse_languages(",".join(parts))
+    source, target = parts
+    if source == target:
+        raise UserError(f"language pair {text!r} names one language twice")
     return source, target

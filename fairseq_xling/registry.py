@@ -54,9 +54,9 @@ class Registry(Generic[T]):
         if self._package is None:
             return
         package = importlib.import_module(self._package)
-        self._package = None
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
+        self._package = None  # only now: after a failed import the next question must fail too
 
     def __getitem__(self, name: str) -> T:
         self._load()

@@ -1,0 +1,54 @@
+import errno
+
+import pytest
+
+from fairseq_xling.errors import UserError, exits_on_user_error, one_line
+
+
+def test_a_message_over_several_lines_is_printed_on_one():
+    assert one_line(UserError("a\n  b\tc\n")) == "fairseq-xling: error: a b c"
+
+
+def test_a_full_disk_says_what_to_do_and_which_file():
+    error = OSError(errno.ENOSPC, "No space left on device", "out/train.bin")
+    line = one_line(error)
+    assert line.startswith("fairseq-xling: error: no space left on device while writing out/train")
+    assert "run the same command again" in line and "\n" not in line
+
+
+def test_a_full_disk_without_a_file_name_still_reads_well():
+    assert "while writing output; free some" in one_line(OSError(errno.ENOSPC, "No space"))
+
+
+def test_an_operating_system_error_names_its_file_without_its_number():
+    error = PermissionError(errno.EACCES, "Permission denied", "secret.txt")
+    assert one_line(error) == "fairseq-xling: error: secret.txt: Permission denied"
+
+
+@pytest.mark.parametrize("error", [UserError("bad\nvalue"), IsADirectoryError(21, "Is one", "x")])
+def test_a_users_mistake_becomes_a_one_line_exit_with_status_1(error):
+    @exits_on_user_error
+    def fails():
+        raise error
+
+    with pytest.raises(SystemExit) as caught:
+        fails()
+    assert caught.value.code == one_line(error)  # Python prints a text and exits with 1
+    assert caught.value.__cause__ is error
+
+
+def test_a_bug_is_not_dressed_up_as_a_users_mistake():
+    @exits_on_user_error
+    def fails():
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        fails()
+
+
+def test_a_guarded_function_keeps_its_name_arguments_and_result():
+    @exits_on_user_error
+    def add(a, *, b):
+        return a + b
+
+    assert add.__name__ == "add" and add(2, b=3) == 5

@@ -1,0 +1,128 @@
+import gzip
+import hashlib
+import os
+import stat
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+
+
+def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_file(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as file:
+        file.write(b"half of the new")
+        file.flush()
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_an_error_in_a_first_write_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), atomic_write(tmp_path / "new" / "a.bin") as file:
+        file.write(b"half")
+        raise RuntimeError
+    assert os.listdir(tmp_path / "new") == []
+
+
+def test_until_the_block_ends_readers_see_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with atomic_write(path, "w") as file:
+        file.write("new")
+        file.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+def test_a_written_file_can_be_read_by_others(tmp_path):
+    with atomic_write(tmp_path / "a.bin") as file:
+        file.write(b"x")
+    assert stat.S_IMODE((tmp_path / "a.bin").stat().st_mode) == 0o644
+
+
+def test_text_is_written_as_utf8_with_plain_newlines(tmp_path):
+    with atomic_write(tmp_path / "a.txt", "w") as file:
+        file.write("▁ü\n")
+    assert (tmp_path / "a.txt").read_bytes() == "▁ü\n".encode()
+
+
+def test_json_comes_back_and_is_readable_and_stable(tmp_path):
+    write_json(tmp_path / "a.json", {"b": [1, 2], "a": "▁ü"})
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert read_json(tmp_path / "a.json") == {"a": "▁ü", "b": [1, 2]}
+    assert "▁ü" in text and text.index('"a"') < text.index('"b"') and text.endswith("}\n")
+
+
+def test_a_value_that_is_no_json_leaves_nothing_half_written(tmp_path):
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "a.json", {"a": object()})
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_missing_json_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"a\.json: no such file$"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("content", [b'{"a": ', b"\xff\xfe{}"])
+def test_a_file_that_is_not_json_is_named(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.json: not a JSON file \("):
+        read_json(tmp_path / "a.json")
+
+
+def test_lines_end_at_newlines_only_and_lose_them(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("a b \r\n\nc\u2028d\x0be\x85f".encode())
+    assert list(read_lines(path)) == ["a b ", "", "c\u2028d\x0be\x85f"]
+
+
+def test_gzip_is_read_by_its_name(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress("▁ü\nb\n".encode()))
+    assert list(read_lines(path)) == ["▁ü", "b"]
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_line_that_is_not_utf8_is_named_after_the_good_ones_were_given(tmp_path, compressed):
+    content = b"good\nalso good\nbad \xff here\n"
+    path = tmp_path / ("a.txt.gz" if compressed else "a.txt")
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    lines = read_lines(path)
+    assert [next(lines), next(lines)] == ["good", "also good"]
+    with pytest.raises(UserError) as caught:
+        next(lines)
+    assert str(caught.value) == f"{path}:3: not UTF-8 (byte 4: invalid start byte)"
+
+
+def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nothing\.txt: no such file$"):
+        list(read_lines(tmp_path / "nothing.txt"))
+    with pytest.raises(UserError, match=r"is a folder, not a file$"):
+        list(read_lines(tmp_path))
+
+
+def damaged(kind: str) -> bytes:
+    whole = gzip.compress(os.urandom(5000).hex().encode())
+    if kind == "not gzip at all":
+        return b"plain text\n"
+    if kind == "cut":
+        return whole[:2000]
+    return whole[:10] + b"\xff" * 8 + whole[18:]
+
+
+@pytest.mark.parametrize("kind", ["not gzip at all", "cut", "overwritten"])
+def test_a_damaged_gzip_file_is_named(tmp_path, kind):
+    path = tmp_path / "a.gz"
+    path.write_bytes(damaged(kind))
+    with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
+        list(read_lines(path))
+
+
+def test_the_digest_is_sha256_of_all_bytes(tmp_path):
+    content = bytes(range(256)) * 10000  # more than one piece
+    (tmp_path / "a").write_bytes(content)
+    assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
