@@ -1,0 +1,50 @@
+"""Write the embedded corpus: parallel synthetic text with gold annotation.
+
+OUT/mono/{train,valid,test}.LANG.txt     one sentence a line; training text is not parallel, valid
+                                         and test are, and none of their sentences is in train
+OUT/parallel/SPLIT.A-B.{A,B}.txt         the first language with each other one
+OUT/parallel/SPLIT.A-B.pharaoh           gold alignment, i-j, words counted from 0
+OUT/parallel/SPLIT.A-B.zh.words.txt      the words that the alignment counts, where the text itself
+                                         has no spaces between words
+OUT/dictionary/A-B.tsv                   source word, target word, weight
+OUT/gold/SPLIT.LANG.conllu               parts of speech, trees, entities (Entity= in MISC)
+OUT/gold/nli.SPLIT.LANG.tsv              premise, hypothesis, label (with --nli)
+OUT/provenance.json                      settings, version, seed, counts
+
+Languages: en, de, zh, id; made from English: xx and yy (relabelled), xp (relabelled and permuted),
+xs (words split), xm (words merged).
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("out", metavar="OUT", help="folder to write; it must be new or empty")
+    add("--languages", default="en,de", help="comma-separated; the first is paired with the rest")
+    add("--sentences", type=int, default=10_000, help="training sentences per language")
+    add("--parallel-sentences", type=int, default=0, help="parallel training sentences")
+    add("--held-out", type=int, default=1000, help="sentences of valid, and as many of test")
+    add("--nli", type=int, default=0, help="entailment pairs to train on (0: no pairs at all)")
+    add("--annotated", type=int, default=1000, help="training sentences with gold trees, entities")
+    add("--seed", type=int, default=1, help="another seed is another corpus")
+    add("--domain", default="default", help="default or other: same words, other frequencies")
+    add("--spaced", action="store_true", help="put spaces between words in every language")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.languages import parse_languages
+    from fairseq_xling.text.synthetic.write import Settings, write_corpus
+
+    settings = Settings(
+        languages=tuple(parse_languages(args.languages)),
+        sentences=args.sentences,
+        parallel_sentences=args.parallel_sentences,
+        held_out=args.held_out,
+        nli=args.nli,
+        annotated=args.annotated,
+        seed=args.seed,
+        domain=args.domain,
+        spaced=args.spaced,
+    )
+    print(write_corpus(settings, args.out))

@@ -1,0 +1,1 @@
+"""The hand-written words, one module per language."""

@@ -1,0 +1,90 @@
+"""What the languages have in common when they put a meaning into words."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from fairseq_xling.registry import Registry
+from fairseq_xling.text.synthetic.meaning import Meaning
+from fairseq_xling.text.synthetic.tokens import Sentence, Token
+
+LANGUAGES: Registry["Language"] = Registry(
+    "synthetic language", "fairseq_xling.text.synthetic.languages"
+)
+
+# Grammatical features of a citation, for the dictionary: all languages fill what they distinguish.
+NOUN_FEATURES = ("singular", "plural")
+VERB_FEATURES = ("present", "present plural", "past", "past plural", "infinitive")
+
+
+class Node:
+    """A word in the making: its head is another node, or None while it heads its phrase."""
+
+    __slots__ = ("concept", "deprel", "entity", "form", "head", "lemma", "slots", "upos")
+
+    def __init__(
+        self,
+        form: str,
+        lemma: str,
+        upos: str,
+        deprel: str = "root",
+        slots: tuple[int, ...] = (),
+        head: "Node | None" = None,
+        concept: str = "",
+        entity: str = "O",
+    ):
+        self.form, self.lemma, self.upos, self.deprel = form, lemma, upos, deprel
+        self.slots, self.head, self.concept, self.entity = slots, head, concept or lemma, entity
+
+
+def attach(head: Node, deprel: str, *dependents: Node) -> None:
+    """Hang ``dependents`` under ``head``."""
+    for node in dependents:
+        node.head, node.deprel = head, deprel
+
+
+def finish(nodes: Iterable[Node]) -> list[Token]:
+    """Nodes in their final order as tokens with numbered heads."""
+    nodes = list(nodes)
+    place = {id(node): number for number, node in enumerate(nodes, start=1)}
+    return [
+        Token(
+            node.form,
+            node.lemma,
+            node.upos,
+            0 if node.head is None else place[id(node.head)],
+            node.deprel,
+            node.entity,
+            node.concept,
+            node.slots,
+        )
+        for node in nodes
+    ]
+
+
+class Language(ABC):
+    """One synthetic language: how it says a meaning, and which words it has for a concept."""
+
+    code: str
+    spaced = True  # whether its text has spaces between words
+
+    @abstractmethod
+    def tokens(self, meaning: Meaning) -> list[Token]:
+        """The words that say ``meaning``, with their annotation."""
+
+    @abstractmethod
+    def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """The forms of every concept that is one word: (concept, feature) -> forms.
+
+        Features of nouns are ``singular`` and ``plural``, those of verbs the names in
+        ``VERB_FEATURES``; every other word has the empty feature. A language without a
+        distinction repeats the form.
+        """
+
+    def sentence(self, meaning: Meaning) -> Sentence:
+        """``meaning`` as a sentence of this language."""
+        tokens = self.tokens(meaning)
+        return Sentence(self.code, tokens, self.join(token.form for token in tokens))
+
+    def join(self, words: Iterable[str]) -> str:
+        """The text that ``words`` make."""
+        return (" " if self.spaced else "").join(words)

@@ -1,0 +1,261 @@
+"""Writing a corpus folder: text, alignments, dictionaries, gold annotation, provenance.
+
+Where sentences come from. Sentence numbers are cut into blocks of ``2**40``: block 0 holds the
+held-out sentences, block 1 the parallel training text, the next ones entailment pairs, and block
+``FIRST_MONO + k`` the monolingual text of language k, so no two parts share a sentence number.
+A meaning can still be drawn twice, so held-out sentences are taken only while their key
+(``Meaning.key``: what is said, without number, tense, articles) and their text in every language
+are new, and a training sentence is passed over if its key or its text is one of theirs. Only the
+held-out set is kept in memory, whatever the size of the training text.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import count as count_from
+from pathlib import Path
+from typing import Any, TextIO
+
+from tqdm import tqdm
+
+from fairseq_xling import __version__
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.synthetic.annotate import conllu, pharaoh
+from fairseq_xling.text.synthetic.corpus import draw, resolve
+from fairseq_xling.text.synthetic.dictionary import dictionary
+from fairseq_xling.text.synthetic.meaning import Meaning
+from fairseq_xling.text.synthetic.realiser import LANGUAGES
+from fairseq_xling.text.synthetic.sampler import DOMAINS
+from fairseq_xling.text.synthetic.tokens import Sentence, align
+
+BLOCK = 1 << 40
+HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO = 0, 1, 2, 16
+PROVENANCE = "provenance.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to write.
+
+    Attributes:
+        languages: codes; the first is paired with each other one.
+        sentences: monolingual training sentences per language.
+        parallel_sentences: parallel training sentences.
+        held_out: sentences of valid, and as many of test.
+        nli: entailment pairs to train on; valid and test have ``held_out`` each (none if 0).
+        annotated: training sentences with gold trees and entities, the first of each language.
+        seed: another seed is another corpus.
+        domain: a key of ``DOMAINS``.
+        spaced: put spaces between the words of languages that write none.
+    """
+
+    languages: tuple[str, ...]
+    sentences: int = 10_000
+    parallel_sentences: int = 0
+    held_out: int = 1000
+    nli: int = 0
+    annotated: int = 1000
+    seed: int = 1
+    domain: str = "default"
+    spaced: bool = False
+
+    def check(self) -> None:
+        """Raise ``UserError`` unless all settings make sense."""
+        resolve(self.languages)
+        for name, value in asdict(self).items():
+            if isinstance(value, int) and value < 0:
+                option = "--" + name.replace("_", "-")
+                raise UserError(f"`{option}` must not be negative, got {value}")
+        if self.domain not in DOMAINS:
+            raise unknown_name("domain", self.domain, sorted(DOMAINS))
+
+
+class HeldOut:
+    """The held-out sentences' keys and texts, which no training sentence may have."""
+
+    def __init__(self) -> None:
+        self._keys: set[tuple[str, ...]] = set()
+        self._texts: set[tuple[str, str]] = set()
+
+    def clashes(self, meaning: Meaning, sentences: dict[str, Sentence]) -> bool:
+        return meaning.key() in self._keys or any(
+            (code, sentence.text) in self._texts for code, sentence in sentences.items()
+        )
+
+    def add(self, meaning: Meaning, sentences: dict[str, Sentence]) -> None:
+        self._keys.add(meaning.key())
+        self._texts |= {(code, sentence.text) for code, sentence in sentences.items()}
+
+
+def realise(meaning: Meaning, english: Sentence, languages: tuple[str, ...]) -> dict[str, Sentence]:
+    """``meaning`` in several languages."""
+    return {
+        code: english if code == "en" else LANGUAGES[code].sentence(meaning) for code in languages
+    }
+
+
+def fresh(
+    settings: Settings, block: int, languages: tuple[str, ...], held_out: HeldOut
+) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
+    """The sentences of a block that clash with nothing held out, without end."""
+    for index in count_from(block * BLOCK):
+        _, meaning, english = draw(settings.seed, index, settings.domain)
+        sentences = realise(meaning, english, languages)
+        if not held_out.clashes(meaning, sentences):
+            yield index, meaning, sentences
+
+
+class _Writer:
+    """Writes one corpus into ``folder``."""
+
+    def __init__(self, settings: Settings, folder: Path, bar: tqdm):
+        self.settings, self.folder, self.bar = settings, folder, bar
+        self.languages = settings.languages
+        self.pairs = [(self.languages[0], other) for other in self.languages[1:]]
+        self.held_out = HeldOut()
+        self.counts: dict[str, int] = {}
+
+    def open(self, files: ExitStack, name: str) -> TextIO:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return files.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+
+    def text(self, sentence: Sentence) -> str:
+        return " ".join(sentence.words) if self.settings.spaced else sentence.text
+
+    def write(self) -> None:
+        settings = self.settings
+        self.hold_out()
+        if settings.parallel_sentences and self.pairs:
+            stream = fresh(settings, PARALLEL, self.languages, self.held_out)
+            self.parallel("train", stream, settings.parallel_sentences)
+        for place, code in enumerate(self.languages):
+            self.mono(place, code)
+        for source, target in self.pairs:
+            with ExitStack() as files:
+                out = self.open(files, f"dictionary/{source}-{target}.tsv")
+                for entry in dictionary(source, target):
+                    out.write("{}\t{}\t{:.6g}\n".format(*entry))
+
+    def hold_out(self) -> None:
+        """valid and test: distinct meanings, distinct texts, the same in every language."""
+        stream = fresh(self.settings, HELD_OUT, self.languages, self.held_out)
+        for split in ("valid", "test"):
+            self.parallel(split, stream, self.settings.held_out, keep=True)
+
+    def parallel(
+        self,
+        split: str,
+        stream: Iterator[tuple[int, Meaning, dict[str, Sentence]]],
+        count: int,
+        keep: bool = False,
+    ) -> None:
+        """Sentences in all languages; with ``keep`` they are held out, and annotated."""
+        with ExitStack() as files:
+            sides = {
+                (a, b, code): self.open(files, f"parallel/{split}.{a}-{b}.{code}.txt")
+                for a, b in self.pairs
+                for code in (a, b)
+            }
+            words = {
+                (a, b, code): self.open(files, f"parallel/{split}.{a}-{b}.{code}.words.txt")
+                for a, b, code in sides
+                if not LANGUAGES[code].spaced
+            }
+            links = {
+                pair: self.open(files, "parallel/{}.{}-{}.pharaoh".format(split, *pair))
+                for pair in self.pairs
+            }
+            mono, gold = {}, {}
+            if keep:
+                for code in self.languages:
+                    mono[code] = self.open(files, f"mono/{split}.{code}.txt")
+                    gold[code] = self.open(files, f"gold/{split}.{code}.conllu")
+            for _ in range(count):
+                index, meaning, sentences = next(stream)
+                for (_, _, code), file in sides.items():
+                    file.write(self.text(sentences[code]) + "\n")
+                for (_, _, code), file in words.items():
+                    file.write(" ".join(sentences[code].words) + "\n")
+                for (a, b), file in links.items():
+                    file.write(pharaoh(align(sentences[a].tokens, sentences[b].tokens)) + "\n")
+                if keep:
+                    self.held_out.add(meaning, sentences)
+                    for code in self.languages:
+                        mono[code].write(self.text(sentences[code]) + "\n")
+                        gold[code].write(self.block(sentences[code], index))
+                self.bar.update()
+        self.counts[f"parallel/{split}"] = count
+
+    def block(self, sentence: Sentence, index: int) -> str:
+        return conllu(sentence, str(index), LANGUAGES[sentence.language].spaced)
+
+    def mono(self, place: int, code: str) -> None:
+        """Training text of one language, and the gold annotation of its first sentences."""
+        stream = fresh(self.settings, FIRST_MONO + place, (code,), self.held_out)
+        with ExitStack() as files:
+            text = self.open(files, f"mono/train.{code}.txt")
+            gold = self.open(files, f"gold/train.{code}.conllu")
+            for number in range(self.settings.sentences):
+                index, _, sentences = next(stream)
+                text.write(self.text(sentences[code]) + "\n")
+                if number < self.settings.annotated:
+                    gold.write(self.block(sentences[code], index))
+                self.bar.update()
+        self.counts[f"mono/train.{code}"] = self.settings.sentences
+
+
+def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> Path:
+    """Write the corpus of ``settings`` to the folder ``out``, which appears whole or not at all.
+
+    A folder that holds this very corpus already is left as it is.
+
+    Raises:
+        UserError: for settings that make no sense, or if ``out`` holds anything else.
+    """
+    settings.check()
+    out = Path(out)
+    made_with = json.loads(json.dumps({"settings": asdict(settings), "version": __version__}))
+    if _is_there(out, made_with):
+        return out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".tmp"))
+    try:
+        total = settings.sentences * len(settings.languages) + 2 * settings.held_out
+        total += settings.parallel_sentences if len(settings.languages) > 1 else 0
+        with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
+            writer = _Writer(settings, folder, bar)
+            writer.write()
+        provenance: dict[str, Any] = {**made_with, "counts": writer.counts}
+        with open(folder / PROVENANCE, "w", encoding="utf-8") as file:
+            json.dump(provenance, file, indent=2, sort_keys=True)
+            file.write("\n")
+        folder.chmod(0o755)
+        if out.is_dir():
+            out.rmdir()  # empty, or `_is_there` would have refused it
+        os.replace(folder, out)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return out
+
+
+def _is_there(out: Path, made_with: dict[str, Any]) -> bool:
+    if not out.exists():
+        return False
+    if not out.is_dir():
+        raise UserError(f"`OUT` must be a folder, got the file {out}")
+    if not any(out.iterdir()):
+        return False
+    if not (out / PROVENANCE).is_file():
+        raise UserError(f"`OUT` must be a new or empty folder, {out} holds other files")
+    there = read_json(out / PROVENANCE)
+    if not isinstance(there, dict) or {key: there.get(key) for key in made_with} != made_with:
+        raise UserError(f"`OUT` must be a new folder, {out} holds a corpus with other settings")
+    return True
