@@ -19,7 +19,7 @@ def unknown_name(kind: str, name: str, known: list[str]) -> UserError:
     """The error for a name that is not among ``known``: near matches first, then all.
 
     >>> str(unknown_name("objective", "mlmm", ["mlm", "tlm"]))
-    "unknown objective 'mlmm'; did you mean 'mlm' or 'tlm'? known: mlm, tlm"
+    "unknown objective 'mlmm'; did you mean 'mlm'? known: mlm, tlm"
     """
     near = difflib.get_close_matches(name, known)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
