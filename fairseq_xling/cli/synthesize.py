@@ -3,9 +3,10 @@
 OUT/mono/{train,valid,test}.LANG.txt     one sentence a line; training text is not parallel, valid
                                          and test are, and none of their sentences is in train
 OUT/parallel/SPLIT.A-B.{A,B}.txt         the first language with each other one
-OUT/parallel/SPLIT.A-B.pharaoh           gold alignment, i-j, words counted from 0
-OUT/parallel/SPLIT.A-B.zh.words.txt      the words that the alignment counts, where the text itself
-                                         has no spaces between words
+OUT/parallel/SPLIT.A-B.pharaoh           gold alignment of those texts: i-j, counted from 0 over words
+                                         as `prepare` cuts them (Chinese: each character is one)
+OUT/parallel/SPLIT.A-B.zh.words.txt      Chinese with spaces between its words, and the alignment
+     and SPLIT.A-B.words.pharaoh         of those words
 OUT/dictionary/A-B.tsv                   source word, target word, weight
 OUT/gold/SPLIT.LANG.conllu               parts of speech, trees, entities (Entity= in MISC)
 OUT/gold/nli.SPLIT.LANG.tsv              premise, hypothesis, label (with --nli)
@@ -29,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--annotated", type=int, default=1000, help="training sentences with gold trees, entities")
     add("--seed", type=int, default=1, help="another seed is another corpus")
     add("--domain", default="default", help="default or other: same words, other frequencies")
-    add("--spaced", action="store_true", help="put spaces between words in every language")
+    add(
+        "--spaced",
+        action="store_true",
+        help="write Chinese with spaces, too; prepare it with --segment zh=space",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

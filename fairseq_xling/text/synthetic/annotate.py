@@ -1,16 +1,19 @@
 """Gold annotation as text: CoNLL-U trees with entities, Pharaoh alignments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from fairseq_xling.text.segment import char
+from fairseq_xling.text.synthetic.realiser import LANGUAGES
 from fairseq_xling.text.synthetic.tokens import Sentence
 
 
-def conllu(sentence: Sentence, name: str, spaced: bool = True) -> str:
+def conllu(sentence: Sentence, name: str) -> str:
     """A sentence as a CoNLL-U block, its empty line included.
 
     ``MISC`` holds ``Entity=B-PER`` (IOB2, absent outside entities), ``Concept=`` and, where no
     space follows the word in the text, ``SpaceAfter=No``.
     """
+    spaced = LANGUAGES[sentence.language].spaced
     lines = [f"# sent_id = {name}", f"# text = {sentence.text}"]
     last = len(sentence.tokens)
     for number, token in enumerate(sentence.tokens, start=1):
@@ -31,3 +34,29 @@ def pharaoh(pairs: Iterable[tuple[int, int]]) -> str:
     '0-2 1-0'
     """
     return " ".join(f"{i}-{j}" for i, j in sorted(pairs))
+
+
+def character_places(sentence: Sentence) -> list[range]:
+    """For each word, the places of its characters in the text cut into characters.
+
+    The cut is that of ``prepare --segment char``; words of a language with spaces stay whole.
+    """
+    if LANGUAGES[sentence.language].spaced:
+        return [range(i, i + 1) for i in range(len(sentence.tokens))]
+    places, at = [], 0
+    for pieces in char(sentence.words):
+        length = len(pieces.split())
+        places.append(range(at, at + length))
+        at += length
+    return places
+
+
+def expand(
+    pairs: Iterable[tuple[int, int]], source: Sequence[range], target: Sequence[range]
+) -> set[tuple[int, int]]:
+    """Links of words as links of all their pieces.
+
+    >>> sorted(expand({(0, 1)}, [range(0, 1)], [range(0, 1), range(1, 3)]))
+    [(0, 1), (0, 2)]
+    """
+    return {(i, j) for a, b in pairs for i in source[a] for j in target[b]}

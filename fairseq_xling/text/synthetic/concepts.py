@@ -269,7 +269,7 @@ MANNER_ADVERBS = "slowly quickly carefully quietly together secretly alone again
 TIME_ADVERBS = "yesterday today now tomorrow"
 
 PEOPLE = """
-Anna f; Peter m; Maria f; Thomas m; Laura f; David m; Eva f; Martin m; Lena f; Paul m; Nina f;
+Anna f; Peter m; Maria f; Jakob m; Laura f; David m; Eva f; Martin m; Lena f; Paul m; Nina f;
 Robert m; Sara f; Daniel m; Sofia f; Victor m; Clara f; Simon m; Julia f; Oscar m; Dewi f; Budi m;
 Mei f; Wei m
 """

@@ -9,7 +9,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.synthetic.meaning import Meaning
 from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language
-from fairseq_xling.text.synthetic.sampler import DOMAINS, Sampler
+from fairseq_xling.text.synthetic.sampler import DOMAINS, Sampler, Topic, Uniform
 from fairseq_xling.text.synthetic.tokens import ParallelSentence, Sentence
 
 DOCUMENT = 8  # sentences in a row that share a topic
@@ -40,11 +40,16 @@ def _document_topic(seed: int, document: int) -> float:
     return _Uniform(seed, 1, document)()
 
 
+def scene(seed: int, index: int, domain: str) -> tuple[Topic, Uniform]:
+    """Topic and random numbers of sentence ``index``."""
+    topic = sampler(domain).topic(_document_topic(seed, index // DOCUMENT))
+    return topic, _Uniform(seed, 0, index)
+
+
 def draw(seed: int, index: int, domain: str = "default") -> tuple[str, Meaning, Sentence]:
     """Topic, meaning and English wording of sentence ``index``."""
     source, english = sampler(domain), LANGUAGES["en"]
-    topic = source.topic(_document_topic(seed, index // DOCUMENT))
-    uniform = _Uniform(seed, 0, index)
+    topic, uniform = scene(seed, index, domain)
     while True:
         meaning = source.meaning(topic, uniform)
         sentence = english.sentence(meaning)

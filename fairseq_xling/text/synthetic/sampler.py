@@ -194,6 +194,17 @@ class Sampler:
         """One meaning about ``topic``; ``uniform`` gives independent numbers in [0, 1)."""
         return _Draw(self, topic, uniform).meaning()
 
+    def clause(self, topic: Topic, uniform: Uniform) -> Clause:
+        """One clause about ``topic``."""
+        return _Draw(self, topic, uniform).clause(uniform() < self.domain.past)
+
+    def arguments(self, topic: Topic, verb: str, role: str) -> Table | None:
+        """The subjects or objects (``role``) that ``verb`` has in ``topic``, or None."""
+        for frame in topic.frames:
+            if frame.verb == verb:
+                return frame.subjects if role == "subject" else frame.objects
+        return None
+
 
 class _Draw:
     """One meaning in the making."""

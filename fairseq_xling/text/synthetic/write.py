@@ -26,10 +26,11 @@ from fairseq_xling import __version__
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.synthetic.annotate import conllu, pharaoh
+from fairseq_xling.text.synthetic.annotate import character_places, conllu, expand, pharaoh
 from fairseq_xling.text.synthetic.corpus import draw, resolve
 from fairseq_xling.text.synthetic.dictionary import dictionary
 from fairseq_xling.text.synthetic.meaning import Meaning
+from fairseq_xling.text.synthetic.nli import LABELS, draw_pairs
 from fairseq_xling.text.synthetic.realiser import LANGUAGES
 from fairseq_xling.text.synthetic.sampler import DOMAINS
 from fairseq_xling.text.synthetic.tokens import Sentence, align
@@ -93,20 +94,16 @@ class HeldOut:
         self._texts |= {(code, sentence.text) for code, sentence in sentences.items()}
 
 
-def realise(meaning: Meaning, english: Sentence, languages: tuple[str, ...]) -> dict[str, Sentence]:
-    """``meaning`` in several languages."""
-    return {
-        code: english if code == "en" else LANGUAGES[code].sentence(meaning) for code in languages
-    }
-
-
 def fresh(
     settings: Settings, block: int, languages: tuple[str, ...], held_out: HeldOut
 ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
     """The sentences of a block that clash with nothing held out, without end."""
     for index in count_from(block * BLOCK):
         _, meaning, english = draw(settings.seed, index, settings.domain)
-        sentences = realise(meaning, english, languages)
+        sentences = {
+            code: english if code == "en" else LANGUAGES[code].sentence(meaning)
+            for code in languages
+        }
         if not held_out.clashes(meaning, sentences):
             yield index, meaning, sentences
 
@@ -137,6 +134,8 @@ class _Writer:
             self.parallel("train", stream, settings.parallel_sentences)
         for place, code in enumerate(self.languages):
             self.mono(place, code)
+        if settings.nli:
+            self.pairs_of_meaning()
         for source, target in self.pairs:
             with ExitStack() as files:
                 out = self.open(files, f"dictionary/{source}-{target}.tsv")
@@ -172,6 +171,11 @@ class _Writer:
                 pair: self.open(files, "parallel/{}.{}-{}.pharaoh".format(split, *pair))
                 for pair in self.pairs
             }
+            word_links = {
+                (a, b): self.open(files, f"parallel/{split}.{a}-{b}.words.pharaoh")
+                for a, b in self.pairs
+                if not all(LANGUAGES[code].spaced for code in (a, b))
+            }
             mono, gold = {}, {}
             if keep:
                 for code in self.languages:
@@ -184,7 +188,13 @@ class _Writer:
                 for (_, _, code), file in words.items():
                     file.write(" ".join(sentences[code].words) + "\n")
                 for (a, b), file in links.items():
-                    file.write(pharaoh(align(sentences[a].tokens, sentences[b].tokens)) + "\n")
+                    pairs = align(sentences[a].tokens, sentences[b].tokens)
+                    if (a, b) in word_links:
+                        word_links[a, b].write(pharaoh(pairs) + "\n")
+                        if not self.settings.spaced:
+                            places = [character_places(sentences[code]) for code in (a, b)]
+                            pairs = expand(pairs, *places)
+                    file.write(pharaoh(pairs) + "\n")
                 if keep:
                     self.held_out.add(meaning, sentences)
                     for code in self.languages:
@@ -193,8 +203,35 @@ class _Writer:
                 self.bar.update()
         self.counts[f"parallel/{split}"] = count
 
+    def pairs_of_meaning(self) -> None:
+        """Entailment pairs; no premise of valid or test is one of train."""
+        settings = self.settings
+        seen = HeldOut()
+        counts = {"valid": settings.held_out, "test": settings.held_out, "train": settings.nli}
+        for place, (split, count) in enumerate(counts.items()):
+            stream = draw_pairs(settings.seed, (FIRST_NLI + place) * BLOCK, settings.domain)
+            with ExitStack() as files:
+                out = {c: self.open(files, f"gold/nli.{split}.{c}.tsv") for c in self.languages}
+                for number in range(count):
+                    label = LABELS[number % len(LABELS)]
+                    for pair in stream:
+                        premises = self.realise(pair.premise)
+                        if pair.label == label and not seen.clashes(pair.premise, premises):
+                            break
+                    if split != "train":
+                        seen.add(pair.premise, premises)
+                    hypotheses = self.realise(pair.hypothesis)
+                    for code, file in out.items():
+                        row = (self.text(premises[code]), self.text(hypotheses[code]), label)
+                        file.write("\t".join(row) + "\n")
+                    self.bar.update()
+            self.counts[f"nli.{split}"] = count
+
+    def realise(self, meaning: Meaning) -> dict[str, Sentence]:
+        return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
+
     def block(self, sentence: Sentence, index: int) -> str:
-        return conllu(sentence, str(index), LANGUAGES[sentence.language].spaced)
+        return conllu(sentence, str(index))
 
     def mono(self, place: int, code: str) -> None:
         """Training text of one language, and the gold annotation of its first sentences."""
@@ -229,6 +266,7 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     try:
         total = settings.sentences * len(settings.languages) + 2 * settings.held_out
         total += settings.parallel_sentences if len(settings.languages) > 1 else 0
+        total += settings.nli + 2 * settings.held_out if settings.nli else 0
         with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
             writer = _Writer(settings, folder, bar)
             writer.write()

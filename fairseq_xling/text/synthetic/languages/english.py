@@ -1,4 +1,4 @@
-"""English: subject, verb, object; articles; "did not"; a possessive with a word of its own."""
+"""English: subject, verb, object; articles; "did not"; names with a possessive ending."""
 
 from fairseq_xling.text.synthetic import inventory
 from fairseq_xling.text.synthetic import meaning as m
@@ -121,9 +121,9 @@ class English(Language):
         if kind == "bare":
             return []
         if phrase.owner is not None:
-            nodes, owner = self.phrase(phrase.owner)
-            attach(head, "nmod", owner)
-            return [*nodes, Node("'s", "'s", "PART", "case", (phrase.id + m.POSSESSIVE,), owner)]
+            name = phrase.owner.keys[0]
+            slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
+            return [Node(name + "'s", name, "PROPN", "nmod", slots, head, name, "B-PER")]
         if kind == "count":
             slot = (phrase.id + m.COUNT,)
             return [Node(phrase.count, phrase.count, "NUM", "nummod", slot, head)]
@@ -260,7 +260,8 @@ def word_forms() -> set[str]:
             found |= {*modifier, noun, plural(noun)}
     found |= {part for key in inventory.ORGANISATIONS for part in key.split("_")}
     found |= {str(year) for year in inventory.YEARS} | set(_COPULAS.values())
-    return found | {"an", "be", "do", "does", "did", "'s", ",", "."}
+    found |= {name + "'s" for name in inventory.GENDERS}
+    return found | {"an", "be", "do", "does", "did", ",", "."}
 
 
 LANGUAGES.register("en")(English())

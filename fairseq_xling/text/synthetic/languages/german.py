@@ -182,8 +182,8 @@ class German(Language):
             return []
         if phrase.owner is not None:
             name = phrase.owner.keys[0]
-            form = name + ("'" if name.endswith(("s", "x", "z")) else "s")
-            node = Node(form, name, "PROPN", "nmod", (phrase.owner.id, phrase.id + m.POSSESSIVE))
+            slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
+            node = Node(name + "s", name, "PROPN", "nmod", slots)
             node.head, node.concept, node.entity = head, name, "B-PER"
             return [node]
         if kind == "count":

@@ -79,8 +79,13 @@ class Indonesian(Language):
             slots = (at + m.PART,) if "_" in key else (at,)
             nodes.append(Node(part, part, "NOUN", "compound", slots, head, key + ".n"))
         for i, adjective in enumerate(phrase.adjectives):
-            form, slots = _ADJECTIVES[adjective], (at + m.ADJECTIVE + i,)
-            nodes.append(Node(form, form, "ADJ", "amod", slots, head, adjective + ".a"))
+            slots = (at + m.ADJECTIVE + i,)
+            node, *rest = (
+                Node(part, part, "ADJ", "amod", slots, head, adjective + ".a")
+                for part in _ADJECTIVES[adjective].split("=")
+            )
+            attach(node, "compound", *rest)
+            nodes += [node, *rest]
         before, after = self._determiner(phrase, head)
         return [*before, *nodes, *after], head
 
@@ -136,9 +141,13 @@ class Indonesian(Language):
         table, upos, suffix = (
             (_ADJECTIVES, "ADJ", ".a") if clause.predicate else (_VERBS, "VERB", ".v")
         )
-        root = Node(table[key], table[key], upos, slots=(at,), concept=key + suffix)
+        root, *rest = (
+            Node(part, part, upos, slots=(at,), concept=key + suffix)
+            for part in table[key].split("=")
+        )
+        attach(root, "compound", *rest)
         attach(root, "nsubj", noun)
-        nodes = [*subject, *self._before(clause, root), root]
+        nodes = [*subject, *self._before(clause, root), root, *rest]
         if clause.object is not None:
             more, noun = self.phrase(clause.object)
             attach(root, "obj", noun)
@@ -207,8 +216,10 @@ class Indonesian(Language):
                 found[key + ".n", "singular"] = (form,)
                 found[key + ".n", "plural"] = tuple(dict.fromkeys((many, form)))
         for key, form in _VERBS.items():
-            found |= {(key + ".v", feature): (form,) for feature in VERB_FEATURES}
-        found |= {(key + ".a", ""): (form,) for key, form in _ADJECTIVES.items()}
+            if "=" not in form:
+                found |= {(key + ".v", feature): (form,) for feature in VERB_FEATURES}
+        adjectives = _ADJECTIVES.items()
+        found |= {(key + ".a", ""): (form,) for key, form in adjectives if "=" not in form}
         found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items() if "=" not in form}
         for key in SHARED_NAMES:
             found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)

@@ -313,7 +313,7 @@ seven: 七; eight: 八; nine: 九; ten: 十
 """
 
 PEOPLE = """
-Anna: 安娜; Peter: 彼得; Maria: 玛丽亚; Thomas: 托马斯; Laura: 劳拉; David: 大卫; Eva: 伊娃;
+Anna: 安娜; Peter: 彼得; Maria: 玛丽亚; Jakob: 雅各布; Laura: 劳拉; David: 大卫; Eva: 伊娃;
 Martin: 马丁; Lena: 莱娜; Paul: 保罗; Nina: 尼娜; Robert: 罗伯特; Sara: 萨拉; Daniel: 丹尼尔;
 Sofia: 索菲亚; Victor: 维克多; Clara: 克拉拉; Simon: 西蒙; Julia: 朱莉娅; Oscar: 奥斯卡; Dewi:
 德维; Budi: 布迪; Mei: 梅; Wei: 伟; Keller: 凯勒; Brandt: 勃兰特; Santoso: 桑托索; Wang: 王;

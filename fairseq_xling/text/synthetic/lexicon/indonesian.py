@@ -67,7 +67,7 @@ divided: terpecah; liberal: liberal; early: dini; radical: radikal; necessary: p
 curang; critical: kritis; daily: harian; wounded: terluka; cruel: kejam; proud: bangga; beautiful:
 indah; defeated: kalah; golden: emas; bloody: berdarah; decisive: menentukan; uncertain: rapuh;
 gifted: berbakat; slim: langsing; enthusiastic: antusias; sad: sedih; fine: halus; successful:
-sukses; loud: nyaring; injured: cedera; exciting: seru; incredible: luar-biasa; innocent: lugu;
+sukses; loud: nyaring; injured: cedera; exciting: seru; incredible: luar=biasa; innocent: lugu;
 independent: mandiri; complicated: rumit; public: umum; terrible: mengerikan; missing: hilang;
 clear: jelas; stolen: curian; brilliant: brilian; absent-minded: linglung; distant: jauh; unknown:
 misterius; surprising: mengejutkan; crowded: ramai; yellow: kuning; central: pusat; expired:
@@ -81,17 +81,17 @@ open: membuka; close: menutup; write: menulis; laugh: tertawa; cry: menangis; co
 makan; drink: minum; cut: memotong; order: memesan; bring: membawa; taste: mencicipi; bake:
 memanggang; serve: menyajikan; teach: mengajar; read: membaca; learn: mempelajari; ask:
 mengajukan; explain: menjelaskan; understand: memahami; forget: melupakan; repeat: mengulangi;
-feed: memberi-makan; milk: memerah; sell: menjual; plant: menanam; plough: membajak; ride:
+feed: memberi=makan; milk: memerah; sell: menjual; plant: menanam; plough: membajak; ride:
 menunggangi; collect: mengumpulkan; treat: mengobati; examine: memeriksa; heal: menyembuhkan;
 prescribe: meresepkan; save: menyelamatkan; die: meninggal; suffer: menderita; recover: pulih;
 catch: menangkap; sail: berlayar; sink: tenggelam; steer: mengemudikan; repair: memperbaiki; swim:
 berenang; load: memuat; leave: meninggalkan; buy: membeli; sign: menandatangani; pay: membayar;
 produce: memproduksi; offer: menawarkan; found: mendirikan; grow: tumbuh; work: bekerja; hire:
 mempekerjakan; choose: memilih; criticise: mengkritik; support: mendukung; promise: menjanjikan;
-deliver: menyampaikan; reject: menolak; publish: menerbitkan; resign: mengundurkan-diri; attack:
+deliver: menyampaikan; reject: menolak; publish: menerbitkan; resign: mengundurkan=diri; attack:
 menyerang; defend: membela; fight: berjuang; conquer: menaklukkan; destroy: menghancurkan; carry:
 memikul; fear: menakuti; rule: memerintah; sing: menyanyikan; dance: menari; paint: melukis;
-practise: melatih; compose: menggubah; admire: mengagumi; applaud: bertepuk-tangan; hear:
+practise: melatih; compose: menggubah; admire: mengagumi; applaud: bertepuk=tangan; hear:
 mendengar; win: memenangkan; lose: kehilangan; train: membina; run: berlari; score: mencetak;
 kick: menendang; break: memecahkan; watch: menonton; steal: mencuri; arrest: menahan; accuse:
 menuduh; question: menginterogasi; find: menemukan; escape: kabur; lie: berbohong; confess:
