@@ -3,8 +3,9 @@
 OUT/mono/{train,valid,test}.LANG.txt     one sentence a line; training text is not parallel, valid
                                          and test are, and none of their sentences is in train
 OUT/parallel/SPLIT.A-B.{A,B}.txt         the first language with each other one
-OUT/parallel/SPLIT.A-B.pharaoh           gold alignment of those texts: i-j, counted from 0 over words
-                                         as `prepare` cuts them (Chinese: each character is one)
+OUT/parallel/SPLIT.A-B.pharaoh           gold alignment of those texts: i-j, words counted from 0;
+                                         in Chinese, which has no spaces, each character counts:
+                                         prepare it with --segment zh=char
 OUT/parallel/SPLIT.A-B.zh.words.txt      Chinese with spaces between its words, and the alignment
      and SPLIT.A-B.words.pharaoh         of those words
 OUT/dictionary/A-B.tsv                   source word, target word, weight
@@ -30,11 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--annotated", type=int, default=1000, help="training sentences with gold trees, entities")
     add("--seed", type=int, default=1, help="another seed is another corpus")
     add("--domain", default="default", help="default or other: same words, other frequencies")
-    add(
-        "--spaced",
-        action="store_true",
-        help="write Chinese with spaces, too; prepare it with --segment zh=space",
-    )
+    add("--spaced", action="store_true", help="write spaces between Chinese words, too")
 
 
 def run(args: argparse.Namespace) -> None:
