@@ -30,10 +30,7 @@ class DataFolder:
         if not (self.path / "meta.json").is_file():
             what = "not a finished data folder" if self.path.is_dir() else "no such folder"
             raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
-        self.meta: dict[str, Any] = read_json(self.path / "meta.json")
-        if self.meta.get("format") != FORMAT:
-            found = self.meta.get("format")
-            raise UserError(f"{self.path / 'meta.json'}: format must be {FORMAT}, got {found!r}")
+        self.meta = _read_meta(self.path / "meta.json")
         self.languages: list[str] = list(self.meta["languages"])
         for name, digest in self.meta["dictionaries"].items():
             file = self.path / name
@@ -114,3 +111,14 @@ class DataFolder:
         if lang not in self.languages:
             error = unknown_name("language", lang, self.languages)
             raise UserError(f"{self.path}: {error}")
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    meta = read_json(path)
+    found = meta.get("format") if isinstance(meta, dict) else None
+    if found != FORMAT:
+        raise UserError(f"{path}: format must be {FORMAT}, got {found!r}")
+    for name, kind in (("languages", list), ("dictionaries", dict)):
+        if not isinstance(meta.get(name), kind):
+            raise UserError(f"{path}: has no {name}; prepare the folder again")
+    return meta

@@ -4,7 +4,7 @@ A source is random access by index and knows every row's length without reading 
 framed as the model sees them: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
 """
 
-import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 
-logger = logging.getLogger(__name__)
+_PIECE = 1 << 16  # sentences looked at together: checks need the same memory for any corpus
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Pairs:
         self.source, self.target, self.order = source, target, order
         self.languages, self.name = pair, "-".join(pair)
         self.max_positions = max_positions
-        if order is not None and not np.array_equal(order.sizes, target.sizes):
+        if order is not None and not _same_sizes(order, target):
             raise UserError(
                 f"{order.prefix}: the alignment must have one entry per target token; it was made "
                 f"for another version of {target.prefix}"
@@ -186,9 +186,24 @@ def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> n
     return order
 
 
+def _same_sizes(one: TokenFile, other: TokenFile) -> bool:
+    return len(one) == len(other) and all(
+        np.array_equal(one.sizes[piece], other.sizes[piece]) for piece in _pieces(len(one))
+    )
+
+
 def count_truncated(source: Source, max_positions: int) -> int:
     """How many rows of ``source`` lose tokens at ``max_positions`` (streams lose none)."""
-    files = [getattr(source, name, None) for name in ("file", "source", "target")]
     if isinstance(source, Stream):
         return 0
-    return int(sum((f.sizes + 1 > max_positions).sum() for f in files if f is not None))
+    files = [getattr(source, name, None) for name in ("file", "source", "target")]
+    return sum(
+        int((file.sizes[piece] >= max_positions).sum())
+        for file in files
+        if file is not None
+        for piece in _pieces(len(file))
+    )
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    return (slice(start, start + _PIECE) for start in range(0, count, _PIECE))

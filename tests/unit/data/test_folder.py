@@ -1,0 +1,119 @@
+import pytest
+from fairseq.data import Dictionary
+
+from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
+
+
+def test_the_special_ids_are_those_that_fairseq_gives_them(tiny_corpus):
+    loaded = Dictionary.load(str(tiny_corpus.path / "dict.txt"))
+    assert (loaded.bos(), loaded.pad(), loaded.eos(), loaded.unk()) == (CLS, PAD, SEP, UNK)
+    assert (loaded.index("<mask>"), loaded.index("<null>")) == (MASK, NULL)
+    assert loaded.index("▁en0") == SPECIALS == tiny_corpus.ids["en"][0]
+    assert loaded.index("▁de3") == tiny_corpus.ids["de"][3]
+
+
+@pytest.mark.parametrize("mode", ["joint", "prefixed", "separate"])
+def test_vocabulary_sizes_are_those_of_fairseqs_dictionaries(make_corpus, mode):
+    folder = DataFolder(make_corpus(mode=mode).path)
+    for lang in ("en", "de"):
+        loaded = Dictionary.load(str(folder.dictionary_path(lang)))
+        assert folder.vocab_sizes[lang] == len(loaded)
+    assert folder.separate_vocabularies == (mode == "separate")
+    assert (folder.dictionary_digest("en") == folder.dictionary_digest("de")) == (
+        mode != "separate"
+    )
+
+
+def test_monolingual_text_comes_back_with_a_sep_after_each_sentence(tiny_corpus):
+    file = DataFolder(tiny_corpus.path).mono("train", "de")
+    assert [item.tolist() for item in file] == [
+        [*sentence, SEP] for sentence in tiny_corpus.mono["train"]["de"]
+    ]
+    assert file.tokens.tolist() == tiny_corpus.stream("train", "de")
+
+
+def test_parallel_text_can_be_asked_for_in_both_directions(tiny_corpus):
+    folder = DataFolder(tiny_corpus.path)
+    assert folder.pairs("train") == [("en", "de")]
+    forward = folder.parallel("train", "en", "de")
+    backward = folder.parallel("train", "de", "en")
+    for i, (en, de) in enumerate(tiny_corpus.pairs["train"]):
+        assert forward[0][i].tolist() == backward[1][i].tolist() == [*en, SEP]
+        assert forward[1][i].tolist() == backward[0][i].tolist() == [*de, SEP]
+    assert len(folder.order("train", "de", "en")) == len(tiny_corpus.pairs["train"])
+
+
+def test_the_dictionary_of_anchors_is_empty_where_there_is_none(make_corpus):
+    corpus = make_corpus()
+    folder = DataFolder(corpus.path)
+    first = folder.anchors("en")[0]
+    assert first == [[corpus.ids["en"][0]], [[[corpus.ids["de"][0]], 1.0, "de"]]]
+    (corpus.path / "anchors.en.json").unlink()
+    assert folder.anchors("en") == []
+
+
+def edited(path, **changes):
+    write_json(path / "meta.json", read_json(path / "meta.json") | changes)
+
+
+def refusal(path, ask=DataFolder):
+    with pytest.raises(UserError) as caught:
+        ask(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(path), "FOLDER")
+
+
+def test_a_folder_that_is_missing_or_unfinished_says_which_command_makes_it(tmp_path):
+    missing = refusal(tmp_path / "no")
+    assert missing == "FOLDER: no such folder (no meta.json); run `fairseq-xling prepare FOLDER`"
+    unfinished = refusal(tmp_path)
+    assert unfinished.startswith("FOLDER: not a finished data folder (no meta.json); run")
+
+
+def test_another_format_is_refused(make_corpus):
+    path = make_corpus().path
+    edited(path, format=2)
+    assert refusal(path) == "FOLDER/meta.json: format must be 1, got 2"
+
+
+def test_a_dictionary_that_changed_or_went_missing_is_refused(make_corpus):
+    path = make_corpus(mode="separate").path
+    with open(path / "dict.de.txt", "a", encoding="utf-8") as file:
+        file.write("▁new 1\n")
+    message = "FOLDER/dict.de.txt: changed since the folder was prepared; prepare it again"
+    assert refusal(path) == message
+    (path / "dict.de.txt").unlink()
+    assert refusal(path) == "FOLDER/dict.de.txt: no such file, though meta.json lists it"
+
+
+@pytest.mark.parametrize("content", ["[]", '{"format": 1}', '{"format": 1, "languages": ["en"]}'])
+def test_a_meta_file_that_lacks_something_is_refused(tmp_path, content):
+    (tmp_path / "meta.json").write_text(content)
+    assert refusal(tmp_path).startswith("FOLDER/meta.json: ")
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda f: f.dictionary_path("dee"), "unknown language 'dee'; did you mean 'de'?"),
+        (lambda f: f.mono("train", "fr"), "unknown language 'fr'; known: en, de"),
+        (lambda f: f.mono("dev", "en"), "has no monolingual 'dev' text of language 'en'"),
+        (lambda f: f.parallel("train", "en", "fr"), "has no parallel 'train' text of en-fr"),
+        (lambda f: f.order("dev", "en", "de"), "has no word alignment en-de for 'dev'; prepare it"),
+    ],
+)
+def test_what_the_folder_does_not_have_is_named(tiny_corpus, ask, message):
+    folder = DataFolder(tiny_corpus.path)
+    assert refusal(tiny_corpus.path, lambda _: ask(folder)).startswith(f"FOLDER: {message}")
+
+
+def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
+    from fairseq_xling.data.mmap import write_items
+
+    path = make_corpus().path
+    write_items(path / "parallel" / "train.en-de.de", [[6, 2]] * 19, "<u2")
+    message = refusal(path, lambda p: DataFolder(p).parallel("train", "en", "de"))
+    assert message.endswith("train.en-de: sides must be equally long, got 20 and 19 sentences")
