@@ -48,12 +48,11 @@ def collate(
         net_input["order"] = pad_rows(orders, -1)
     if pair is not None:
         net_input["pair"] = pair
-    extra = {name for example in examples for name in example.extra}
+    extra = {name: array.dtype for example in examples for name, array in example.extra.items()}
     if extra:
-        none = np.empty(0, dtype=np.int64)
         net_input["extra"] = {
-            name: pad_rows([example.extra.get(name, none) for example in examples], 0)
-            for name in sorted(extra)
+            name: pad_rows([e.extra.get(name, np.empty(0, dtype)) for e in examples], 0)
+            for name, dtype in sorted(extra.items())
         }
     return {
         "id": torch.tensor(ids, dtype=torch.long),
