@@ -114,7 +114,7 @@ class Plan:
     def _next(self, lane: int, cursor: Cursor, windows: dict[int, list[BatchSpec]]) -> BatchSpec:
         if lane not in windows:
             windows[lane] = self._window(lane, cursor)
-        if cursor.batch == len(windows[lane]):
+        if cursor.batch >= len(windows[lane]):  # greater after a change of the batch size
             cursor.drawn = [
                 d + n for d, n in zip(cursor.drawn, self._quota(lane, cursor), strict=True)
             ]
@@ -142,12 +142,11 @@ class Plan:
             indices.append(index)
             counters.append(counter)
             lengths.append(feed.objective.max_length(feed.source.lengths(index)))
-        specs = _cut(
-            BatchSpec(*map(np.concatenate, (numbers, indices, counters))),
-            np.concatenate(lengths),
-            self.limits,
-        )
         rng = np.random.Generator(np.random.Philox(key=mix(self.seed, 3, lane, cursor.window)))
+        # Feeds come one after the other; without this, rows of equal length would not mix.
+        mixed = rng.permutation(sum(quota))
+        rows = BatchSpec(*(np.concatenate(part)[mixed] for part in (numbers, indices, counters)))
+        specs = _cut(rows, np.concatenate(lengths)[mixed], self.limits)
         return [specs[i] for i in rng.permutation(len(specs))]
 
     def _rows(self, number: int, counters: np.ndarray) -> np.ndarray:

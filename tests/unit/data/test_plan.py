@@ -1,0 +1,272 @@
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from fairseq_xling.data.plan import Cursor, Limits, Plan, cut, feed_salt, in_order
+from fairseq_xling.data.sampling import smoothed_shares
+
+
+def take(plan, count, size=1, first=0, cursors=None):
+    return list(plan.groups(plan.start() if cursors is None else cursors, first, count, size))
+
+
+def as_lists(groups):
+    return [
+        [(s.feeds.tolist(), s.indices.tolist(), s.counters.tolist()) for s in g] for g in groups
+    ]
+
+
+def rows_of(groups, feed=0):
+    return [i for g in groups for s in g for i in s.indices[s.feeds == feed].tolist()]
+
+
+# ---- cutting a window into batches
+
+
+def slow_cut(lengths, limits):
+    """Row by row: open a new batch when the padded size or the number of rows would pass."""
+    batches, batch = [], []
+    for row in sorted(range(len(lengths)), key=lambda row: (lengths[row], row)):
+        longer = [*batch, row]
+        padded = len(longer) * max(lengths[r] for r in longer)
+        too_wide = limits.tokens is not None and padded > limits.tokens
+        too_many = limits.rows is not None and len(longer) > limits.rows
+        if batch and (too_wide or too_many):
+            batches.append(batch)
+            batch = [row]
+        else:
+            batch = longer
+    return [*batches, batch] if batch else batches
+
+
+@pytest.mark.parametrize("tokens", [None, 1, 7, 40, 1000])
+@pytest.mark.parametrize("rows", [None, 1, 3, 50])
+def test_batches_are_those_of_a_row_by_row_greedy_search(tokens, rows):
+    limits = Limits(tokens, rows)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        lengths = rng.integers(1, 30, int(rng.integers(1, 80)))
+        found = [batch.tolist() for batch in cut(lengths, limits)]
+        assert found == slow_cut(lengths.tolist(), limits)
+
+
+def test_nothing_is_cut_into_nothing():
+    assert cut(np.array([], dtype=np.int64), Limits(10, None)) == []
+
+
+def test_a_row_over_the_limit_is_a_batch_alone():
+    batches = [b.tolist() for b in cut(np.array([3, 50, 2, 60]), Limits(10, None))]
+    assert batches == [[2, 0], [1], [3]]
+
+
+# ---- the order of rows
+
+
+def test_within_a_pass_every_row_comes_once_and_the_next_pass_has_another_order(fake_feeds):
+    feeds = fake_feeds(en=(500, 1.0))
+    plan = Plan(feeds, Limits(200, None), seed=3, window=128)
+    rows = rows_of(take(plan, 400))
+    assert len(rows) > 1500
+    # Windows are reordered inside, so pass k is what lies in windows; collect by counter instead.
+    by_counter = {}
+    for group in take(plan, 400):
+        for spec in group:
+            by_counter.update(zip(spec.counters.tolist(), spec.indices.tolist(), strict=True))
+    passes = [[by_counter[c] for c in range(500 * p, 500 * (p + 1))] for p in range(2)]
+    assert sorted(passes[0]) == sorted(passes[1]) == list(range(500))
+    assert sum(a == b for a, b in zip(*passes, strict=True)) < 10
+
+
+def test_no_row_comes_a_second_time_before_all_came_once(fake_feeds):
+    plan = Plan(fake_feeds(en=(300, 1.0)), Limits(None, 10), seed=1, window=64)
+    rows = rows_of(take(plan, 40))  # 64 rows are 7 batches, so not yet all of them
+    counts = Counter(rows)
+    assert len(rows) > 300 and set(counts.values()) <= {1, 2}
+    first = rows_of(take(plan, 28))  # four windows of 64
+    assert len(first) == len(set(first)) == 256
+
+
+def test_counters_number_the_draws_so_that_no_two_are_alike(fake_feeds):
+    plan = Plan(fake_feeds(en=(50, 1.0)), Limits(None, 7), seed=1, window=20)
+    counters = [c for g in take(plan, 60) for s in g for c in s.counters.tolist()]
+    assert len(counters) == len(set(counters))
+    assert max(counters) - len(counters) < 20  # none is left out but in the window at work
+
+
+def test_every_batch_keeps_within_the_limits(fake_feeds):
+    plan = Plan(fake_feeds(en=(2000, 0.5), de=(900, 0.5)), Limits(600, 40), seed=1, window=512)
+    for group in take(plan, 200):
+        for spec in group:
+            source = plan.feeds[spec.feeds[0]].source
+            assert len(spec.indices) <= 40
+            assert len(spec.indices) * source.lengths(spec.indices).max() <= 600
+
+
+def test_batches_of_a_window_do_not_come_by_length(fake_feeds):
+    plan = Plan(fake_feeds(en=(4000, 1.0)), Limits(600, None), seed=1, window=4000)
+    source = plan.feeds[0].source
+    means = [source.lengths(g[0].indices).mean() for g in take(plan, 60)]
+    assert abs(np.corrcoef(np.arange(60), means)[0, 1]) < 0.4
+
+
+def test_the_seed_decides_the_order_and_nothing_else_does(fake_feeds):
+    def order(seed):
+        plan = Plan(fake_feeds(en=(500, 0.5), de=(500, 0.5)), Limits(200, None), seed, window=128)
+        return as_lists(take(plan, 50))
+
+    first = order(1)
+    np.random.seed(0)
+    np.random.random(7)
+    assert order(1) == first != order(2)
+
+
+def test_batches_of_zipf_lengths_are_padded_by_less_than_five_per_cent(fake_feeds):
+    plan = Plan(fake_feeds(en=(200_000, 1.0)), Limits(4096, None), seed=1)
+    source, real, padded = plan.feeds[0].source, 0, 0
+    for group in take(plan, 300):
+        lengths = source.lengths(group[0].indices)
+        real, padded = real + lengths.sum(), padded + lengths.max() * len(lengths)
+    share = 1 - real / padded
+    assert 0 < share < 0.05
+    unsorted = source.lengths(np.arange(64 * 100)).reshape(100, 64)
+    assert 1 - unsorted.sum() / (64 * unsorted.max(1).sum()) > 0.5  # what sorting saves
+
+
+def test_planning_needs_the_same_memory_for_any_corpus(fake_feeds):
+    def peak(size):
+        plan = Plan(fake_feeds(en=(size, 1.0)), Limits(1000, None), seed=1, window=4096)
+        tracemalloc.start()
+        for _ in plan.groups(plan.start(), 0, 30, 2):
+            pass
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(10_000)
+    assert peak(100_000_000) < 1.2 * peak(10_000)
+
+
+# ---- lanes: which language when
+
+
+def lane_counts(plan, groups):
+    return np.bincount([g[0].feeds[0] for g in take(plan, groups)], minlength=len(plan.feeds))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
+def test_languages_are_drawn_by_their_smoothed_shares(fake_feeds, alpha):
+    shares = smoothed_shares({"en": 900, "de": 100}, alpha)
+    feeds = fake_feeds(en=(900, shares["en"]), de=(100, shares["de"]))
+    counts = lane_counts(Plan(feeds, Limits(None, 50), seed=5, window=200), 4000)
+    assert counts.sum() == 4000
+    assert chisquare(counts, 4000 * np.array(list(shares.values()))).pvalue > 1e-3
+    for other in (0.0, 0.7, 1.0):
+        if other != alpha:  # the test can tell one alpha from another
+            wrong = 4000 * np.array(list(smoothed_shares({"en": 900, "de": 100}, other).values()))
+            assert chisquare(counts, wrong).pvalue < 1e-9
+
+
+def test_all_batches_of_a_group_come_from_one_language(fake_feeds):
+    plan = Plan(fake_feeds(en=(300, 0.6), de=(80, 0.4)), Limits(None, 9), seed=1, window=50)
+    groups = take(plan, 200, size=3)
+    assert {len(group) for group in groups} == {3}
+    kinds = [{n for spec in group for n in spec.feeds.tolist()} for group in groups]
+    assert all(len(kind) == 1 for kind in kinds) and {0} in kinds and {1} in kinds
+
+
+def test_a_feed_without_a_share_is_never_read(fake_feeds):
+    counts = lane_counts(Plan(fake_feeds(en=(30, 1.0), de=(30, 0.0)), Limits(None, 5), seed=1), 500)
+    assert counts.tolist() == [500, 0]
+
+
+def test_mixed_batches_hold_the_feeds_in_their_shares(fake_feeds):
+    feeds = fake_feeds(en=(4000, 0.75), de=(1000, 0.25))
+    plan = Plan(feeds, Limits(None, 100), seed=2, mix=True, window=1000)
+    groups = take(plan, 100)
+    drawn = np.bincount([n for g in groups for s in g for n in s.feeds.tolist()], minlength=2)
+    assert chisquare(drawn, drawn.sum() * np.array([0.75, 0.25])).pvalue > 1e-3
+    assert all(len(set(g[0].feeds.tolist())) == 2 for g in groups)
+
+
+def test_feeds_mix_also_where_all_rows_are_equally_long(fake_feeds):
+    feeds = fake_feeds(en=(4000, 0.5), de=(4000, 0.5))
+    for feed in feeds:
+        feed.source.shortest = feed.source.longest = 9
+    plan = Plan(feeds, Limits(None, 100), seed=2, mix=True, window=2000)
+    english = [(g[0].feeds == 0).mean() for g in take(plan, 60)]
+    assert min(english) > 0.3 and max(english) < 0.7
+
+
+# ---- going on where a training stopped
+
+
+@pytest.mark.parametrize("mix", [False, True])
+@pytest.mark.parametrize("stop", [0, 1, 7, 8, 30, 55])
+def test_saved_cursors_continue_exactly(fake_feeds, mix, stop):
+    def plan():
+        feeds = fake_feeds(en=(300, 0.6), de=(90, 0.4))
+        return Plan(feeds, Limits(150, None), seed=1, mix=mix, window=64)
+
+    whole = as_lists(take(plan(), 60, size=2))
+    cursors = plan().start()
+    take(plan(), stop, size=2, cursors=cursors)
+    saved = [Cursor(**cursor.state()) for cursor in cursors]
+    assert as_lists(take(plan(), 60 - stop, 2, stop, saved)) == whole[stop:]
+
+
+def test_a_lane_gives_the_same_batches_however_they_are_grouped(fake_feeds):
+    def flat(size):
+        plan = Plan(fake_feeds(en=(300, 1.0)), Limits(150, None), seed=1, window=64)
+        return [spec for group in as_lists(take(plan, 60 // size, size)) for spec in group]
+
+    assert flat(1) == flat(2) == flat(5)
+
+
+def test_cursors_of_smaller_batches_go_on_with_larger_ones(fake_feeds):
+    feeds = fake_feeds(en=(300, 1.0))
+    cursors = Plan(feeds, Limits(None, 2), 1, window=100).start()
+    take(Plan(feeds, Limits(None, 2), 1, window=100), 40, cursors=cursors)
+    larger = Plan(feeds, Limits(None, 25), 1, window=100)  # 4 batches a window, 40 were taken
+    rows = rows_of(take(larger, 8, first=40, cursors=cursors))
+    assert len(set(rows)) == 200
+
+
+# ---- sizes and other splits
+
+
+def test_a_pass_is_about_as_many_batches_as_it_says(fake_feeds):
+    for limits in (Limits(None, 20), Limits(600, None), Limits(600, 20)):
+        plan = Plan(fake_feeds(en=(3000, 1.0)), limits, seed=1, window=1000)
+        said = plan.batches_per_pass()
+        rows = sum(len(g[0].indices) for g in take(plan, said))
+        assert 0.6 * 3000 < rows < 1.4 * 3000
+    assert Plan(fake_feeds(en=(3, 1.0)), Limits(9999, None), seed=1).batches_per_pass() == 1
+
+
+def test_validation_reads_every_row_once_with_its_index_as_counter(fake_feeds):
+    feeds = fake_feeds(en=(230, 0.5), de=(70, 0.5))
+    specs = list(in_order(feeds, Limits(300, None), window=100))
+    rows = [
+        (f, i) for s in specs for f, i in zip(s.feeds.tolist(), s.indices.tolist(), strict=True)
+    ]
+    assert sorted(rows) == [(0, i) for i in range(230)] + [(1, i) for i in range(70)]
+    assert all((s.counters == s.indices).all() and len(set(s.feeds)) == 1 for s in specs)
+    assert all(
+        len(s.indices) * feeds[s.feeds[0]].source.lengths(s.indices).max() <= 300 for s in specs
+    )
+
+
+def test_feeds_of_different_names_are_shuffled_differently(fake_feeds):
+    feeds = fake_feeds(en=(500, 0.5), de=(500, 0.5))
+    assert [feed.key for feed in feeds] == ["reader:en", "reader:de"]
+    assert feed_salt("reader:en") != feed_salt("reader:de")
+    plan = Plan(feeds, Limits(None, 500), seed=1, window=500)
+    seen = {}
+    for group in take(plan, 30):
+        spec = group[0]
+        order = np.argsort(spec.counters)
+        seen.setdefault(int(spec.feeds[0]), spec.indices[order].tolist())
+    assert sum(a == b for a, b in zip(seen[0], seen[1], strict=True)) < 10
