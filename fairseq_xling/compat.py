@@ -57,9 +57,7 @@ def prepare_engine() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _one_line_load(
         checkpoint_utils.load_checkpoint_to_cpu
     )
-    checkpoint_utils.load_checkpoint = _refuse_missing_restore_file(
-        checkpoint_utils.load_checkpoint
-    )
+    checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
     checkpoint_utils.torch_persistent_save = exits_on_user_error(
         checkpoint_utils.torch_persistent_save
     )
@@ -105,18 +103,23 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _refuse_missing_restore_file(load: Callable[..., Any]) -> Callable[..., Any]:
-    """fairseq logs that `--restore-file` is missing and silently trains from scratch."""
+def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a `--restore-file` that is missing, and let every worker read the checkpoint.
+
+    fairseq only logs that the file is missing and trains from scratch. And where one worker reads
+    for all, it sends the configuration as pickled objects that torch's safe loading refuses.
+    """
 
     @functools.wraps(load)
     @exits_on_user_error
-    def wrapper(cfg: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         named = cfg.restore_file != "checkpoint_last.pt"
         if named and not os.path.exists(cfg.restore_file):
             raise UserError(f"`--restore-file` {cfg.restore_file}: no such checkpoint")
         if cfg.finetune_from_model and not os.path.exists(cfg.finetune_from_model):
             raise UserError(f"`--finetune-from-model` {cfg.finetune_from_model}: no such file")
-        return load(cfg, *args, **kwargs)
+        trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
+        return load(cfg, trainer, **kwargs)
 
     return wrapper
 
