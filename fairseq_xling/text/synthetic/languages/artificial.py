@@ -56,7 +56,7 @@ def _made_up(generator: np.random.Generator) -> str:
     def pick(parts: list[str]) -> str:
         return parts[int(generator.integers(len(parts)))]
 
-    syllables = int(generator.integers(1, 4))
+    syllables = int(generator.integers(2, 4))
     return "".join(pick(_ONSETS) + pick(_VOWELS) + pick(_CODAS) for _ in range(syllables))
 
 
@@ -101,7 +101,19 @@ class Relabelled(Language):
 def reorder(tokens: list[Token], order: list[int]) -> list[Token]:
     """``tokens[order[0]], tokens[order[1]], ...`` with heads that follow their words."""
     place = {old + 1: new + 1 for new, old in enumerate(order)} | {0: 0}
-    return [tokens[old]._replace(head=place[tokens[old].head]) for old in order]
+    span, spans = 0, []  # which name each word is part of: its first word must become the B-
+    for token in tokens:
+        span += token.entity.startswith("B-")
+        spans.append(span if token.entity != "O" else 0)
+    found, before = [], 0
+    for old in order:
+        token = tokens[old]._replace(head=place[tokens[old].head])
+        if spans[old]:
+            first = "B" if spans[old] != before else "I"
+            token = token._replace(entity=first + token.entity[1:])
+        before = spans[old]
+        found.append(token)
+    return found
 
 
 class Permuted(Relabelled):
@@ -132,9 +144,12 @@ class Split(Relabelled):
     """
 
     def parts(self, form: str) -> tuple[str, str]:
-        """The two words of a renamed form; different forms give different pairs."""
+        """The two words of a renamed form; different forms give different pairs.
+
+        No word of English ends in q or begins with x, so neither half is one of its words.
+        """
         cut = max(1, len(form) // 2)
-        return form[:cut] + "o", "i" + form[cut:]
+        return form[:cut] + "q", "x" + form[cut:]
 
     def arrange(self, tokens: list[Token]) -> list[Token]:
         divided = [token.upos in ("NOUN", "VERB") for token in tokens]
@@ -176,7 +191,7 @@ class Merged(Relabelled):
         for group in groups:
             members = [tokens[number - 1] for number in group]
             last = members[-1]  # glued words are leaves, so the last one keeps the group's head
-            form = "".join(member.form for member in members)
+            form = "q".join(member.form for member in members)  # made-up words have no q
             slots = tuple(slot for member in members for slot in member.slots)
             found.append(last._replace(form=form, head=place[last.head], slots=slots))
         return found
