@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="most different characters in the pieces of a model; rarer ones become <unk> "
-        "(None: half of --vocab-size)",
+        "(None: half of --vocab-size, more where that leaves over 0.05 %% of the text unknown)",
     )
     vocabulary.add_argument(
         "--vocab-alpha",
@@ -143,6 +143,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.prepare import prepare
     from fairseq_xling.text.sources import parse_sources
     from fairseq_xling.text.summary import summary
+    from fairseq_xling.text.vocabularies import modes
 
     languages = parse_languages(args.languages)
     options = PrepareOptions(
@@ -160,7 +161,13 @@ def run(args: argparse.Namespace) -> None:
         seed=args.seed,
     )
     sources = parse_sources(
-        languages, args.mono, args.parallel, args.alignment, args.dictionary, args.folder
+        languages,
+        args.mono,
+        args.parallel,
+        args.alignment,
+        args.dictionary,
+        args.folder,
+        shared_ids=modes[options.vocab]().shares_ids(languages),
     )
     meta = prepare(args.out, sources, options, args.workers, args.overwrite)
     print(summary(args.out, meta))

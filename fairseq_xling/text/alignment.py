@@ -77,7 +77,11 @@ class PairAligner:
                     for stem in self._stems:
                         for sides in self._blocks(stem):
                             file.write(_token_lines(sides[k]))
-            aligner.align(tokens[0], tokens[1], forward, reverse, workers, report)
+            if tokens[0].stat().st_size:
+                aligner.align(tokens[0], tokens[1], forward, reverse, workers, report)
+            else:
+                forward.touch()
+                reverse.touch()
         return forward, reverse
 
     def write_orders(

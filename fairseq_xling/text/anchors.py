@@ -3,12 +3,13 @@
 They are applied when batches are made; here they are only put into the ids of the data folder.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.sources import Pair
 
@@ -42,6 +43,13 @@ def read_entries(path: Path) -> list[Entry]:
     if not entries:
         raise UserError(f"{path}: holds no word pairs")
     return entries
+
+
+def write_anchors(path: Path, entries: list) -> None:
+    """Entries of one language as JSON, a line each."""
+    with atomic_write(path, "w") as file:
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        file.write(f'{{"entries": [\n{lines}\n]}}\n')
 
 
 def collect_anchors(

@@ -60,11 +60,6 @@ class PrepareOptions:
             raise unknown_name("alignment unit", self.align_unit, list(ALIGN_UNITS))
 
     @property
-    def alphabet_limit(self) -> int:
-        """Largest number of different characters; half the vocabulary where nothing was asked."""
-        return self.alphabet if self.alphabet is not None else max(2, self.vocab_size // 2)
-
-    @property
     def aligner_unit(self) -> str:
         """What the aligner connects; subwords as in TreLM (Appendix A.5) if nothing was asked."""
         return self.align_unit or "subword"

@@ -23,12 +23,20 @@ KINDS = ("bpe", "unigram", "word")
 _TRAINER_THREADS = 2
 
 
-def learn_pieces(lines: Sequence[str], size: int, alphabet: int, kind: str, name: str) -> bytes:
+# Without a limit of the user's, characters may fill half of the vocabulary, and more only as far
+# as a text needs them to be known but for this share.
+_RARE_SHARE = 0.0005
+
+
+def learn_pieces(
+    lines: Sequence[str], size: int, alphabet: int | None, kind: str, name: str
+) -> bytes:
     """A sentencepiece model of at most ``size`` pieces (its unknown piece not counted).
 
     ``alphabet`` bounds the number of different characters, the word mark included: the rarest
     ones are replaced by spaces before learning, so no piece contains them and they encode to
-    ``<unk>``. It does not apply to ``kind="word"``, where pieces are the most frequent words.
+    ``<unk>``. None: half of ``size``, or more where fewer would leave over 0.05 % of the text
+    unknown. It does not apply to ``kind="word"``, where pieces are the most frequent words.
 
     Raises:
         UserError: if the text is empty, or ``size`` cannot even hold the alphabet.
@@ -62,7 +70,7 @@ def learn_pieces(lines: Sequence[str], size: int, alphabet: int, kind: str, name
     return model.getvalue()
 
 
-def _restrict_alphabet(lines: Sequence[str], limit: int, size: int, name: str) -> list[str]:
+def _restrict_alphabet(lines: Sequence[str], limit: int | None, size: int, name: str) -> list[str]:
     """``lines`` normalised as the model does it, all but the commonest characters blanked."""
     normaliser = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
     lines = normaliser.normalize([line for line in lines if line])
@@ -72,6 +80,10 @@ def _restrict_alphabet(lines: Sequence[str], limit: int, size: int, name: str) -
     for mark in (" ", WORD_MARK):
         counts.pop(mark, None)
     ranked = sorted(counts, key=lambda c: (-counts[c], c))
+    if limit is None:
+        covered = np.cumsum([counts[c] for c in ranked])
+        needed = int(np.searchsorted(covered, (1 - _RARE_SHARE) * covered[-1:].sum())) + 2
+        limit = max(size // 2, min(needed, size * 9 // 10), 2)
     kept, rare = ranked[: limit - 1], ranked[limit - 1 :]
     if len(kept) + 1 > size:
         raise UserError(

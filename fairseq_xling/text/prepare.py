@@ -16,7 +16,7 @@ from fairseq_xling.files import read_json, sha256, write_json
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.alignment import PairAligner
-from fairseq_xling.text.anchors import collect_anchors
+from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.encoder import TextEncoder
@@ -68,8 +68,7 @@ def prepare(
 
 
 def _check_settings(sources: Sources, options: PrepareOptions) -> None:
-    mode = modes[options.vocab]()
-    if sources.dictionaries and len({mode.dictionary_name(x) for x in options.languages}) > 1:
+    if sources.dictionaries and not modes[options.vocab]().shares_ids(options.languages):
         raise UserError(
             f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
             f"{options.vocab}`"
@@ -212,7 +211,7 @@ class _Folder:
     def _anchors(self) -> dict[str, int]:
         anchors, counts = collect_anchors(self.inputs.dictionaries, self.encoders)
         for lang, entries in anchors.items():
-            write_json(self.out / f"anchors.{lang}.json", {"entries": entries})
+            write_anchors(self.out / f"anchors.{lang}.json", entries)
         return counts
 
 

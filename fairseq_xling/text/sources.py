@@ -50,10 +50,13 @@ def parse_sources(
     alignment: Sequence[str] = (),
     dictionary: Sequence[str] = (),
     folder: str | Path | None = None,
+    shared_ids: bool = True,
 ) -> Sources:
     """The files of options such as ``--mono train.en=a.txt,b.txt`` and ``--from FOLDER``.
 
     A file named by an option takes the place of one found in ``folder`` for the same purpose.
+    Without ``shared_ids`` (one dictionary for all languages) word pairs in ``folder`` are of no
+    use and are passed over.
 
     Raises:
         UserError: for an option of another form, a language that is not among ``languages``, a
@@ -88,6 +91,8 @@ def parse_sources(
     for (split, pair), sides in found.parallel.items():
         if (split, pair[::-1]) not in named.parallel:
             named.parallel.setdefault((split, pair), sides)
+    if not shared_ids:
+        found.dictionaries.clear()
     for lost in [key for key in found.alignments if key not in named.parallel]:
         del found.alignments[lost]
     sources = Sources(

@@ -69,7 +69,9 @@ def clear(out: Path) -> None:
 
 @contextlib.contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep a second `prepare` out of the folder; the lock goes with the process.
+    """Keep a second `prepare` out of the folder, and sweep up what a killed one left half-written.
+
+    The lock goes with the process.
 
     Raises:
         UserError: if another one is at work there.
@@ -81,6 +83,9 @@ def locked(out: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{out}: another `prepare` is at work in this folder") from None
+        for folder in (out, out / "mono", out / "parallel", work):
+            for path in folder.glob(".*.tmp"):
+                path.unlink()
         yield
 
 

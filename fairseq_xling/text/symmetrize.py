@@ -55,8 +55,10 @@ def grow_diag_final_and(forward: Links, reverse: Links) -> tuple[Links, Links]:
     return links, links
 
 
+# sil-thot has this rule too, but it passes over neighbours in the first row and column.
 def _grow(forward: list[tuple[int, int]], reverse: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    either = set(forward) | set(reverse)
+    either = sorted(set(forward) | set(reverse))
+    candidates = set(either)
     links = set(forward) & set(reverse)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
 
@@ -68,11 +70,13 @@ def _grow(forward: list[tuple[int, int]], reverse: list[tuple[int, int]]) -> set
     grown = True
     while grown:
         grown = False
-        for i, j in sorted(links):
+        for i, j in either:  # links added in this round count in it
+            if (i, j) not in links:
+                continue
             for di, dj in _NEIGHBOURS:
                 link = (i + di, j + dj)
                 free = link[0] not in sources or link[1] not in targets
-                if free and link in either and link not in links:
+                if free and link in candidates:
                     add(link)
                     grown = True
     for direction in (forward, reverse):

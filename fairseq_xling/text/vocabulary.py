@@ -41,7 +41,7 @@ def learn_vocabulary(
                 model = learn_pieces(
                     list(chain(*lines.values())),
                     options.vocab_size,
-                    options.alphabet_limit,
+                    options.alphabet,
                     options.vocab_type,
                     label,
                 )

@@ -20,6 +20,10 @@ class VocabularyMode:
         """File of the dictionary that numbers the symbols of ``lang``."""
         return "dict.txt"
 
+    def shares_ids(self, languages: Sequence[str]) -> bool:
+        """Whether one dictionary numbers all ``languages``."""
+        return len({self.dictionary_name(lang) for lang in languages}) == 1
+
     def symbol(self, lang: str, piece: str) -> str:
         """What ``piece`` of ``lang`` is called in the dictionary; equal names share an id."""
         return piece
