@@ -9,7 +9,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.synthetic.meaning import Meaning
 from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language
-from fairseq_xling.text.synthetic.sampler import DOMAINS, Sampler, Topic, Uniform
+from fairseq_xling.text.synthetic.sampler import Sampler
+from fairseq_xling.text.synthetic.tables import DOMAINS, Topic, Uniform
 from fairseq_xling.text.synthetic.tokens import ParallelSentence, Sentence
 
 DOCUMENT = 8  # sentences in a row that share a topic

@@ -23,7 +23,8 @@ from fairseq_xling.text.synthetic.corpus import sampler, scene
 from fairseq_xling.text.synthetic.inventory import FREQUENCY_ADVERBS, NOUN_ADJECTIVES, NOUN_KINDS
 from fairseq_xling.text.synthetic.lexicon.reader import entries, items
 from fairseq_xling.text.synthetic.meaning import Clause, Meaning, NounPhrase
-from fairseq_xling.text.synthetic.sampler import Sampler, Topic, Uniform
+from fairseq_xling.text.synthetic.sampler import Sampler
+from fairseq_xling.text.synthetic.tables import Topic, Uniform
 
 LABELS = ("entailment", "neutral", "contradiction")
 _ANTONYMS = dict(pair.split() for pair in items(concepts.ANTONYMS))

@@ -6,10 +6,8 @@ topic has a Zipfian distribution with an exponent of its own, verbs choose their
 their adjectives, and each noun has its own taste for number, articles and modifiers.
 """
 
-import zlib
 from bisect import bisect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate
 
 from fairseq_xling.text.synthetic import inventory
@@ -20,77 +18,8 @@ from fairseq_xling.text.synthetic.meaning import (
     NounPhrase,
     Oblique,
 )
+from fairseq_xling.text.synthetic.tables import DOMAINS, Frame, Table, Topic, Uniform, trait
 from fairseq_xling.text.synthetic.topics import TOPICS
-
-Uniform = Callable[[], float]
-
-
-def trait(name: str, low: float, high: float) -> float:
-    """A number in [low, high) that is ``name``'s own, the same in every run.
-
-    >>> 0 <= trait("dog", 0, 1) < 1 and trait("dog", 0, 1) == trait("dog", 0, 1)
-    True
-    """
-    return low + (high - low) * zlib.crc32(name.encode()) / 2**32
-
-
-class Table:
-    """Items with Zipfian weights: item r (from 0) has weight (r + 1) ** -exponent."""
-
-    def __init__(self, values: Sequence[str], exponent: float):
-        self.values = list(values)
-        weights = [(rank + 1) ** -exponent for rank in range(len(self.values))]
-        total = sum(weights)
-        self._cumulative = [value / total for value in accumulate(weights)]
-        self._last = len(self.values) - 1
-
-    def pick(self, uniform: float) -> str:
-        return self.values[min(bisect(self._cumulative, uniform), self._last)]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A verb with the company it keeps in one topic."""
-
-    verb: str
-    subjects: Table
-    objects: Table | None
-    obliques: tuple[tuple[str, Table], ...]
-    adverbs: Table
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A topic's verbs and words; ``order`` and ``salt`` come from the domain."""
-
-    name: str
-    weight: float
-    frames: list[Frame]
-    frame: Table
-    nouns: Table
-    people: Table
-    persons: Table
-    places: Table
-    organisations: Table | None
-
-
-@dataclass(frozen=True)
-class Domain:
-    """How often what occurs. Two domains share every word, and differ in all frequencies."""
-
-    salt: str
-    reverse: bool  # rare topics become common, and the lists run backwards
-    topic_power: float = 1.6
-    past: float = 0.5
-    second: float = 0.2
-    adverb: float = 0.22
-    time: float = 0.14
-
-
-DOMAINS = {
-    "default": Domain(salt="", reverse=False),
-    "other": Domain(salt="other ", reverse=True, past=0.2, second=0.3, adverb=0.3, time=0.08),
-}
 
 
 class Sampler:
@@ -111,9 +40,7 @@ class Sampler:
             weights = [turned[ranks.index(place)] for place in range(len(weights))]
         total = sum(weights)
         self._cumulative = [value / total for value in accumulate(weights)]
-        self._links = self._table(
-            "links", ["because", "when", "and", "although", "but", "if", "before", "while"]
-        )
+        self._links = self._table("links", inventory.LINKS)
         self._reporting = self._table("reporting", inventory.REPORTING)
         self._counts = self._table("counts", inventory.COUNTS)
         self._times = self._table("times", inventory.TIME_ADVERBS)

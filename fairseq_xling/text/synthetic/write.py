@@ -12,7 +12,6 @@ held-out set is kept in memory, whatever the size of the training text.
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -32,7 +31,7 @@ from fairseq_xling.text.synthetic.dictionary import dictionary
 from fairseq_xling.text.synthetic.meaning import Meaning
 from fairseq_xling.text.synthetic.nli import LABELS, draw_pairs
 from fairseq_xling.text.synthetic.realiser import LANGUAGES
-from fairseq_xling.text.synthetic.sampler import DOMAINS
+from fairseq_xling.text.synthetic.tables import DOMAINS
 from fairseq_xling.text.synthetic.tokens import Sentence, align
 
 BLOCK = 1 << 40
@@ -262,7 +261,9 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     if _is_there(out, made_with):
         return out
     out.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".tmp"))
+    folder = out.parent / f".{out.name}.partial"
+    shutil.rmtree(folder, ignore_errors=True)  # of a call that was killed
+    folder.mkdir()
     try:
         total = settings.sentences * len(settings.languages) + 2 * settings.held_out
         total += settings.parallel_sentences if len(settings.languages) > 1 else 0
@@ -274,7 +275,6 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
         with open(folder / PROVENANCE, "w", encoding="utf-8") as file:
             json.dump(provenance, file, indent=2, sort_keys=True)
             file.write("\n")
-        folder.chmod(0o755)
         if out.is_dir():
             out.rmdir()  # empty, or `_is_there` would have refused it
         os.replace(folder, out)

@@ -2,6 +2,18 @@
 
 from fairseq_xling.text.synthetic import inventory
 from fairseq_xling.text.synthetic import meaning as m
+from fairseq_xling.text.synthetic.german_forms import (
+    ADJECTIVES,
+    ARTICLES,
+    EIN,
+    EIN_WORDS,
+    NOUNS,
+    STRONG,
+    VERBS,
+    adjective_ending,
+    noun_form,
+    verb_forms,
+)
 from fairseq_xling.text.synthetic.languages.english import SHARED_NAMES
 from fairseq_xling.text.synthetic.lexicon import german as words
 from fairseq_xling.text.synthetic.lexicon.reader import entries, items
@@ -9,8 +21,6 @@ from fairseq_xling.text.synthetic.meaning import Clause, Meaning, NounPhrase, Ob
 from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language, Node, attach, finish
 from fairseq_xling.text.synthetic.tokens import Token
 
-_NOUNS = {key: tuple(value.split()) for key, value in entries(words.NOUNS).items()}
-_ADJECTIVES = {key: value.split("/") for key, value in entries(words.ADJECTIVES).items()}
 _ADVERBS = entries(words.ADVERBS)
 _PREPOSITIONS = {key: tuple(value.split()) for key, value in entries(words.PREPOSITIONS).items()}
 _CONTRACTIONS = {(a, b): c for a, b, c in (item.split() for item in items(words.CONTRACTIONS))}
@@ -18,74 +28,8 @@ _FUNCTION = entries(words.FUNCTION_WORDS)
 _PLACES = entries(words.PLACES)
 _ORGANISATIONS = {key: tuple(value.split()) for key, value in entries(words.ORGANISATIONS).items()}
 _MODALS = {key: tuple(_FUNCTION[key].split()) for key in ("will", "can", "must")}
-_ARTICLES = {  # (case, gender or p for plural) -> definite article; also the endings of "dieser"
-    ("nom", "m"): "der", ("nom", "f"): "die", ("nom", "n"): "das", ("nom", "p"): "die",
-    ("acc", "m"): "den", ("acc", "f"): "die", ("acc", "n"): "das", ("acc", "p"): "die",
-    ("dat", "m"): "dem", ("dat", "f"): "der", ("dat", "n"): "dem", ("dat", "p"): "den",
-}  # fmt: skip
-_STRONG = {
-    key: {"der": "er", "die": "e", "das": "es", "den": "en", "dem": "em"}[form]
-    for key, form in _ARTICLES.items()
-}
-_EIN = _STRONG | {("nom", "m"): "", ("nom", "n"): "", ("acc", "n"): ""}
 _COPULAS = {("present", False): "ist", ("present", True): "sind"}
 _COPULAS |= {("past", False): "war", ("past", True): "waren"}
-_ROOTS = {"indefinite": "ein", "my": "mein", "our": "unser"}
-
-
-def _weak(case: str, gender: str) -> str:
-    """The ending of an adjective behind a definite article."""
-    return "e" if gender != "p" and (case == "nom" or (case == "acc" and gender != "m")) else "en"
-
-
-def adjective_ending(determiner: str, case: str, gender: str) -> str:
-    """The ending that an adjective takes after a kind of determiner.
-
-    >>> [adjective_ending(kind, "nom", "m") for kind in ("definite", "indefinite", "bare")]
-    ['e', 'er', 'er']
-    """
-    if determiner in ("definite", "this"):
-        return _weak(case, gender)
-    if determiner in _ROOTS:
-        return _STRONG[case, gender] if not _EIN[case, gender] else _weak(case, gender)
-    return _STRONG[case, gender]
-
-
-def noun_form(key: str, determiner: str, case: str, plural: bool) -> str:
-    """A noun in its case and number.
-
-    >>> noun_form("dog", "definite", "dat", True), noun_form("soldier", "definite", "acc", False)
-    ('Hunden', 'Soldaten')
-    >>> noun_form("prisoner", "indefinite", "nom", False)
-    'Gefangener'
-    """
-    singular, gender, many = _NOUNS[key]
-    if gender == "m=":
-        return singular[:-1].removesuffix("e") + adjective_ending(
-            determiner, case, "p" if plural else "m"
-        )
-    if plural:
-        return many + ("n" if case == "dat" and not many.endswith(("n", "s")) else "")
-    if gender == "m*" and case != "nom":
-        return singular + ("n" if singular.endswith(("e", "er", "ar", "är")) else "en")
-    return singular
-
-
-def verb_forms(verb: str) -> dict[str, str]:
-    """The forms of a verb by feature, without a separable prefix; and that prefix."""
-    infinitive, present, past, *rest = _VERBS[verb]
-    prefix = rest[0] if rest and rest[0] != "dat" else ""
-    return {
-        "present": present,
-        "present plural": infinitive.removeprefix(prefix),
-        "past": past,
-        "past plural": past + ("n" if past.endswith("e") else "en"),
-        "infinitive": infinitive,
-        "prefix": prefix,
-    }
-
-
-_VERBS = {key: tuple(value.split()) for key, value in entries(words.VERBS).items()}
 
 
 class German(Language):
@@ -131,7 +75,7 @@ class German(Language):
     def _pronoun(self, phrase: NounPhrase) -> str:
         key, known = phrase.keys[0], phrase.antecedent
         if key == "it" and known is not None and known.kind in ("noun", "organisation"):
-            table = _NOUNS if known.kind == "noun" else _ORGANISATIONS
+            table = NOUNS if known.kind == "noun" else _ORGANISATIONS
             row = table.get(known.keys[0])
             gender = (row[1] if known.kind == "noun" else row[-1])[0] if row else "n"
             return {"m": "er", "f": "sie", "n": "es"}[gender]
@@ -143,7 +87,7 @@ class German(Language):
             form, gender = _ORGANISATIONS[key]
             head = Node(form, form, "PROPN", slots=(at + m.PART, at), concept=key)
             head.entity = "B-" + label
-            return [Node(_ARTICLES[case, gender], "der", "DET", "det", (), head), head], head
+            return [Node(ARTICLES[case, gender], "der", "DET", "det", (), head), head], head
         forms = [_PLACES.get(key, key) for key in phrase.keys]
         head = Node(forms[0], forms[0], "PROPN", slots=(at,), concept=key, entity="B-" + label)
         nodes = [head]
@@ -154,7 +98,7 @@ class German(Language):
 
     def _noun(self, phrase: NounPhrase, case: str, denied: int | None) -> tuple[list[Node], Node]:
         at, key, kind = phrase.id, phrase.keys[0], phrase.determiner
-        lemma, gender, _ = _NOUNS[key]
+        lemma, gender, _ = NOUNS[key]
         gender = "p" if phrase.plural else gender[0]
         declension = "my" if denied is not None else kind  # "kein" declines like "mein"
         slots = (at + m.PART, at) if "_" in key else (at,)
@@ -163,7 +107,7 @@ class German(Language):
         ending = adjective_ending(declension, case, gender)
         nodes = []
         for i, adjective in enumerate(phrase.adjectives):
-            forms = _ADJECTIVES[adjective]
+            forms = ADJECTIVES[adjective]
             node = Node(forms[-1].removesuffix("e") + ending, forms[0], "ADJ", "amod")
             node.slots, node.head, node.concept = (at + m.ADJECTIVE + i,), head, adjective + ".a"
             nodes.append(node)
@@ -175,7 +119,7 @@ class German(Language):
     ) -> list[Node]:
         kind, slot = phrase.determiner, phrase.id + m.DETERMINER
         if denied is not None:
-            form = "kein" + _EIN[case, gender]
+            form = "kein" + EIN[case, gender]
             slots = (denied, slot) if kind == "indefinite" else (denied,)
             return [Node(form, "kein", "DET", "det", slots, head)]
         if kind == "bare":
@@ -193,14 +137,14 @@ class German(Language):
         if kind == "many":
             form = "vielen" if case == "dat" else "viele"
             return [Node(form, "viel", "ADJ", "amod", (slot,), head, "many")]
-        if kind in _ROOTS:
-            root = _ROOTS[kind]
+        if kind in EIN_WORDS:
+            root = EIN_WORDS[kind]
             upos, relation = ("DET", "det") if kind == "indefinite" else ("PRON", "nmod")
-            form = root + _EIN[case, gender]
+            form = root + EIN[case, gender]
             return [Node(form, root, upos, relation, (slot,), head)]
         if kind == "this":
-            return [Node("dies" + _STRONG[case, gender], "dieser", "DET", "det", (slot,), head)]
-        return [Node(_ARTICLES[case, gender], "der", "DET", "det", (slot,), head)]
+            return [Node("dies" + STRONG[case, gender], "dieser", "DET", "det", (slot,), head)]
+        return [Node(ARTICLES[case, gender], "der", "DET", "det", (slot,), head)]
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
         """A preposition with its phrase ("in dem" is the one word "im"), and the phrase's head."""
@@ -242,7 +186,7 @@ class German(Language):
                 "indefinite",
                 "bare",
             )
-            case = "dat" if "dat" in _VERBS[clause.verb] else "acc"
+            case = "dat" if "dat" in VERBS[clause.verb] else "acc"
             more, noun = self.phrase(clause.object, case, denied if plain else None)
             attach(root, "obj", noun)
             nodes += more
@@ -301,7 +245,7 @@ class German(Language):
     def _copular(
         self, clause: Clause, many: bool
     ) -> tuple[Node, list[Node], list[Node], list[Node]]:
-        at, form = clause.id, _ADJECTIVES[clause.predicate][0]
+        at, form = clause.id, ADJECTIVES[clause.predicate][0]
         root = Node(form, form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
         form = _COPULAS[clause.mood, many]
         finite = Node(form, "sein", "AUX", "cop", (at + m.AUXILIARY,), root, "be")
@@ -372,7 +316,7 @@ class German(Language):
                     found[verb + ".v", feature] = (joined,)
             found.pop((verb + ".v", "prefix"), None)
         for key in inventory.ADJECTIVES:
-            form, stem = _ADJECTIVES[key][0], _ADJECTIVES[key][-1].removesuffix("e")
+            form, stem = ADJECTIVES[key][0], ADJECTIVES[key][-1].removesuffix("e")
             endings = ("e", "en", "er", "es", "em")
             found[key + ".a", ""] = (form, *(stem + ending for ending in endings))
         found |= {(key + ".r", ""): (_ADVERBS[key],) for key in inventory.ADVERBS}
