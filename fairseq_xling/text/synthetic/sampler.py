@@ -205,7 +205,7 @@ class _Draw:
         clause.mood = "past" if past else "present"
         if not past and u() < 0.25:
             clause.mood = ("will", "can", "must")[int(u() ** 1.5 * 3)]
-        clause.negated = u() < 0.12
+        clause.negated = u() < 0.12 and clause.adverb not in inventory.FREQUENCY_ADVERBS
         if u() < self.domain.time:
             self.time(clause)
         return clause

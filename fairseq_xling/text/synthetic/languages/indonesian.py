@@ -181,7 +181,7 @@ class Indonesian(Language):
         if clause.mood in ("will", "can", "must"):
             form, slots = _FUNCTION[clause.mood], (at + m.AUXILIARY,)
             nodes.append(Node(form, form, "AUX", "aux", slots, root, clause.mood))
-        elif clause.mood == "past" and clause.verb and not (clause.negated or clause.time):
+        elif clause.mood == "past" and clause.verb and not self._dated(clause):
             nodes.append(Node("telah", "telah", "AUX", "aux", (), root, "past"))
         if clause.degree:
             form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
@@ -189,6 +189,11 @@ class Indonesian(Language):
         if clause.adverb in inventory.FREQUENCY_ADVERBS:
             nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
         return nodes
+
+    def _dated(self, clause: Clause) -> bool:
+        """Whether another word makes "telah" needless or impossible."""
+        adverb = clause.adverb in inventory.FREQUENCY_ADVERBS
+        return clause.negated or bool(clause.time) or adverb
 
     def tokens(self, meaning: Meaning) -> list[Token]:
         nodes, root = self.clause(meaning.main)

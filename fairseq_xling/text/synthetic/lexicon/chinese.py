@@ -76,7 +76,7 @@ fisherman: 渔夫 个
 captain: 船长 位
 sailor: 水手 个
 ship: 船 艘
-boat: 小船 条
+boat: 帆船 条
 sea: 大海 片
 harbour: 港口 个
 wave: 海浪 道
