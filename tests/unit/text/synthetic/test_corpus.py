@@ -65,7 +65,7 @@ def test_a_document_keeps_its_topic(thousand):
 
 
 def test_topics_and_words_are_skewed():
-    sample = list(generate(["en"], 4000, seed=1))
+    sample = list(generate(["en"], 2500, seed=1))
     topics = [n for _, n in Counter(p.topic for p in sample).most_common()]
     assert len(topics) == 16
     assert topics[0] > 4 * topics[-1]
@@ -75,7 +75,7 @@ def test_topics_and_words_are_skewed():
 
 
 def test_english_has_hundreds_of_words():
-    sample = generate(["en"], 5000, seed=1)
+    sample = generate(["en"], 3000, seed=1)
     content = {
         (t.lemma, t.upos)
         for p in sample
@@ -89,7 +89,7 @@ def test_the_other_domain_has_the_same_words_at_other_frequencies():
     counts = {
         domain: Counter(
             t.lemma
-            for p in generate(["en"], 4000, seed=1, domain=domain)
+            for p in generate(["en"], 2000, seed=1, domain=domain)
             for t in p.sentences["en"].tokens
             if t.upos == "NOUN"
         )

@@ -15,7 +15,7 @@ ENGLISH = LANGUAGES["en"]
 
 @pytest.fixture(scope="module")
 def pairs():
-    return [draw_pair(1, index) for index in range(4500)]
+    return [draw_pair(1, index) for index in range(3000)]
 
 
 def test_a_pair_depends_on_seed_and_number_alone(pairs):
@@ -24,12 +24,12 @@ def test_a_pair_depends_on_seed_and_number_alone(pairs):
 
 
 def test_labels_are_balanced(pairs):
-    assert Counter(pair.label for pair in pairs) == dict.fromkeys(LABELS, 1500)
+    assert Counter(pair.label for pair in pairs) == dict.fromkeys(LABELS, 1000)
 
 
 def test_negation_is_as_common_under_every_label(pairs):
     shares = Counter(pair.label for pair in pairs if pair.hypothesis.main.negated)
-    assert all(0.45 < shares[label] / 1500 < 0.55 for label in LABELS)
+    assert all(0.45 < shares[label] / 1000 < 0.55 for label in LABELS)
 
 
 def guess(rows, features):
