@@ -28,7 +28,8 @@ class TrainingIterator(EpochBatchIterating):
         plan: the endless training order.
         cursors: where the plan stands at the start of ``epoch``.
         groups_done: optimiser steps before ``epoch``.
-        groups: optimiser steps per epoch.
+        groups: optimiser steps per epoch. (An epoch that was begun with another number of workers
+            is resumed with as much of it as is left.)
         update_freq: batches per worker and step.
     """
 
@@ -48,12 +49,13 @@ class TrainingIterator(EpochBatchIterating):
     ):
         self.dataset, self.plan = dataset, plan
         self.epoch = max(epoch, 1)
-        self.groups, self.update_freq = groups, update_freq
+        self.groups, self._whole = groups, groups
+        self.update_freq = update_freq
         self.num_shards, self.shard = num_shards, shard
         self.num_workers = num_workers
         self._cursors, self._groups_done = cursors, groups_done
         self._skip = 0
-        self._next_cursors: list[Cursor] | None = None
+        self._sampler: _EpochSampler | None = None
         self._itr: CountingIterator | None = None
 
     def __len__(self) -> int:
@@ -66,10 +68,10 @@ class TrainingIterator(EpochBatchIterating):
 
     @property
     def next_epoch_idx(self) -> int:
-        return self.epoch + 1 if self._itr is not None and self.end_of_epoch() else self.epoch
+        return self.epoch + 1 if self.end_of_epoch() else self.epoch
 
     def end_of_epoch(self) -> bool:
-        return not self._itr.has_next()
+        return self._itr is not None and not self._itr.has_next()
 
     @property
     def iterations_in_epoch(self) -> int:
@@ -79,15 +81,17 @@ class TrainingIterator(EpochBatchIterating):
         self, shuffle: bool = True, fix_batches_to_gpus: bool = False, set_dataset_epoch=True
     ) -> CountingIterator:
         """Batches of the next epoch, or the rest of one that was loaded from a checkpoint."""
-        if self._itr is not None and self.end_of_epoch():
+        if self.end_of_epoch():
             self._cursors, self._groups_done = self.after_epoch()
+            self.groups = self._whole
             self.epoch += 1
-        sampler = _GroupSampler(self)
+        self._sampler = self._epoch_sampler()
         loader = torch.utils.data.DataLoader(
             self.dataset,
             batch_size=None,
-            sampler=sampler,
+            sampler=self._sampler,
             num_workers=self.num_workers,
+            collate_fn=_as_it_is,
             pin_memory=torch.cuda.is_available(),
         )
         start = self._skip * self.update_freq
@@ -95,28 +99,22 @@ class TrainingIterator(EpochBatchIterating):
         self._itr = CountingIterator(loader, start=start, total=len(self))
         return self._itr
 
-    def specs(self, skip: int) -> Iterator[BatchSpec]:
-        """This worker's batches of the epoch but for the first ``skip`` steps."""
-        cursors = copy.deepcopy(self._cursors)
-        size = self.num_shards * self.update_freq
-        groups = self.plan.groups(cursors, self._groups_done, self.groups, size)
-        for number, group in enumerate(groups):
-            if number >= skip:
-                yield from group[self.shard :: self.num_shards]
-        self._next_cursors = cursors
+    def _epoch_sampler(self) -> "_EpochSampler":
+        group = slice(self.shard, self.num_shards * self.update_freq, self.num_shards)
+        return _EpochSampler(
+            self.plan, self._cursors, self._groups_done, self.groups, group, self._skip
+        )
 
     def after_epoch(self) -> tuple[list[Cursor], int]:
         """Where the plan stands when this epoch is over."""
-        if self._next_cursors is None:
-            cursors = copy.deepcopy(self._cursors)
-            size = self.num_shards * self.update_freq
-            for _ in self.plan.groups(cursors, self._groups_done, self.groups, size):
+        if self._sampler is None or self._sampler.cursors_after is None:
+            self._sampler = self._epoch_sampler()
+            for _ in self._sampler:
                 pass
-            self._next_cursors = cursors
-        return self._next_cursors, self._groups_done + self.groups
+        return self._sampler.cursors_after, self._groups_done + self.groups
 
     def state_dict(self) -> dict[str, Any]:
-        done = self._itr is not None and self.end_of_epoch()
+        done = self.end_of_epoch()
         cursors, groups_done = self.after_epoch() if done else (self._cursors, self._groups_done)
         return {
             "version": 2,
@@ -125,6 +123,7 @@ class TrainingIterator(EpochBatchIterating):
             "shuffle": True,
             "update_freq": self.update_freq,
             "num_shards": self.num_shards,
+            "groups": self._whole if done else self.groups,
             "groups_done": groups_done,
             "cursors": [cursor.state() for cursor in cursors],
         }
@@ -135,34 +134,60 @@ class TrainingIterator(EpochBatchIterating):
         The steps already taken are planned again (not read) as they were planned then.
         """
         self.epoch = state["epoch"]
-        self._itr = self._next_cursors = None
+        self._itr = self._sampler = None
         cursors = [Cursor(**cursor) for cursor in state.get("cursors", [])]
-        if len(cursors) != len(self.plan.start()):
+        feeds = [len(cursor.drawn) for cursor in cursors]
+        if feeds != [len(cursor.drawn) for cursor in self.plan.start()]:
             logger.warning("the checkpoint was made with other data; its order starts anew")
             return
         self._cursors, self._groups_done = cursors, state["groups_done"]
         steps = state["iterations_in_epoch"] // state["update_freq"]
         then = (state["num_shards"], state["update_freq"])
         if then == (self.num_shards, self.update_freq):
-            self._skip = min(steps, self.groups)
+            self.groups, self._skip = state["groups"], steps
             return
         for _ in self.plan.groups(self._cursors, self._groups_done, steps, math.prod(then)):
             pass
         self._groups_done += steps
-        self.groups = max(1, self.groups - steps)
+        self.groups = max(1, round(self._whole * (1 - steps / state["groups"])))
 
 
-class _GroupSampler:
-    """Hands the specifications of one epoch to a data loader, one after the other."""
+def _as_it_is(batch: Any) -> Any:
+    return batch  # torch's own default would turn a pair of languages into a list
 
-    def __init__(self, iterator: TrainingIterator):
-        self._iterator, self._skip = iterator, iterator._skip
+
+class _EpochSampler:
+    """Hands one worker's specifications of one epoch to a data loader, one after the other.
+
+    It must not refer to the iterator that holds it: loader workers that are only reached by the
+    cyclic garbage collector lose their queue before they are told to stop, and are then waited
+    for five seconds each.
+
+    Args:
+        plan, cursors, first: where the epoch begins; ``cursors`` are left as they are.
+        groups: number of groups in the epoch.
+        mine: which batches of a group are this worker's; its ``stop`` is the group's size.
+        skip: groups that were already taken.
+    """
+
+    def __init__(
+        self, plan: Plan, cursors: list[Cursor], first: int, groups: int, mine: slice, skip: int
+    ):
+        self.plan, self.cursors, self.first, self.groups = plan, cursors, first, groups
+        self.mine, self.skip = mine, skip
+        self.cursors_after: list[Cursor] | None = None
 
     def __len__(self) -> int:
-        return (self._iterator.groups - self._skip) * self._iterator.update_freq
+        return (self.groups - self.skip) * len(range(self.mine.stop)[self.mine])
 
     def __iter__(self) -> Iterator[BatchSpec]:
-        return self._iterator.specs(self._skip)
+        cursors = copy.deepcopy(self.cursors)
+        groups = self.plan.groups(cursors, self.first, self.groups, self.mine.stop)
+        for number, group in enumerate(groups, start=1):
+            if number == self.groups:
+                self.cursors_after = cursors
+            if number > self.skip:
+                yield from group[self.mine]
 
 
 class EvaluationIterator(EpochBatchIterating):
@@ -210,7 +235,11 @@ class EvaluationIterator(EpochBatchIterating):
         mine: list[BatchSpec | None] = list(self.specs[self.shard :: self.num_shards])
         mine += [None] * (len(self) - len(mine))
         loader = torch.utils.data.DataLoader(
-            self.dataset, batch_size=None, sampler=mine, num_workers=self.num_workers
+            self.dataset,
+            batch_size=None,
+            sampler=mine,
+            num_workers=self.num_workers,
+            collate_fn=_as_it_is,
         )
         self._itr = CountingIterator(loader, start=0, total=len(self))
         return self._itr
