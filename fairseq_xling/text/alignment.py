@@ -163,5 +163,5 @@ def _token_lines(side: Side) -> bytes:
         )
     texts = list(map(str, numbers.tolist()))
     ends = np.cumsum(side.units).tolist()
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()

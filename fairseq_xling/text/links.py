@@ -61,7 +61,7 @@ def format_pharaoh(links: Links) -> bytes:
     """
     texts = [f"{i}-{j}" for i, j in zip(links.source.tolist(), links.target.tolist(), strict=True)]
     ends = np.cumsum(np.bincount(links.row, minlength=links.rows)).tolist()
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()
 
 
@@ -77,18 +77,16 @@ def check_range(
     Raises:
         UserError: names file and line of the first link that does not.
     """
-    for side, index, sizes in (
-        ("source", links.source, source_sizes),
-        ("target", links.target, target_sizes),
-    ):
-        outside = np.flatnonzero(index >= sizes[links.row])
-        if len(outside):
-            k = outside[0]
-            row = links.row[k]
-            raise UserError(
-                f"{path}:{first_line + row}: link {links.source[k]}-{links.target[k]} points past "
-                f"the {sizes[row]} items of the {side} sentence"
-            )
+    past_source = links.source >= source_sizes[links.row]
+    outside = np.flatnonzero(past_source | (links.target >= target_sizes[links.row]))
+    if len(outside):
+        k = outside[0]
+        row = links.row[k]
+        side, sizes = ("source", source_sizes) if past_source[k] else ("target", target_sizes)
+        raise UserError(
+            f"{path}:{first_line + row}: link {links.source[k]}-{links.target[k]} points past the "
+            f"{sizes[row]} items of the {side} sentence"
+        )
 
 
 def order_of(links: Links, target_sizes: np.ndarray) -> np.ndarray:

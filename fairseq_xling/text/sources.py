@@ -110,7 +110,7 @@ def parse_sources(
     for lang in languages:
         if not sources.text_of(lang):
             raise UserError(
-                f"no training text for language {lang!r}: give `--mono train.{lang}=FILE`"
+                f"no training text of language {lang!r}: give `--mono train.{lang}=FILE`"
             )
     return sources
 

@@ -1,0 +1,212 @@
+"""D5: the aligners, and D6 on what they find."""
+
+import math
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.links import parse_pharaoh
+
+
+def planted(seed: int = 0, count: int = 500, vocabulary: int = 50):
+    """Sentence pairs in which the target is the source relabelled, neighbouring words swapped at
+    random; returns both sides and the gold links of each pair."""
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(vocabulary)
+    sources, targets, gold = [], [], []
+    for _ in range(count):
+        words = rng.integers(0, vocabulary, rng.integers(4, 12))
+        order = np.arange(len(words))
+        for k in range(0, len(words) - 1, 2):
+            if rng.random() < 0.5:
+                order[[k, k + 1]] = order[[k + 1, k]]
+        sources.append([f"s{w}" for w in words])
+        targets.append([f"t{names[words[i]]}" for i in order])
+        gold.append({(int(i), j) for j, i in enumerate(order)})
+    return sources, targets, gold
+
+
+def write_tokens(folder, sources, targets):
+    files = folder / "s.txt", folder / "t.txt"
+    for path, rows in zip(files, (sources, targets), strict=True):
+        path.write_text("".join(" ".join(row) + "\n" for row in rows))
+    return files
+
+
+def links_of(path) -> list[set]:
+    links = parse_pharaoh(path.read_bytes(), str(path))
+    rows = [set() for _ in range(links.rows)]
+    for row, i, j in zip(links.row, links.source, links.target, strict=True):
+        rows[row].add((int(i), int(j)))
+    return rows
+
+
+def alignment_error_rate(found: list[set], gold: list[set]) -> float:
+    """1 - 2 |A & S| / (|A| + |S|), all gold links being sure."""
+    right = sum(len(a & g) for a, g in zip(found, gold, strict=True))
+    return 1 - 2 * right / (sum(map(len, found)) + sum(map(len, gold)))
+
+
+@pytest.fixture(scope="module")
+def fast_align(tmp_path_factory):
+    """Gold links, and those of both directions from two runs."""
+    folder = tmp_path_factory.mktemp("planted")
+    sources, targets, gold = planted()
+    files = write_tokens(folder, sources, targets)
+    runs, steps = [], []
+    for k in range(2):
+        outputs = folder / f"f{k}", folder / f"r{k}"
+        aligners["fast_align"]().align(*files, *outputs, 1 + k, steps.append)
+        runs.append(outputs)
+    return gold, runs, steps
+
+
+def test_a_planted_permutation_is_found(fast_align):
+    gold, ((forward, reverse), _), _ = fast_align
+    assert alignment_error_rate(links_of(forward), gold) < 0.05
+    assert alignment_error_rate(links_of(reverse), gold) < 0.05
+
+
+def test_forward_gives_a_target_one_source_and_reverse_a_source_one_target(fast_align):
+    _, ((forward, reverse), _), _ = fast_align
+    for row in links_of(forward):
+        assert len({j for _, j in row}) == len(row)
+    for row in links_of(reverse):
+        assert len({i for i, _ in row}) == len(row)
+
+
+def test_alignment_is_repeatable_whatever_the_number_of_workers(fast_align):
+    _, (first, second), _ = fast_align
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_each_iteration_is_reported(fast_align):
+    _, _, steps = fast_align
+    assert sorted(steps[:10]) == sorted([f"iteration {k}" for k in range(1, 6)] * 2)
+
+
+def test_the_likelihood_of_plain_em_never_falls():
+    """G22: without variational Bayes. The package exposes no likelihood, so it is added up from
+    its probabilities; it also has no switch for the tension, whose steps here do no harm."""
+    from thot.alignment import FastAlignModel
+
+    sources, targets, _ = planted(count=100)
+    model = FastAlignModel()
+    model.variational_bayes = False
+    for s, t in zip(sources, targets, strict=True):
+        model.add_sentence_pair(s, t)
+    model.start_training()
+    values = []
+    for _ in range(5):
+        model.train()
+        total = 0.0
+        for s, t in zip(sources, targets, strict=True):
+            ids = [0, *map(model.get_src_word_index, s)]
+            for j, word in enumerate(map(model.get_trg_word_index, t), 1):
+                total += math.log(
+                    sum(
+                        model.alignment_prob(j, len(s), len(t), i)
+                        * model.translation_prob(e, word)
+                        for i, e in enumerate(ids)
+                    )
+                )
+        values.append(total)
+    assert all(b >= a for a, b in zip(values, values[1:], strict=False)), values
+    assert values[-1] > values[0] + 100
+
+
+def test_our_settings_are_those_of_the_paper():
+    """p_null = 0.08; p(a_j = i) falls off as exp(-4 |i/m - j/n|) before training."""
+    from thot.alignment import FastAlignModel
+
+    model = FastAlignModel()
+    assert model.variational_bayes
+    model.fast_align_p0 = 0.08
+    model.add_sentence_pair(["a"] * 6, ["b"] * 9)
+    model.start_training()
+    chance = np.array([model.alignment_prob(3, 6, 9, i) for i in range(7)])
+    assert chance[0] == pytest.approx(0.08)
+    expected = np.exp(-4 * np.abs(np.arange(1, 7) / 6 - 3 / 9))
+    np.testing.assert_allclose(chance[1:], 0.92 * expected / expected.sum(), rtol=1e-6)
+
+
+def test_a_sentence_longer_than_the_model_takes_stays_unaligned(tmp_path):
+    sources, targets, _ = planted(count=30)
+    sources.insert(3, ["s1"] * 1100)
+    targets.insert(3, ["t1"] * 1100)
+    files = write_tokens(tmp_path, sources, targets)
+    aligners["fast_align"]().align(*files, tmp_path / "f", tmp_path / "r", 1, lambda text: None)
+    rows = links_of(tmp_path / "f")
+    assert len(rows) == 31 and not rows[3] and rows[4]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fast_align_binary", "needs the program 'fast_align' on PATH: build https://"),
+        ("eflomal", "needs the program 'eflomal-align' on PATH: pip install eflomal"),
+    ],
+)
+def test_a_missing_program_is_named_with_what_to_install(monkeypatch, name, message):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UserError, match=f"`--aligner {name}` {message}"):
+        aligners[name]().check()
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Puts a shell script of this name on PATH; it also logs how it was called."""
+
+    def make(name: str, script: str):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/calls"\n{script}\n')
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path / "calls"
+
+    return make
+
+
+def align(name, tmp_path):
+    files = write_tokens(tmp_path, [["a", "b"], ["c"]], [["x"], ["y", "z"]])
+    aligner = aligners[name]()
+    aligner.check()
+    steps = []
+    aligner.align(*files, tmp_path / "f", tmp_path / "r", 1, steps.append)
+    return (tmp_path / "f").read_text(), (tmp_path / "r").read_text(), steps
+
+
+def test_the_fast_align_program_is_called_for_both_directions(tmp_path, program):
+    calls = program(
+        "fast_align",
+        'cat "$2" > "$2.seen"; echo "ITERATION 1" >&2\n'
+        'case "$*" in *-r) echo "0-0"; echo "0-1";; *) echo "1-0"; echo "0-0 0-1";; esac',
+    )
+    forward, reverse, steps = align("fast_align_binary", tmp_path)
+    assert (forward, reverse) == ("1-0\n0-0 0-1\n", "0-0\n0-1\n")
+    both = tmp_path / "both.txt"
+    assert calls.read_text() == f"-i {both} -d -o -v\n-i {both} -d -o -v -r\n"
+    assert (tmp_path / "both.txt.seen").read_text() == "a b ||| x\nc ||| y z\n"
+    assert steps == ["ITERATION 1"] * 2
+
+
+def test_eflomal_is_called_once_for_both_directions(tmp_path, program):
+    calls = program("eflomal-align", 'echo "0-0\n" > "$6"; echo "\n0-1" > "$8"')
+    forward, reverse, _ = align("eflomal", tmp_path)
+    assert forward.startswith("0-0") and "0-1" in reverse
+    assert calls.read_text().startswith(f"-s {tmp_path}/s.txt -t {tmp_path}/t.txt -f ")
+
+
+@pytest.mark.parametrize("name", ["fast_align", "eflomal-align"])
+def test_a_failing_program_is_one_line_and_leaves_no_links(tmp_path, program, name):
+    program(name, 'echo "half a line"; echo "out of memory" >&2; exit 3')
+    option = "eflomal" if name.startswith("eflomal") else "fast_align_binary"
+    with pytest.raises(UserError, match=f"{name} failed with exit status 3: out of memory"):
+        align(option, tmp_path)
+    assert not (tmp_path / "f").exists()

@@ -1,0 +1,142 @@
+"""Pairs and ready alignments, from text to token files."""
+
+import pytest
+
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.text import blocks
+from fairseq_xling.text.encoder import TextEncoder
+
+TRAIN = ["aa bb cc dd", "bb aa", "cc dd aa"] * 5
+
+
+def prepared(tmp_path, helpers, left, right, links, **changes):
+    """A data folder of this parallel text and Pharaoh lines; vocabulary from simple words."""
+    write = helpers.write_lines
+    files = {
+        "mono": [f"train.{x}={write(tmp_path / f'mono.{x}', TRAIN)}" for x in ("en", "de")],
+        "parallel": [
+            f"valid.en-de={write(tmp_path / 'l', left)},{write(tmp_path / 'r', right)}"
+        ],
+    }
+    if links is not None:
+        files["alignment"] = [f"valid.en-de={write(tmp_path / 'a.pharaoh', links)}"]
+    return helpers.prepare_folder(tmp_path / "bin", files, **changes)
+
+
+def orders(folder):
+    stems = [folder / "parallel" / f"valid.{pair}.order" for pair in ("en-de", "de-en")]
+    return [[x.tolist() for x in TokenFile(stem)] for stem in stems]
+
+
+def test_links_of_words_become_orders_of_whole_words(tmp_path, helpers):
+    folder = prepared(
+        tmp_path,
+        helpers,
+        ["aa bb cc", "aa", "dd cc"],
+        ["cc aa", "dd dd", "aa bb"],
+        ["0-1 2-0", "", "0-0 1-0"],
+        vocab_type="word",
+    )
+    to_de, to_en = orders(folder)
+    assert to_de == [[3, 1, 4], [0, 0, 2], [1, 0, 3]]
+    assert to_en == [[2, 0, 1, 3], [0, 3], [1, 1, 3]]
+
+
+def test_links_of_words_are_spread_over_subwords(tmp_path, helpers):
+    folder = prepared(
+        tmp_path, helpers, ["abcd aa"], ["aa dcba"], ["0-1 1-0"], vocab_size=12, alphabet=8
+    )
+    encoders = [TextEncoder.load(folder, lang) for lang in ("en", "de")]
+    n = [[len(ids) - 1 for ids in encoder.encode(["abcd", "aa", "dcba"])] for encoder in encoders]
+    to_de, to_en = orders(folder)
+    long_en, short, long_de = n[0][0], n[0][1], n[1][2]
+    assert long_en > 1
+    expected = [long_en + min(k, short - 1) + 1 for k in range(short)]
+    expected += [min(k, long_en - 1) + 1 for k in range(long_de)]
+    assert to_de == [[*expected, long_en + short + 1]]
+    assert len(to_en[0]) == long_en + short + 1
+
+
+def test_links_may_connect_subwords(tmp_path, helpers):
+    folder = prepared(
+        tmp_path, helpers, ["abcd"], ["dcba"], ["0-1 1-0"], vocab_size=12, align_unit="subword"
+    )
+    to_de, to_en = orders(folder)
+    assert to_de[0][:2] == [2, 1] and to_en[0][:2] == [2, 1]
+
+
+def test_a_link_beyond_the_subwords_is_refused_and_leaves_nothing(tmp_path, helpers):
+    message = r"a\.pharaoh:2: link 0-99 points past the \d+ items of the target sentence"
+    with pytest.raises(UserError, match=message):
+        prepared(
+            tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], ["", "0-99"], align_unit="subword"
+        )
+    assert not (tmp_path / "bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (["0-0", "1-0"], r"a\.pharaoh:2: link 1-0 points past the 1 items of the source sentence"),
+        (["0-0", "0:0"], r"a\.pharaoh:2: links must look like 0-0, got '0:0'"),
+        (["0-0"], r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 1"),
+        (["0-0"] * 3, r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 3"),
+    ],
+)
+def test_an_alignment_that_does_not_fit_is_refused_before_anything_is_written(
+    tmp_path, helpers, links, message
+):
+    with pytest.raises(UserError, match=message):
+        prepared(tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], links)
+    assert not (tmp_path / "bin").exists()
+
+
+def test_an_alignment_of_empty_lines_only_is_all_null(tmp_path, helpers):
+    folder = prepared(tmp_path, helpers, ["aa", "bb"], ["aa", "bb"], ["", ""], vocab_type="word")
+    assert orders(folder) == [[[0, 2], [0, 2]], [[0, 2], [0, 2]]]
+
+
+def test_a_pair_with_an_empty_side_is_left_out_on_both_sides_and_counted(tmp_path, helpers):
+    folder = prepared(
+        tmp_path,
+        helpers,
+        ["aa bb", "", "cc", "\u200b", "dd"],
+        ["aa", "bb", " ", "cc", "dd aa"],
+        ["1-0", "", "", "", "0-1"],
+        vocab_type="bpe",
+    )
+    counts = read_json(folder / "meta.json")["parallel"]["valid"]["en-de"]
+    assert (counts["pairs"], counts["dropped"]) == (2, 3)
+    sides = [TokenFile(folder / "parallel" / f"valid.en-de.{x}") for x in ("en", "de")]
+    assert [len(side) for side in sides] == [2, 2]
+    encoder = TextEncoder.load(folder, "de")
+    assert [encoder.decode(ids) for ids in sides[1]] == ["aa", "dd aa"]
+    assert counts["tokens"] == {"en": len(sides[0].tokens), "de": len(sides[1].tokens)}
+    assert len(orders(folder)[0]) == 2
+
+
+def test_words_that_normalisation_cuts_or_deletes_keep_their_links(tmp_path, helpers):
+    # U+00A8 unfolds to a space and a mark; U+200B vanishes: word counts of text and pieces differ.
+    folder = prepared(
+        tmp_path, helpers, ["aa¨bb cc", "\u200b aa"], ["cc", "bb"], ["1-0", "1-0"], vocab_size=20
+    )
+    encoder = TextEncoder.load(folder, "en")
+    before = len(encoder.encode(["aa¨bb"])[0]) - 1
+    to_de, _ = orders(folder)
+    assert to_de[0][0] == before + 1
+    assert to_de[1][0] == 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_blocks_and_threads_change_nothing(tmp_path, helpers, monkeypatch, workers):
+    left = helpers.sentences(1, 60, letters="abcd")
+    right = [line[::-1] for line in left]
+    links = ["0-0 1-1" for _ in left]
+    whole = prepared(tmp_path / "whole", helpers, left, right, links)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 50)
+    parts = prepared(tmp_path / "parts", helpers, left, right, links, workers=workers)
+    for path in whole.rglob("*.*"):
+        if path.name != "meta.json":
+            assert path.read_bytes() == (parts / path.relative_to(whole)).read_bytes()

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+from fairseq_xling.text.encoder import TextEncoder
+
+MODES = ["joint", "union", "prefixed", "separate"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "word"])
+def test_text_comes_back(make_folder, corpus, mode, kind):
+    folder = make_folder(vocab=mode, vocab_type=kind, vocab_size=400)
+    for lang in ("en", "de"):
+        encoder = TextEncoder.load(folder, lang)
+        lines = list(read_lines(corpus / "mono" / f"train.{lang}.txt"))
+        assert [encoder.decode(ids) for ids in encoder.encode(lines)] == lines
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lines_become_what_the_folder_stores(make_folder, corpus, mode):
+    folder = make_folder(vocab=mode)
+    encoder = TextEncoder.load(folder, "de")
+    stored = TokenFile(folder / "mono" / "valid.de")
+    items = encoder.encode(list(read_lines(corpus / "mono" / "valid.de.txt")))
+    assert len(stored) == len(items) == 20
+    for i, ids in enumerate(items):
+        assert ids.dtype == np.int64
+        np.testing.assert_array_equal(stored[i], ids)
+
+
+def test_every_line_ends_in_its_own_end_and_a_blank_one_is_nothing_else(make_folder):
+    encoder = TextEncoder.load(make_folder(), "en")
+    items = encoder.encode(["abc", "", "  ", "abc"])
+    assert [ids[-1] for ids in items] == [2, 2, 2, 2]
+    assert [len(ids) for ids in items][1:3] == [1, 1]
+    assert encoder.encode([]) == []
+
+
+def test_an_unknown_character_becomes_unk(make_folder):
+    encoder = TextEncoder.load(make_folder(), "en")
+    (ids,) = encoder.encode(["abc ☃"])
+    assert 3 in ids.tolist()
+    assert encoder.decode(ids).endswith(" <unk>")
+
+
+def test_neighbouring_unknown_words_stay_apart_among_whole_words(make_folder):
+    encoder = TextEncoder.load(make_folder(vocab_type="word"), "en")
+    (ids,) = encoder.encode(["☃ ☃☃"])
+    assert ids.tolist() == [3, 3, 2]
+    assert encoder.decode(ids) == "<unk> <unk>"
+    assert encoder.starts_word(ids).tolist() == [True, True, False]
+
+
+def test_special_tokens_are_not_decoded(make_folder):
+    encoder = TextEncoder.load(make_folder(), "en")
+    (ids,) = encoder.encode(["abc abd"])
+    assert encoder.decode([0, *ids, 1, 1, 4, 5]) == encoder.decode(ids) == "abc abd"
+
+
+def test_the_segmentation_of_the_folder_is_used(make_folder):
+    encoder = TextEncoder.load(make_folder(segment=("en=space",)), "en")
+    first, second = encoder.encode(["abc, abc", "abc , abc"])
+    assert first.tolist() == second.tolist()
+
+
+def test_a_language_of_another_folder_is_refused(make_folder):
+    with pytest.raises(UserError, match="unknown language .* 'dee'; did you mean 'de'"):
+        TextEncoder.load(make_folder(), "dee")

@@ -1,0 +1,112 @@
+"""D6 and G10: links, and the order of target tokens that they give."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.links import (
+    Words,
+    check_range,
+    expand_order,
+    format_pharaoh,
+    order_of,
+    parse_pharaoh,
+    with_end,
+)
+
+
+def test_a_permutation_comes_back_as_a_permutation():
+    rng = np.random.default_rng(0)
+    order = rng.permutation(9)
+    line = " ".join(f"{i}-{j}" for j, i in enumerate(order))
+    links = parse_pharaoh(line.encode(), "x")
+    assert order_of(links, np.array([9])).tolist() == (order + 1).tolist()
+
+
+def test_an_empty_line_gives_null_everywhere_but_at_the_end():
+    links = parse_pharaoh(b"\n0-0\n \n", "x")
+    assert links.rows == 3
+    sizes = np.array([3, 1, 2])
+    order = with_end(order_of(links, sizes), np.array([2, 1, 4]), sizes)
+    assert order.tolist() == [0, 0, 0, 3, 1, 2, 0, 0, 5]
+
+
+def test_of_several_sources_the_lowest_counts():
+    links = parse_pharaoh(b"3-1 2-1 5-1 0-0 1-0", "x")
+    assert order_of(links, np.array([3])).tolist() == [1, 3, 0]
+
+
+@pytest.mark.parametrize("bad", ["0", "0-", "-1", "a-b", "1-2-3", "0:0", "1-2,3-4", "-1-2", "1p2"])
+def test_a_malformed_link_is_refused_with_file_and_line(bad):
+    with pytest.raises(UserError, match=rf"x\.pharaoh:12: links must look like 0-0, got '{bad}'"):
+        parse_pharaoh(f"0-0\n\n0-0 {bad} 1-1\n".encode(), "x.pharaoh", first_line=10)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0-0 3-1", "y:6: link 3-1 points past the 3 items of the source sentence"),
+        ("0-0 2-2", "y:6: link 2-2 points past the 2 items of the target sentence"),
+    ],
+)
+def test_an_index_out_of_range_is_refused_with_file_and_line(line, message):
+    links = parse_pharaoh(f"0-0\n{line}\n9-9\n".encode(), "y", first_line=5)
+    with pytest.raises(UserError, match=message):
+        check_range(links, np.array([1, 3, 1]), np.array([1, 2, 1]), "y", first_line=5)
+
+
+def test_indices_in_range_pass():
+    check_range(parse_pharaoh(b"0-0 2-1", "y"), np.array([3]), np.array([2]), "y")
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=6), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_pharaoh_text_comes_back(rows):
+    text = "".join(" ".join(f"{i}-{j}" for i, j in row) + "\n" for row in rows).encode()
+    links = parse_pharaoh(text, "x")
+    assert links.rows == len(rows)
+    assert format_pharaoh(links) == text
+    assert format_pharaoh(links.swapped()) == "".join(
+        " ".join(f"{j}-{i}" for i, j in row) + "\n" for row in rows
+    ).encode()
+
+
+def slow_expansion(order: list[int], source: list[int], target: list[int]) -> list[int]:
+    """The rule of the k-th subword, a token at a time; words given by their numbers of tokens."""
+    result = []
+    for link, length in zip(order, target, strict=True):
+        for k in range(length):
+            if link == 0 or source[link - 1] == 0:
+                result.append(0)
+            else:
+                before = sum(source[: link - 1])
+                result.append(before + min(k, source[link - 1] - 1) + 1)
+    return result
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_orders_of_words_become_orders_of_tokens_as_a_loop_would_do_it(data):
+    lengths = st.lists(st.integers(0, 4), min_size=1, max_size=5)
+    rows = data.draw(st.lists(st.tuples(lengths, lengths), min_size=1, max_size=4))
+    orders = [
+        data.draw(st.lists(st.integers(0, len(s)), min_size=len(t), max_size=len(t)))
+        for s, t in rows
+    ]
+    source, target = (
+        Words(np.array([len(r[k]) for r in rows]), np.array(sum((r[k] for r in rows), [])))
+        for k in (0, 1)
+    )
+    expected = sum((slow_expansion(o, s, t) for o, (s, t) in zip(orders, rows, strict=True)), [])
+    assert expand_order(np.array(sum(orders, [])), source, target).tolist() == expected
+
+
+def test_words_are_found_from_their_beginnings():
+    words = Words.from_starts(
+        np.array([True, False, True, False, False, True]), np.array([3, 0, 2, 1])
+    )
+    assert words.sizes.tolist() == [2, 0, 1, 1]
+    assert words.lengths.tolist() == [2, 1, 2, 1]
+    assert words.first.tolist() == [0, 2, 0, 0]

@@ -1,0 +1,53 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.options import PrepareOptions, parse_segmentation
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 0}, "`--vocab-size` must be at least 1, got 0"),
+        ({"alphabet": 1}, "`--alphabet` must be at least 2, got 1"),
+        ({"vocab_alpha": 1.5}, r"`--vocab-alpha` must lie in \[0, 1\], got 1.5"),
+        ({"vocab_alpha": float("nan")}, r"`--vocab-alpha` must lie in \[0, 1\], got nan"),
+        ({"vocab_sample": 0.0}, "`--vocab-sample` must be above 0 MB, got 0.0"),
+        ({"seed": -1}, "`--seed` must not be negative, got -1"),
+        ({"vocab": "jiont"}, "unknown vocabulary mode 'jiont'; did you mean 'joint'"),
+        ({"vocab_type": "bbpe"}, "unknown vocabulary type 'bbpe'; did you mean 'bpe'"),
+        ({"aligner": "fastalign"}, "unknown aligner 'fastalign'; did you mean 'fast_align'"),
+        ({"symmetrise": "gdf"}, "unknown symmetrisation 'gdf'; did you mean 'gdfa'"),
+        ({"align_unit": "piece"}, "unknown alignment unit 'piece'"),
+    ],
+)
+def test_values_out_of_range_are_refused(changes, message):
+    with pytest.raises(UserError, match=message):
+        PrepareOptions(languages=("en",), **changes)
+
+
+def test_links_connect_subwords_for_the_aligner_and_words_in_files_unless_told():
+    options = PrepareOptions(languages=("en",))
+    assert (options.aligner_unit, options.file_unit) == ("subword", "word")
+    for unit in ("subword", "word"):
+        told = PrepareOptions(languages=("en",), align_unit=unit)
+        assert (told.aligner_unit, told.file_unit) == (unit, unit)
+
+
+def test_segmentations_are_named_by_language():
+    chosen = parse_segmentation(["zh=char,en=space"], ["en", "de", "zh"])
+    assert chosen == {"en": "space", "de": "pre", "zh": "char"}
+    assert parse_segmentation([], ["en"]) == {"en": "pre"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("char", "`--segment` must look like zh=char, got 'char'"),
+        ("fr=char", "`--segment` fr=char: unknown language 'fr'"),
+        ("zh=chars", "unknown segmentation 'chars'; did you mean 'char'"),
+        ("zh=char,zh=pre", "`--segment` names language 'zh' twice"),
+    ],
+)
+def test_a_segmentation_that_does_not_fit_is_refused(text, message):
+    with pytest.raises(UserError, match=message):
+        parse_segmentation([text], ["en", "zh"])

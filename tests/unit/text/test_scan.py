@@ -1,0 +1,65 @@
+import gzip
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.text import scan
+from fairseq_xling.text.scan import TextFacts, scan_text
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "facts"),
+    [
+        (b"a\nb\n", TextFacts(2, 2, 4)),
+        (b"a\nb", TextFacts(2, 2, 3)),
+        (b"\n\n\na\n\n\n\n\n", TextFacts(8, 1, 9)),
+        ("ä€😀\n".encode(), TextFacts(1, 1, 10)),
+        (b"a\x0b\x1cb\x85"[:4] + b"\n", TextFacts(1, 1, 5)),
+    ],
+)
+def test_lines_and_sentences_are_counted_whatever_the_block(
+    tmp_path, monkeypatch, block, data, facts
+):
+    monkeypatch.setattr(scan, "_BLOCK", block)
+    (tmp_path / "a.txt").write_bytes(data)
+    read = []
+    assert scan_text(tmp_path / "a.txt", read.append) == facts
+    assert sum(read) == len(data)
+
+
+@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [(b"a\nb\nc\xff\nd\n", 3), (b"\xe4\n", 1), ("a\n\n€".encode()[:-1], 3), (b"a\n\xe2\n\xac", 2)],
+)
+def test_text_that_is_not_utf8_is_refused_with_file_and_line(
+    tmp_path, monkeypatch, block, data, line
+):
+    monkeypatch.setattr(scan, "_BLOCK", block)
+    (tmp_path / "a.txt").write_bytes(data)
+    with pytest.raises(UserError, match=rf"a\.txt:{line}: not UTF-8"):
+        scan_text(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n"])
+def test_text_without_a_sentence_is_refused(tmp_path, data):
+    (tmp_path / "a.txt").write_bytes(data)
+    with pytest.raises(UserError, match=r"a\.txt: holds no text"):
+        scan_text(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("cut", [4, 30])
+def test_damaged_gzip_is_refused(tmp_path, cut):
+    data = gzip.compress(b"hello\n" * 1000)
+    (tmp_path / "a.gz").write_bytes(data[:cut])
+    with pytest.raises(UserError, match=r"a\.gz: damaged gzip file"):
+        scan_text(tmp_path / "a.gz")
+    (tmp_path / "b.gz").write_bytes(b"plain text, not gzip")
+    with pytest.raises(UserError, match=r"b\.gz: damaged gzip file"):
+        scan_text(tmp_path / "b.gz")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere\.txt: no such file"):
+        scan_text(tmp_path / "nowhere.txt")

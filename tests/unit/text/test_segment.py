@@ -1,0 +1,51 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairseq_xling.text.segment import char, join_characters, segmentations, space
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
+TRICKY = st.text(st.sampled_from("a9'’-.,:!? ́漢字かー﹅\t\u00a0。…“”"), max_size=20)
+
+
+@pytest.mark.parametrize("name", ["pre", "space", "char"])
+@given(text=st.one_of(TEXT, TRICKY))
+@settings(max_examples=150, deadline=None)
+def test_segmenting_twice_is_segmenting_once(name, text):
+    segment = segmentations[name]
+    once = segment([text])
+    assert segment(once) == once
+
+
+@pytest.mark.parametrize("name", ["pre", "space", "char"])
+@given(text=TEXT)
+@settings(max_examples=50, deadline=None)
+def test_only_white_space_changes(name, text):
+    (result,) = segmentations[name]([text])
+    assert "".join(result.split()) == "".join(text.split())
+    assert result == " ".join(result.split())
+
+
+def test_punctuation_is_set_off_but_not_inside_words_and_numbers():
+    assert space(["Twenty-one of 3.5 (or 1,000)? It's 12:30..."]) == [
+        "Twenty-one of 3.5 ( or 1,000 ) ? It's 12:30 ..."
+    ]
+
+
+def test_every_chinese_and_japanese_character_is_a_word():
+    assert char(["今天12月3日，東京タワー。", "Anna sagt: 好!"]) == [
+        "今 天 12 月 3 日 ， 東 京 タ ワ ー 。",
+        "Anna sagt : 好 !",
+    ]
+
+
+def test_a_variation_selector_stays_with_its_character():
+    assert char(["葛\U000e0100城"]) == ["葛\U000e0100 城"]
+
+
+def test_lines_stay_apart():
+    assert char(["我", "", "a ", "\t"]) == ["我", "", "a", ""]
+
+
+def test_joining_undoes_the_cut_between_characters_only():
+    assert join_characters("我 在 Berlin 住 了 3 年") == "我在 Berlin 住了 3 年"

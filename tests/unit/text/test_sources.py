@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.sources import parse_sources
+
+MONO = ["train.en=e", "train.de=d"]
+
+
+def test_files_are_sorted_by_what_they_are_for():
+    sources = parse_sources(
+        ["en", "de"],
+        mono=["train.en=a,b", "valid.de=c"],
+        parallel=["train.en-de=x,y"],
+        alignment=["train.en-de=z"],
+        dictionary=["de-en=w"],
+    )
+    assert sources.mono == {("train", "en"): (Path("a"), Path("b")), ("valid", "de"): (Path("c"),)}
+    assert sources.parallel == {("train", ("en", "de")): (Path("x"), Path("y"))}
+    assert sources.alignments == {("train", ("en", "de")): Path("z")}
+    assert sources.dictionaries == {("de", "en"): Path("w")}
+    assert sources.text_of("en") == [Path("a"), Path("b"), Path("x")]
+    assert sources.text_of("de") == [Path("y")]
+    assert list(sources.by_role()) == [
+        "alignment/train.en-de",
+        "dictionary/de-en",
+        "mono/train.en",
+        "mono/valid.de",
+        "parallel/train.en-de",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mono": ["train.en"]}, r"`--mono` must look like train.en=FILE\[,FILE...\], got 'train"),
+        ({"mono": ["dev.en=a"]}, "`--mono` dev.en: split must be one of train, valid, test, got"),
+        ({"mono": ["train.xx=a"]}, "`--mono` train.xx: unknown language 'xx'; known: en, de"),
+        ({"mono": ["train.en=a", "train.en=b"]}, "`--mono` train.en is given twice"),
+        ({"parallel": ["train.en-de=a"]}, "`--parallel` train.en-de needs two files, got 1"),
+        ({"parallel": ["train.en-en=a,b"]}, "language pair 'en-en' names one language twice"),
+        ({"parallel": ["train.en=a,b"]}, "must be two codes joined by '-'"),
+        ({"parallel": ["train.en-fr=a,b"]}, "`--parallel` train.en-fr: unknown language 'fr'"),
+        (
+            {"parallel": ["train.en-de=a,b", "train.de-en=b,a"]},
+            r"train.de-en is given twice \(the other way round\)",
+        ),
+        (
+            {"mono": MONO, "alignment": ["train.en-de=a"]},
+            "`--alignment` train.en-de has no parallel text",
+        ),
+        ({"alignment": ["train.en-de=a,b"]}, "`--alignment` train.en-de needs one file, got 2"),
+        ({"dictionary": ["en-xx=a"]}, "`--dictionary` en-xx: unknown language 'xx'"),
+        ({"mono": ["train.en=a"]}, "no training text of language 'de': give `--mono train.de="),
+        ({"mono": [*MONO[:1], "valid.de=d"]}, "no training text of language 'de'"),
+        ({"folder": "nowhere"}, "`--from` must be a folder, got nowhere"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        parse_sources(["en", "de"], **options)
+
+
+@pytest.fixture
+def folder(tmp_path, helpers):
+    for name in (
+        "mono/train.en.txt",
+        "mono/train.de.txt.gz",
+        "mono/test.fr.txt",
+        "parallel/train.de-en.de.txt",
+        "parallel/train.de-en.en.txt",
+        "parallel/train.de-en.pharaoh",
+        "parallel/valid.de-en.de.txt",
+        "dictionary/en-de.tsv",
+    ):
+        helpers.write_lines(tmp_path / name, ["x"])
+    return tmp_path
+
+
+def test_a_folder_is_searched_for_its_languages(folder):
+    sources = parse_sources(["en", "de"], folder=folder)
+    assert set(sources.by_role()) == {
+        "mono/train.en",
+        "mono/train.de",
+        "parallel/train.de-en",
+        "alignment/train.de-en",
+        "dictionary/en-de",
+    }
+    assert sources.mono["train", "de"] == (folder / "mono/train.de.txt.gz",)
+
+
+def test_a_named_file_takes_the_place_of_a_found_one(folder):
+    sources = parse_sources(
+        ["en", "de"], mono=["train.en=mine"], parallel=["train.en-de=a,b"], folder=folder
+    )
+    assert sources.mono["train", "en"] == (Path("mine"),)
+    assert list(sources.parallel) == [("train", ("en", "de"))]
+    assert not sources.alignments
+
+
+def test_dictionaries_are_passed_over_where_ids_are_not_shared(folder):
+    assert not parse_sources(["en", "de"], folder=folder, shared_ids=False).dictionaries
+
+
+def test_a_folder_without_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"holds neither mono/<split>\.<lang>\.txt nor"):
+        parse_sources(["en", "de"], folder=tmp_path)
