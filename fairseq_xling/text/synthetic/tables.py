@@ -64,7 +64,7 @@ class Domain:
 
     salt: str
     reverse: bool  # rare topics become common, and the lists run backwards
-    topic_power: float = 1.6
+    topic_power: float = 2.2
     past: float = 0.5
     second: float = 0.2
     adverb: float = 0.22
