@@ -26,13 +26,11 @@ class Lexicon:
         hashes: (n,) sorted, of the source words' ids.
         translations: for each, the target words' ids, one array each.
         chances: for each, the probability of each translation.
-        word_start: (V,) bool, whether an id begins a word.
     """
 
     hashes: np.ndarray
     translations: list[list[np.ndarray]]
     chances: list[np.ndarray]
-    word_start: np.ndarray
 
 
 class CodeSwitch:
@@ -40,16 +38,22 @@ class CodeSwitch:
 
     Args:
         lexicons: by language; languages without one are left alone.
+        word_start: (V,) bool, whether an id of the one vocabulary begins a word.
         share: probability that a dictionary word is chosen.
         cap: most words of a batch that may change, as a share.
         max_positions: longest row that the model can read, in tokens.
     """
 
     def __init__(
-        self, lexicons: Mapping[str, Lexicon], share: float, cap: float, max_positions: int
+        self,
+        lexicons: Mapping[str, Lexicon],
+        word_start: np.ndarray,
+        share: float,
+        cap: float,
+        max_positions: int,
     ):
-        self.lexicons, self.share, self.cap = dict(lexicons), share, cap
-        self.max_positions = max_positions
+        self.lexicons, self.word_start = dict(lexicons), word_start
+        self.share, self.cap, self.max_positions = share, cap, max_positions
 
     @classmethod
     def from_folder(
@@ -80,24 +84,24 @@ class CodeSwitch:
             ]
             entries = [(source, targets) for source, targets in entries if targets]
             if entries:
-                lexicons[lang] = make_lexicon(entries, word_starts(dictionaries[lang].symbols))
+                lexicons[lang] = make_lexicon(entries)
         if not lexicons:
             raise UserError(
                 f"`--extra-anchors`: {folder.path} has no dictionary between "
                 f"{', '.join(languages)}; prepare it with --dictionary"
             )
-        return cls(lexicons, share, cap, max_positions)
+        word_start = word_starts(dictionaries[languages[0]].symbols)
+        return cls(lexicons, word_start, share, cap, max_positions)
 
     def __call__(self, rows: list[Row], rng: np.random.Generator) -> list[Row]:
         """``rows`` with some words replaced; nothing else about them changes."""
         found, words = [], 0
         for number, row in enumerate(rows):
+            starts, ends, hashes = split_words(row.source.tokens, self.word_start)
+            words += len(starts)
             lexicon = self.lexicons.get(row.source.lang)
             if lexicon is None:
-                words += int((row.source.tokens >= SPECIALS).sum())
                 continue
-            starts, ends, hashes = split_words(row.source.tokens, lexicon.word_start)
-            words += len(starts)
             place = np.searchsorted(lexicon.hashes, hashes)
             place = np.minimum(place, len(lexicon.hashes) - 1)
             known = np.flatnonzero(lexicon.hashes[place] == hashes)
@@ -164,7 +168,7 @@ def word_starts(symbols: Sequence[str]) -> np.ndarray:
     )
 
 
-def make_lexicon(entries: Sequence, word_start: np.ndarray) -> Lexicon:
+def make_lexicon(entries: Sequence) -> Lexicon:
     """A `Lexicon` from ``(source ids, [[target ids, weight, language], ...])`` entries."""
     hashed = []
     for source, targets in entries:
@@ -178,5 +182,4 @@ def make_lexicon(entries: Sequence, word_start: np.ndarray) -> Lexicon:
         np.array([key for key, _, _ in hashed], dtype=np.uint64),
         [arrays for _, arrays, _ in hashed],
         [chances for _, _, chances in hashed],
-        word_start,
     )
