@@ -6,10 +6,10 @@ B batch, T source length, U target length, D width, L layers, V vocabulary, n pr
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.data.folder import PAD
+from fairseq_xling.models.dropout import dropout
 from fairseq_xling.models.heads import lm_heads
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.sharing import SharingPlan, Slot
@@ -105,7 +105,7 @@ class SeparableEncoder(nn.Module):
             )
             x = x + rows
         x = self.embedding_norm(x)
-        return F.dropout(x, self.shape.dropout, self.training)
+        return dropout(x, self.shape.dropout, self.training)
 
     def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
         """The states after each layer: L + 1 tensors (B, T, D), the first the embeddings' output.
