@@ -5,6 +5,7 @@ loads the plug-in.
 """
 
 import argparse
+import contextlib
 import functools
 import importlib.util
 import logging
@@ -58,9 +59,7 @@ def prepare_engine() -> None:
         checkpoint_utils.load_checkpoint_to_cpu
     )
     checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
-    checkpoint_utils.torch_persistent_save = exits_on_user_error(
-        checkpoint_utils.torch_persistent_save
-    )
+    checkpoint_utils.torch_persistent_save = _one_line_save(checkpoint_utils.torch_persistent_save)
     PathManager.copy = staticmethod(_atomic_copy)
 
 
@@ -99,6 +98,23 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
         except (RuntimeError, EOFError, KeyError, zipfile.BadZipFile, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
+
+    return wrapper
+
+
+def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(save)
+    @exits_on_user_error
+    def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return save(obj, filename, *args, **kwargs)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{filename}.tmp")
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"{filename}: could not be written ({reason}); earlier checkpoints are kept"
+            ) from None
 
     return wrapper
 

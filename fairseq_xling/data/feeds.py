@@ -23,17 +23,24 @@ def make_feeds(
     objectives: Sequence[Objective],
     cfg: Any,
     shares: Mapping[str, float],
+    max_positions: int,
 ) -> list[Feed]:
     """One feed for every objective and source, with its share of the batches.
 
     Within an objective the sources share by size^alpha; objectives share as ``shares`` says.
+    Sentences are cut at ``max_positions`` ids.
 
     Raises:
-        UserError: if an objective finds nothing to read in this split.
+        UserError: if an objective finds nothing to read in this split, a language has no text in
+            it, or no objective has a share.
     """
+    if not any(shares.values()):
+        raise UserError("`--objective-shares` must give at least one objective more than 0")
     feeds = []
     for objective in objectives:
-        sources = {s.name: s for s in _sources(folder, split, languages, objective, cfg)}
+        sources = {
+            s.name: s for s in _sources(folder, split, languages, objective, cfg, max_positions)
+        }
         if not sources:
             raise UserError(
                 f"{folder.path}: has no {split!r} text for objective {objective.name!r} "
@@ -43,38 +50,43 @@ def make_feeds(
         smoothed = smoothed_shares(sizes, cfg.lang_sampling_alpha)
         for name, source in sources.items():
             feeds.append(Feed(objective, source, smoothed[name] * shares[objective.name]))
-            cut = count_truncated(source, cfg.max_positions)
+            cut = count_truncated(source, max_positions)
             if cut:
                 logger.warning(
                     "%s %s: %d sentences are cut at --max-positions %d",
                     split,
                     name,
                     cut,
-                    cfg.max_positions,
+                    max_positions,
                 )
     return feeds
 
 
 def _sources(
-    folder: DataFolder, split: str, languages: Sequence[str], objective: Objective, cfg: Any
+    folder: DataFolder,
+    split: str,
+    languages: Sequence[str],
+    objective: Objective,
+    cfg: Any,
+    max_positions: int,
 ) -> list[Source]:
     if objective.reads == "parallel":
         return [
-            _pairs(folder, split, pair, objective, cfg)
+            _pairs(folder, split, pair, objective, max_positions)
             for pair in folder.pairs(split)
             if set(pair) <= set(languages)
         ]
-    files = {lang: folder.mono(split, lang) for lang in languages if folder.has_mono(split, lang)}
+    files = {lang: folder.mono(split, lang) for lang in languages}
     if cfg.sample_break_mode == "none":
         return [Stream(file, lang, cfg.tokens_per_sample) for lang, file in files.items()]
-    return [Sentences(file, lang, cfg.max_positions) for lang, file in files.items()]
+    return [Sentences(file, lang, max_positions) for lang, file in files.items()]
 
 
 def _pairs(
-    folder: DataFolder, split: str, pair: tuple[str, str], objective: Objective, cfg: Any
+    folder: DataFolder, split: str, pair: tuple[str, str], objective: Objective, max_positions: int
 ) -> Pairs:
     order = folder.order(split, *pair) if objective.needs_order else None
-    return Pairs(*folder.parallel(split, *pair), pair, cfg.max_positions, order)
+    return Pairs(*folder.parallel(split, *pair), pair, max_positions, order)
 
 
 def own_ids(folder: DataFolder, lang: str, piece: int = 1 << 24) -> np.ndarray:

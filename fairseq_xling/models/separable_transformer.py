@@ -145,7 +145,7 @@ class SeparableTransformer(BaseFairseqModel):
 
 def _show(value: Any) -> str:
     if isinstance(value, dict):  # dictionaries' digests: eight characters tell them apart
-        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in value.items())
+        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in sorted(value.items()))
     return repr(value)
 
 

@@ -14,13 +14,14 @@ from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
+from omegaconf import II
 
 LOG2 = 0.6931471805599453
 
 
 @dataclass
 class UnifiedLMConfig(FairseqDataclass):
-    pass
+    sentence_avg: bool = II("optimization.sentence_avg")
 
 
 @register_criterion("unified_lm", dataclass=UnifiedLMConfig)
@@ -31,15 +32,19 @@ class UnifiedLMCriterion(FairseqCriterion):
     different batches agree on the keys.
     """
 
-    def __init__(self, task: Any):
+    def __init__(self, task: Any, sentence_avg: bool = False):
         super().__init__(task)
+        self.sentence_avg = sentence_avg
         self.keys = [f"{name}_{lang}" for name in task.objective_names for lang in task.languages]
         self.num_languages = len(task.languages)
         weights = [task.objective_weights.get(name, 1.0) for name in task.objective_names]
         self.weights = None if set(weights) == {1.0} else torch.tensor(weights)
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
-        """The summed loss, the number of predicted tokens, and the logs of one batch."""
+        """The summed loss, what to divide it by, and the logs of one batch.
+
+        The divisor is the number of predicted tokens, or of examples with `--sentence-avg`.
+        """
         predict = sample["net_input"]["tgt"]["predict"]
         logits = model(**sample["net_input"])
         nll = F.cross_entropy(logits.float(), sample["target"][predict], reduction="none")
@@ -61,7 +66,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
-        return loss, nll.numel(), logs
+        return loss, sample["nsentences"] if self.sentence_avg else nll.numel(), logs
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

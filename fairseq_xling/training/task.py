@@ -98,7 +98,6 @@ class UnifiedTaskConfig(FairseqDataclass):
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}
     )
-    max_positions: int = II("model.max_positions")
     seed: int = II("common.seed")
     update_freq: List[int] = II("optimization.update_freq")
 
@@ -120,6 +119,7 @@ class UnifiedTask(FairseqTask):
         self._classes = [objectives[name] for name in self.objective_names]
         self._private: list[torch.nn.Parameter] = []
         self._untouched: list[torch.nn.Parameter] = []
+        self._max_positions: int | None = None
         self._check_options()
 
     @classmethod
@@ -182,10 +182,12 @@ class UnifiedTask(FairseqTask):
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         model = super().build_model(cfg, from_checkpoint)
-        if self.cfg.sample_break_mode == "none" and self.cfg.tokens_per_sample > cfg.max_positions:
+        self._max_positions = model.max_positions()
+        streams = self.cfg.sample_break_mode == "none"
+        if streams and self.cfg.tokens_per_sample > self._max_positions:
             raise UserError(
                 "`--tokens-per-sample` must not pass the model's `--max-positions` "
-                f"{cfg.max_positions}, got {self.cfg.tokens_per_sample}"
+                f"{self._max_positions}, got {self.cfg.tokens_per_sample}"
             )
         needing = [c.name for c in self._classes if c.needs_order]
         if needing and not getattr(model, "reorders", False):
@@ -214,6 +216,7 @@ class UnifiedTask(FairseqTask):
             shares=parse_weights(
                 "--objective-shares", self.cfg.objective_shares, self.objective_names
             ),
+            max_positions=self.max_positions(),
         )
         transforms = []
         if training and self.cfg.extra_anchors:
@@ -224,7 +227,7 @@ class UnifiedTask(FairseqTask):
                     self.dictionaries,
                     self.cfg.anchor_prob,
                     self.cfg.anchor_cap,
-                    self.cfg.max_positions,
+                    self.max_positions(),
                 )
             )
         ids = {name: number for number, name in enumerate(self.objective_names)}
@@ -315,7 +318,8 @@ class UnifiedTask(FairseqTask):
         restore_early_stopping(state.get("early_stopping", {}))
 
     def max_positions(self) -> int:
-        return self.cfg.max_positions
+        # A task that has no model yet (fairseq never loads data before it) has no other bound.
+        return self._max_positions or self.cfg.tokens_per_sample
 
     @property
     def source_dictionary(self) -> Dictionary:

@@ -74,7 +74,7 @@ def make_dataset(tiny_corpus, options) -> Callable[..., BatchDataset]:
         vocabulary = Vocabulary(folder.vocab_sizes, {"en": 0, "de": 1}, tiny_own(tiny_corpus))
         made = [objectives[name](cfg, vocabulary) for name in names or ("mlm",)]
         shares = {objective.name: 1.0 for objective in made}
-        feeds = make_feeds(folder, split, ["en", "de"], made, cfg, shares)
+        feeds = make_feeds(folder, split, ["en", "de"], made, cfg, shares, cfg.max_positions)
         ids = {objective.name: number for number, objective in enumerate(made)}
         return BatchDataset(feeds, ids, seed, transforms)
 

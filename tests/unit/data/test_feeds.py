@@ -15,7 +15,9 @@ def feeds_of(tiny_corpus, options):
         cfg = options(**changes)
         made = [objectives[name](cfg, Vocabulary({}, {})) for name in names]
         shares = shares or {name: 1.0 for name in names}
-        return make_feeds(DataFolder(tiny_corpus.path), split, languages, made, cfg, shares)
+        return make_feeds(
+            DataFolder(tiny_corpus.path), split, languages, made, cfg, shares, cfg.max_positions
+        )
 
     return make
 
@@ -51,13 +53,16 @@ def test_only_the_languages_asked_for_are_read(feeds_of):
     assert [feed.key for feed in feeds_of("mlm", languages=["de"])] == ["mlm:de"]
 
 
-def test_an_objective_that_finds_nothing_to_read_is_named(feeds_of):
-    with pytest.raises(
-        UserError, match=r"has no 'dev' text for objective 'mlm' \(mono\) in en, de"
-    ):
+def test_a_split_without_text_for_an_objective_is_refused(feeds_of):
+    with pytest.raises(UserError, match=r"has no .*'dev' text"):
         feeds_of("mlm", split="dev")
     with pytest.raises(UserError, match=r"has no 'train' text for objective 'tlm' \(parallel\) in"):
         feeds_of("tlm", languages=["en"])
+
+
+def test_objectives_of_which_none_has_a_share_are_refused(feeds_of):
+    with pytest.raises(UserError, match="`--objective-shares` must give at least one objective"):
+        feeds_of("mlm", shares={"mlm": 0.0})
 
 
 def test_cut_sentences_are_counted_in_the_log(feeds_of, caplog, tiny_corpus):

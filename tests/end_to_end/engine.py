@@ -1,0 +1,135 @@
+"""Running fairseq's real programs on a tiny data folder, as a user would."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.compat import prepare_engine
+
+BIN = Path(sys.executable).parent
+TWO_PROCESSES = (
+    "--distributed-backend gloo --ddp-backend legacy_ddp --distributed-world-size 2 "
+    "--distributed-init-method env:// --distributed-no-spawn --distributed-rank -1"
+).split()
+
+
+def training_options(data: Path, save_dir: Path, *extra: str) -> list[str]:
+    """Options of a training of a few seconds on one thread, ``extra`` last."""
+    return [
+        str(data),
+        *("--user-dir", str(USER_DIR)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32".split(),
+        *"--optimizer adam --lr 1e-3 --weight-decay 0.01 --clip-norm 1".split(),
+        *"--tokens-per-sample 16 --max-tokens 64 --cpu --num-workers 0".split(),
+        *"--log-format json --log-interval 1 --no-progress-bar --save-dir".split(),
+        str(save_dir),
+        *extra,
+    ]
+
+
+def environment() -> dict[str, str]:
+    """This process's, with one thread: results are compared bit for bit."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
+
+
+def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
+    """``program`` of this environment, started by torchrun where it takes several processes."""
+    base = [str(BIN / program), *arguments]
+    if processes == 1:
+        return base
+    launcher = [str(BIN / "torchrun"), "--standalone", "--nproc_per_node", str(processes)]
+    return [*launcher, *base, *TWO_PROCESSES]
+
+
+def run(program: str, *arguments: str, processes: int = 1, check: bool = True, **kwargs: Any):
+    """``program`` to its end; its output is in ``.stdout`` (both streams)."""
+    done = subprocess.run(
+        command(program, *arguments, processes=processes),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=300,
+        **kwargs,
+    )
+    if check and done.returncode:
+        pytest.fail(f"{program} exited {done.returncode}:\n{done.stdout[-3000:]}")
+    return done
+
+
+def run_until(pattern: str, program: str, *arguments: str, log: Path, processes: int = 1) -> bool:
+    """Start ``program`` and kill -9 it, with all it started, once ``pattern`` is in its output.
+
+    Returns whether it had to be killed.
+    """
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            command(program, *arguments, processes=processes),
+            env=environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        while process.poll() is None:
+            if re.search(pattern, log.read_text(errors="replace")):
+                family = [psutil.Process(process.pid)]
+                family += family[0].children(recursive=True)
+                for member in family:
+                    member.kill()
+                psutil.wait_procs(family, timeout=30)
+                process.wait()
+                return True
+            try:
+                process.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+    return False
+
+
+def logged(output: str, kind: str) -> list[dict[str, float]]:
+    """The statistics that fairseq logged under ``kind`` (train, train_inner, valid), in order."""
+    rows = re.findall(rf"\| {kind} \| (\{{.*\}})", output)
+    return [{k: float(v) for k, v in json.loads(row).items() if v is not None} for row in rows]
+
+
+def load(checkpoint: Path) -> dict[str, Any]:
+    """A checkpoint as it is on disk, loaded safely."""
+    prepare_engine()
+    return torch.load(checkpoint, map_location="cpu")
+
+
+def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
+    """Where two nested structures differ, bit for bit."""
+    if torch.is_tensor(ours):
+        same = ours.dtype == theirs.dtype and torch.equal(ours, theirs)
+        return [] if same else [path]
+    if isinstance(ours, dict):
+        if ours.keys() != theirs.keys():
+            return [f"{path}: {sorted(map(str, ours.keys() ^ theirs.keys()))}"]
+        return [d for key in ours for d in differences(ours[key], theirs[key], f"{path}/{key}")]
+    if isinstance(ours, list | tuple):
+        if len(ours) != len(theirs):
+            return [f"{path}: {len(ours)} and {len(theirs)} items"]
+        pairs = zip(ours, theirs, strict=True)
+        return [d for i, (a, b) in enumerate(pairs) for d in differences(a, b, f"{path}/{i}")]
+    return [] if ours == theirs else [f"{path}: {ours} and {theirs}"]
+
+
+def assert_same_training(first: Path, second: Path, *, iterator: bool = True) -> None:
+    """Parameters, optimiser state and the place in the data are bit-identical."""
+    ours, theirs = load(first), load(second)
+    assert not differences(ours["model"], theirs["model"])
+    assert not differences(ours["last_optimizer_state"], theirs["last_optimizer_state"])
+    if iterator:
+        name = "train_iterator"
+        assert not differences(ours["extra_state"][name], theirs["extra_state"][name])

@@ -1,0 +1,249 @@
+"""fairseq-train, -validate and -hydra-train on `--task bilingual_mlm`, as subprocesses."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from tests.end_to_end.engine import (
+    assert_same_training,
+    load,
+    logged,
+    run,
+    run_until,
+    training_options,
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_corpus, tmp_path_factory):
+    """One training with its output: two epochs, workers on, tensorboard on."""
+    folder = tmp_path_factory.mktemp("trained")
+    options = training_options(
+        tiny_corpus.path,
+        folder / "checkpoints",
+        *"--max-epoch 2 --num-workers 1 --best-checkpoint-metric mlm_en_ppl".split(),
+        *("--tensorboard-logdir", str(folder / "tensorboard")),
+        "--print-params",
+    )
+    return folder, run("fairseq-train", *options).stdout
+
+
+def test_training_logs_loss_and_perplexity_of_each_language(trained):
+    for kind in ("train", "valid"):
+        for row in logged(trained[1], kind):
+            for lang in ("en", "de"):
+                loss = row[f"{kind}_mlm_{lang}_loss"]
+                assert row[f"{kind}_mlm_{lang}_ppl"] == pytest.approx(2**loss, rel=0.01)
+
+
+def test_the_best_checkpoint_is_chosen_by_english_perplexity(trained):
+    folder, output = trained
+    best = min(row["valid_mlm_en_ppl"] for row in logged(output, "valid"))
+    assert load(folder / "checkpoints/checkpoint_best.pt")["extra_state"]["best"] == pytest.approx(
+        best, abs=0.01
+    )
+
+
+def test_training_writes_tensorboard_curves_for_each_language(trained):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(trained[0] / "tensorboard" / "valid"))
+    events.Reload()
+    assert {"mlm_en_loss", "mlm_de_loss"} <= set(events.Tags()["scalars"])
+
+
+def test_the_parameter_table_adds_up_to_the_model(trained):
+    folder, output = trained
+    table = output[: output.index("| INFO | fairseq_cli.train | SeparableTransformer")]
+    total = int(table.split("\ntotal")[1].split()[0].replace(",", ""))
+    model = load(folder / "checkpoints/checkpoint_last.pt")["model"]
+    assert total == sum(t.numel() for t in model.values() if t.is_floating_point())
+
+
+def test_validate_gives_the_perplexity_that_training_logged(trained, tiny_corpus):
+    folder, output = trained
+    checkpoint = folder / "checkpoints/checkpoint_last.pt"
+    done = run(
+        "fairseq-validate",
+        str(tiny_corpus.path),
+        *("--user-dir", str(USER_DIR), "--path", str(checkpoint)),
+        *"--task bilingual_mlm --max-tokens 256 --cpu --log-format json".split(),
+        *["--tokens-per-sample", "16"],
+    )
+    found = logged(done.stdout, "valid")[-1]
+    for lang in ("en", "de"):
+        expected = logged(output, "valid")[-1][f"valid_mlm_{lang}_loss"]
+        assert found[f"valid_mlm_{lang}_loss"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_hydra_train_runs_the_task(tiny_corpus, tmp_path):
+    done = run(
+        "fairseq-hydra-train",
+        *(f"common.user_dir={USER_DIR}", "common.cpu=true", "common.log_format=json"),
+        *("+task._name=bilingual_mlm", f"+task.data={tiny_corpus.path}"),
+        "+task.tokens_per_sample=16",
+        *("+model._name=separable_transformer", "+model.encoder_layers=2"),
+        *("+model.encoder_embed_dim=16", "+model.encoder_attention_heads=2"),
+        *("+model.encoder_ffn_embed_dim=32", "+model.separate='emb,1'"),
+        *("criterion._name=unified_lm", "+optimizer._name=adam", "optimization.lr=[0.001]"),
+        *("dataset.max_tokens=64", "dataset.num_workers=0", "optimization.max_update=2"),
+        f"checkpoint.save_dir={tmp_path / 'checkpoints'}",
+        *("hydra.job.chdir=false", f"hydra.run.dir={tmp_path}"),
+        cwd=tmp_path,
+    )
+    assert "valid_mlm_de_ppl" in done.stdout
+    saved = load(tmp_path / "checkpoints/checkpoint_last.pt")
+    assert any(".private.de." in name for name in saved["model"])
+
+
+def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(tiny_corpus, tmp_path):
+    extra = "--max-update 12 --epoch-updates 8 --dropout 0 --separate emb,1 --disable-validation"
+    one, two = tmp_path / "one", tmp_path / "two"
+    options = training_options(tiny_corpus.path, one, *extra.split(), "--update-freq", "2")
+    run("fairseq-train", *options)
+    options = training_options(tiny_corpus.path, two, *extra.split())
+    run("fairseq-train", *options, processes=2)
+    last = "checkpoint_last.pt"
+    assert load(two / last)["extra_state"]["train_iterator"]["num_shards"] == 2
+    assert_same_training(one / last, two / last, iterator=False)
+
+
+KILLED = (
+    "--max-update 40 --epoch-updates 16 --save-interval-updates 5 --keep-interval-updates 1 "
+    "--separate emb,1 --num-workers 1 --lr-scheduler inverse_sqrt --warmup-updates 10"
+).split()
+
+
+def _kill_and_resume(corpus, folder, updates, processes):
+    undisturbed = training_options(corpus.path, folder / "undisturbed", *KILLED)
+    run("fairseq-train", *undisturbed, processes=processes)
+    options = training_options(corpus.path, folder / "killed", *KILLED)
+    for number, update in enumerate(updates):
+        killed = run_until(
+            rf'"num_updates": "{update}"',
+            "fairseq-train",
+            *options,
+            log=folder / f"killed{number}.log",
+            processes=processes,
+        )
+        assert killed, f"training ended before update {update}"
+    output = run("fairseq-train", *options, processes=processes).stdout
+    assert "Loaded checkpoint" in output
+    last = "checkpoint_last.pt"
+    assert_same_training(folder / "undisturbed" / last, folder / "killed" / last)
+
+
+def test_a_killed_training_resumes_to_the_same_bits(tiny_corpus, tmp_path):
+    _kill_and_resume(tiny_corpus, tmp_path, [13], processes=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_training_killed_three_times_at_random_resumes_to_the_same_bits(
+    processes, tiny_corpus, tmp_path
+):
+    updates = np.sort(np.random.default_rng().choice(np.arange(6, 39), 3, replace=False))
+    print("killed at updates", updates)
+    _kill_and_resume(tiny_corpus, tmp_path, updates.tolist(), processes)
+
+
+OUTSIDE = '''
+"""A user's own objective: predict the first word from the rest."""
+
+import numpy as np
+
+import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling.data.folder import MASK
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Example, Objective, constant
+
+
+@objectives.register("first_word")
+class FirstWord(Objective):
+    name = "first_word"
+    reads = "mono"
+
+    def __call__(self, row, rng):
+        tokens = row.source.tokens
+        chosen = np.arange(len(tokens)) == 1
+        langs = constant(self.vocabulary.lang_ids[row.source.lang], len(tokens))
+        side = {"langs": langs, "positions": np.arange(len(tokens))}
+        return Example(
+            src={"tokens": np.where(chosen, MASK, tokens), **side},
+            tgt={"tokens": tokens, "predict": chosen, **side},
+        )
+'''
+
+
+def test_an_objective_from_a_users_own_folder_trains(tiny_corpus, tmp_path):
+    mine = tmp_path / "my_plugin"
+    mine.mkdir()
+    (mine / "__init__.py").write_text(OUTSIDE)
+    options = training_options(
+        tiny_corpus.path,
+        tmp_path / "checkpoints",
+        *"--max-update 2 --objectives mlm,first_word --sample-break-mode sentence".split(),
+        *("--user-dir", str(mine)),
+    )
+    last = logged(run("fairseq-train", *options).stdout, "valid")[-1]
+    assert last["valid_first_word_de_loss"] > 0
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "--objectives mlm,tlm --language-embeddings",
+        "--objectives mlm,tlm --language-embeddings --mix-in-batch --objective-weights tlm=0.5",
+        "--sample-break-mode sentence --random-within-language --separate emb,1-2 --cpu-bf16",
+        "--extra-anchors --lm-head bert",
+    ],
+)
+def test_every_kind_of_training_lowers_its_loss(extra, tiny_corpus, tmp_path, in_process):
+    options = "--max-update 30 --lr 1e-2 --disable-validation --no-save".split()
+    output = in_process("train", tiny_corpus.path, tmp_path, *options, *extra.split())
+    losses = [row["loss"] for row in logged(output, "train_inner")]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.3
+
+
+def test_batches_do_not_depend_on_the_required_batch_size_multiple(
+    tiny_corpus, tmp_path, in_process
+):
+    runs = []
+    for multiple in (1, 8):
+        folder = tmp_path / str(multiple)
+        options = f"--max-update 3 --required-batch-size-multiple {multiple}".split()
+        output = in_process("train", tiny_corpus.path, folder, *options)
+        runs.append((logged(output, "train_inner"), folder))
+    losses = [[row["loss"] for row in rows] for rows, _ in runs]
+    assert losses[0] == losses[1]
+    assert_same_training(*(folder / "checkpoint_last.pt" for _, folder in runs))
+
+
+def test_the_number_of_loader_workers_changes_nothing(tiny_corpus, tmp_path, in_process):
+    for workers in (0, 2):
+        folder = tmp_path / str(workers)
+        in_process(
+            "train", tiny_corpus.path, folder, *f"--max-update 6 --num-workers {workers}".split()
+        )
+    last = "checkpoint_last.pt"
+    assert_same_training(tmp_path / "0" / last, tmp_path / "2" / last)
+
+
+@pytest.mark.parametrize("precision", ["", "--fp16 --fp16-no-flatten-grads"])
+def test_private_parameters_stand_still_while_their_language_is_absent(
+    precision, tiny_corpus, tmp_path, in_process
+):
+    """German moves first; then only English is trained, with momentum and weight decay on."""
+    common = ["--separate", "emb,1", "--disable-validation", *precision.split()]
+    first, then = tmp_path / "first", tmp_path / "then"
+    in_process("train", tiny_corpus.path, first, "--max-update", "6", *common)
+    before = load(first / "checkpoint_last.pt")
+    # a single lane of English: German's share of the batches underflows to nothing
+    options = ["--max-update", "12", "--restore-file", str(first / "checkpoint_last.pt")]
+    in_process("train", tiny_corpus.path, then, *options, *common, "--only", "en")
+    after = load(then / "checkpoint_last.pt")
+    german = [name for name in before["model"] if ".private.de." in name]
+    english = [name for name in before["model"] if ".private.en." in name]
+    assert german and all(torch.equal(before["model"][n], after["model"][n]) for n in german)
+    assert any(not torch.equal(before["model"][n], after["model"][n]) for n in english)

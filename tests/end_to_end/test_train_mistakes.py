@@ -1,0 +1,183 @@
+"""A user's mistake ends fairseq-train with one clear line, before anything is trained."""
+
+import pickle
+import shutil
+
+import pytest
+import torch
+
+from fairseq_xling.files import read_json, write_json
+from tests.end_to_end.engine import command, environment, run, training_options
+
+OPTIONS = [
+    ("--separate 1-9", r"`--separate` layers must lie in 1-2 \(the encoder's depth\), got '1-9'"),
+    ("--separate embb", r"`--separate` takes 'emb', .* got 'embb'"),
+    ("--lang-sampling-alpha 1.5", r"`--lang-sampling-alpha` must lie in \[0, 1\], got 1.5"),
+    ("--objectives tlm --separate 1", r"objective 'tlm' puts two languages into one input"),
+    ("--mix-in-batch --separate emb", r"`--mix-in-batch` needs a model without private parts"),
+    ("--objectives mlmm", r"unknown objective 'mlmm'; did you mean 'mlm'\?"),
+    ("--objective-weights tlm=1", r"`--objective-weights`: unknown objective 'tlm'"),
+    ("--objective-weights mlm=x", r"`--objective-weights` must be name=number .* got 'mlm=x'"),
+    ("--objective-shares mlm=0", r"`--objective-shares` must give at least one objective more"),
+    ("--languages en,fr", r"unknown language 'fr'; known: en, de"),
+    ("--languages en,en", r"language 'en' is named twice in 'en,en'"),
+    ("--mask-prob 1.2", r"`--mask-prob` must lie in \[0, 1\], got 1.2"),
+    ("--leave-unmasked 0.6 --random-token 0.6", r"must not pass 1, got 1.2"),
+    ("--sample-break-mode eos", r"`--sample-break-mode` must be none or sentence, got 'eos'"),
+    ("--tokens-per-sample 500", r"`--tokens-per-sample` must not pass .* 128, got 500"),
+    ("--encoder-attention-heads 3", r"must be a multiple of `--encoder-attention-heads`"),
+    ("--lm-head brt", r"unknown LM head 'brt'; did you mean 'bert'\?"),
+    ("--restore-file nowhere.pt", r"`--restore-file` nowhere.pt: no such checkpoint"),
+    ("--finetune-from-model nowhere.pt", r"`--finetune-from-model` nowhere.pt: no such file"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS, ids=[o for o, _ in OPTIONS])
+def test_a_mistaken_option_is_named_with_its_value(
+    options, message, tiny_corpus, tmp_path, in_process
+):
+    with pytest.raises(SystemExit, match=message) as stopped:
+        in_process("train", tiny_corpus.path, tmp_path, "--max-update", "1", *options.split())
+    assert "\n" not in str(stopped.value)
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_the_program_prints_one_line_without_a_traceback_and_fails(tiny_corpus, tmp_path):
+    options = training_options(tiny_corpus.path, tmp_path, "--separate", "1-9")
+    done = run("fairseq-train", *options, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("fairseq-xling: error: `--separate` layers")
+    assert "Traceback" not in done.stdout
+
+
+def _fails(in_process, data, folder, *options) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        in_process("train", data, folder, "--max-update", "1", *options)
+    return str(stopped.value)
+
+
+def test_a_folder_that_was_not_prepared_is_named(tmp_path, in_process):
+    message = _fails(in_process, tmp_path / "nothing", tmp_path)
+    assert "nothing: no such folder (no meta.json); run `fairseq-xling prepare" in message
+    assert "not a finished data folder" in _fails(in_process, tmp_path, tmp_path)
+
+
+def test_a_changed_dictionary_is_noticed(make_corpus, tmp_path, in_process):
+    corpus = make_corpus()
+    with open(corpus.path / "dict.txt", "a") as file:
+        file.write("more 1\n")
+    message = _fails(in_process, corpus.path, tmp_path / "checkpoints")
+    assert "dict.txt: changed since the folder was prepared" in message
+
+
+def test_a_truncated_token_file_is_noticed(make_corpus, tmp_path, in_process):
+    corpus = make_corpus()
+    path = corpus.path / "mono" / "train.de.bin"
+    path.write_bytes(path.read_bytes()[:-2])
+    message = _fails(in_process, corpus.path, tmp_path / "checkpoints")
+    assert "train.de.bin" in message and "but its index counts" in message
+
+
+def test_shared_embeddings_over_separate_vocabularies_are_refused(
+    make_corpus, tmp_path, in_process
+):
+    corpus = make_corpus(mode="separate")
+    message = _fails(in_process, corpus.path, tmp_path, "--separate", "1")
+    assert "has a vocabulary per language, so `--separate` must name 'emb'" in message
+
+
+def test_extra_anchors_without_a_dictionary_are_refused(make_corpus, tmp_path, in_process):
+    corpus = make_corpus()
+    for lang in ("en", "de"):
+        (corpus.path / f"anchors.{lang}.json").unlink()
+    message = _fails(in_process, corpus.path, tmp_path, "--extra-anchors")
+    assert "has no dictionary between en, de; prepare it with --dictionary" in message
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_corpus, tmp_path_factory):
+    """A checkpoint after one update."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    options = "--max-update 1 --disable-validation".split()
+    run("fairseq-train", *training_options(tiny_corpus.path, folder, *options))
+    return folder / "checkpoint_last.pt"
+
+
+def _resume(in_process, data, folder, checkpoint, *options) -> str:
+    return _fails(in_process, data, folder, "--restore-file", str(checkpoint), *options)
+
+
+def test_a_checkpoint_of_another_plan_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):
+    message = _resume(in_process, tiny_corpus.path, tmp_path, checkpoint, "--separate", "emb")
+    assert "its separate are '', this model's are 'tokens,positions,softmax'" in message
+
+
+def test_a_checkpoint_of_other_languages_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):
+    message = _resume(in_process, tiny_corpus.path, tmp_path, checkpoint, "--languages", "de,en")
+    assert "its languages are ['en', 'de'], this model's are ['de', 'en']" in message
+
+
+def test_a_checkpoint_of_another_dictionary_is_refused(
+    make_corpus, tmp_path, checkpoint, in_process
+):
+    corpus = make_corpus(mode="prefixed")
+    message = _resume(in_process, corpus.path, tmp_path, checkpoint)
+    assert "the checkpoint does not fit: its dictionaries are de:" in message
+
+
+def test_a_checkpoint_of_another_size_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):
+    message = _resume(in_process, tiny_corpus.path, tmp_path, checkpoint, "--encoder-layers", "3")
+    assert "is it of another --arch or size?" in message
+
+
+def test_a_truncated_checkpoint_is_named(tiny_corpus, tmp_path, checkpoint, in_process):
+    broken = tmp_path / "broken.pt"
+    broken.write_bytes(checkpoint.read_bytes()[:5000])
+    message = _resume(in_process, tiny_corpus.path, tmp_path, broken)
+    assert "broken.pt: " in message and "truncated or not a checkpoint" in message
+
+
+class _Attack:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("write", [torch.save, lambda o, p: p.write_bytes(pickle.dumps(o))])
+def test_nothing_in_a_hostile_checkpoint_runs(write, tiny_corpus, tmp_path, in_process):
+    target, hostile = tmp_path / "pwned", tmp_path / "hostile.pt"
+    write({"model": _Attack(target)}, hostile)
+    message = _resume(in_process, tiny_corpus.path, tmp_path, hostile)
+    assert "hostile.pt: not loaded, because it holds more than plain data" in message
+    assert not target.exists()
+
+
+def test_missing_monolingual_text_of_a_language_is_named(make_corpus, tmp_path, in_process):
+    corpus = make_corpus()
+    meta = read_json(corpus.path / "meta.json")
+    del meta["mono"]["train"]["de"]
+    write_json(corpus.path / "meta.json", meta)
+    message = _fails(in_process, corpus.path, tmp_path)
+    assert "has no monolingual 'train' text of language 'de'" in message
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tiny_corpus, tmp_path):
+    """A bound on the size of files stands in for the disk: writing fails in the middle."""
+    if not shutil.which("prlimit"):
+        pytest.skip("needs prlimit (util-linux) to bound the size of files")
+    import subprocess
+
+    options = "--max-update 8 --save-interval-updates 4 --disable-validation".split()
+    arguments = training_options(tiny_corpus.path, tmp_path, *options)
+    done = subprocess.run(
+        ["prlimit", "--fsize=20000", *command("fairseq-train", *arguments)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert "fairseq-xling: error:" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,103 @@
+"""The facts about fairseq and torch that `compat` works around."""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling import compat
+from fairseq_xling.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def engine():
+    compat.prepare_engine()
+
+
+def test_a_missing_engine_is_explained_by_the_step_that_installs_it(monkeypatch):
+    monkeypatch.setattr(compat.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"install it with: pip install .*--no-deps fairseq-fixed"):
+        compat.require_engine()
+
+
+def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
+    """A meta path finder hides fairseq from a fresh process, as where it is not installed."""
+    (tmp_path / "x.pt").touch()
+    code = (
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'fairseq': raise ModuleNotFoundError(name)\n"
+        "import importlib.util as u\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n == 'fairseq' else real(n, *a)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+        "from fairseq_xling.errors import exits_on_user_error\n"
+        "from fairseq_xling.interop.encoder import Encoder\n"
+        "exits_on_user_error(Encoder.load)('x.pt')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(compat.ENGINE_STEP)
+    assert "Traceback" not in done.stderr
+
+
+def test_what_fairseq_stores_beside_tensors_loads_safely(tmp_path):
+    stored = {"args": argparse.Namespace(lr=1.0), "best": np.float64(2.5), "sizes": np.arange(3)}
+    torch.save(stored, tmp_path / "checkpoint.pt")
+    loaded = torch.load(tmp_path / "checkpoint.pt")
+    assert loaded["args"].lr == 1.0 and loaded["best"] == 2.5
+    assert loaded["sizes"].tolist() == [0, 1, 2]
+
+
+def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
+    from fairseq.file_io import PathManager
+
+    source, target = tmp_path / "a.pt", tmp_path / "b.pt"
+    source.write_bytes(b"new")
+    target.write_bytes(b"old")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        PathManager.copy(str(source), str(target), overwrite=True)
+    assert target.read_bytes() == b"old"
+    monkeypatch.undo()
+    assert PathManager.copy(str(source), str(target), overwrite=True)
+    assert target.read_bytes() == b"new"
+
+
+def test_preparing_twice_wraps_once():
+    import fairseq.checkpoint_utils as checkpoint_utils
+
+    wrapped = checkpoint_utils.load_checkpoint_to_cpu
+    compat.prepare_engine()
+    assert checkpoint_utils.load_checkpoint_to_cpu is wrapped
+
+
+def test_importing_fairseq_leaves_the_root_logger_alone():
+    code = (
+        "import logging; from fairseq_xling.compat import prepare_engine; prepare_engine();"
+        "print(logging.getLogger().level)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == logging.WARNING
+
+
+def test_what_patience_has_counted_survives():
+    from fairseq_cli.train import should_stop_early
+
+    compat.restore_early_stopping({"best": 1.5, "num_runs": 2})
+    assert (should_stop_early.best, should_stop_early.num_runs) == (1.5, 2)
+    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
+    del should_stop_early.best, should_stop_early.num_runs
+    assert compat.early_stopping_state() == {}

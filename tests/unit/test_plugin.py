@@ -1,0 +1,62 @@
+"""Each registered name is ours once the plug-in is loaded; fairseq would keep an earlier one."""
+
+import pytest
+
+import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling import USER_DIR
+
+
+@pytest.mark.parametrize("name", ["bilingual_mlm"])
+def test_each_task_is_ours(name):
+    from fairseq.tasks import TASK_REGISTRY
+
+    assert TASK_REGISTRY[name].__module__.startswith("fairseq_xling.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "separable_transformer",
+        "separable_transformer_base",
+        "separable_transformer_small",
+        "separable_transformer_tiny",
+    ],
+)
+def test_each_model_and_architecture_is_ours(name):
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    assert ARCH_MODEL_REGISTRY[name].__module__.startswith("fairseq_xling.")
+
+
+def test_the_criterion_is_ours():
+    from fairseq.criterions import CRITERION_REGISTRY
+
+    assert CRITERION_REGISTRY["unified_lm"].__module__.startswith("fairseq_xling.")
+
+
+def test_no_option_of_a_task_or_model_hides_one_of_fairseqs():
+    """fairseq swallows clashing option names, and one of the two would then do nothing."""
+    from dataclasses import fields
+
+    from fairseq.dataclass.configs import FairseqConfig
+
+    from fairseq_xling.models.separable_transformer import SeparableTransformerConfig
+    from fairseq_xling.training.bilingual_mlm import BilingualMLMConfig
+
+    ours = [
+        {f.name for f in fields(c) if not f.name.startswith("_")}
+        for c in (BilingualMLMConfig, SeparableTransformerConfig)
+    ]
+    theirs = set()
+    for group in fields(FairseqConfig):
+        kind = group.type
+        if hasattr(kind, "__dataclass_fields__"):
+            theirs |= {f.name for f in fields(kind)}
+    interpolated = {"seed", "update_freq"}
+    assert not ours[0] & ours[1]
+    assert not (ours[0] | ours[1]) - interpolated - {"_name"} & theirs
+
+
+def test_the_user_dir_imports_the_plugin_and_nothing_else():
+    lines = [line for line in (USER_DIR / "__init__.py").read_text().splitlines() if line]
+    assert len(lines) == 1 and lines[0].startswith("import fairseq_xling.plugin")
