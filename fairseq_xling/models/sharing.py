@@ -90,7 +90,10 @@ class Slot(nn.Module):
     ):
         super().__init__()
         if private:
-            self.private = nn.ModuleDict({lang: make(lang) for lang in languages})
+            self.private = nn.ModuleDict()
+            for lang in languages:
+                # Its setter refuses the names of its own methods, and "to" is Tongan.
+                self.private._modules[lang] = make(lang)
         else:
             self.shared = make(None)
 

@@ -1,0 +1,122 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fairseq_xling.models.layer import EncoderLayer, attention_mask
+
+
+@pytest.fixture
+def layer():
+    torch.manual_seed(0)
+    layer = EncoderLayer(dim=12, ffn_dim=20, heads=3).eval()
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)  # biases and norms too
+    return layer
+
+
+def slow_layer(layer, x, allowed):
+    """One query, key and head at a time; ``allowed`` (B, T, T), True where a query may look."""
+    batch, length, dim = x.shape
+    size = dim // layer.heads
+    weights = layer.qkv.weight.view(3, layer.heads, size, dim)
+    biases = layer.qkv.bias.view(3, layer.heads, size)
+    out = torch.zeros_like(x)
+    for b in range(batch):
+        mixed = torch.zeros(length, dim)
+        for h in range(layer.heads):
+            q, k, v = (x[b] @ weights[n, h].T + biases[n, h] for n in range(3))
+            for i in range(length):
+                scores = torch.tensor(
+                    [
+                        float(q[i] @ k[j]) / math.sqrt(size) if allowed[b, i, j] else -math.inf
+                        for j in range(length)
+                    ]
+                )
+                chances = scores.exp() / scores.exp().sum()
+                mixed[i, h * size : (h + 1) * size] = chances @ v
+        y = F.layer_norm(
+            x[b] + mixed @ layer.out.weight.T + layer.out.bias,
+            (dim,),
+            layer.attention_norm.weight,
+            layer.attention_norm.bias,
+        )
+        inner = y @ layer.fc1.weight.T + layer.fc1.bias
+        inner = 0.5 * inner * (1 + torch.erf(inner / math.sqrt(2)))  # GELU, exact
+        y = y + inner @ layer.fc2.weight.T + layer.fc2.bias
+        out[b] = F.layer_norm(y, (dim,), layer.ffn_norm.weight, layer.ffn_norm.bias)
+    return out
+
+
+PADDING = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+GROUPS = torch.tensor([[0, 1, 1, 0, 2], [3, 3, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("padding", [None, PADDING])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_a_layer_is_post_norm_attention_and_gelu(layer, padding, groups):
+    x = torch.randn(2, 5, 12)
+    allowed = torch.ones(2, 5, 5, dtype=torch.bool)
+    if groups is not None:
+        allowed &= groups[:, :, None] == groups[:, None, :]
+    real = torch.ones(2, 5, dtype=torch.bool) if padding is None else ~padding
+    allowed &= real[:, None, :]
+    allowed |= torch.eye(5, dtype=torch.bool) & ~real[:, :, None]  # padding: itself, if nothing
+    with torch.no_grad():
+        found = layer(x, attention_mask(padding, groups))
+        expected = slow_layer(layer, x, allowed)
+    assert found[real].numpy() == pytest.approx(expected[real].numpy(), abs=1e-5)
+
+
+def test_a_batch_without_padding_and_groups_needs_no_mask():
+    assert attention_mask(None) is None and attention_mask(None, None) is None
+
+
+def test_the_mask_says_who_may_look_at_whom():
+    assert attention_mask(PADDING).tolist() == [[[[True] * 5]], [[[True] * 3 + [False] * 2]]]
+    both = attention_mask(PADDING, GROUPS)
+    assert both.shape == (2, 1, 5, 5)
+    assert both[0, 0].tolist() == (GROUPS[0][:, None] == GROUPS[0]).tolist()
+    for query, key in [(0, 0), (0, 1), (2, 2)]:
+        assert both[1, 0, query, key]
+    for query, key in [(0, 2), (2, 3), (2, 4)]:
+        assert not both[1, 0, query, key]  # another group, or padding of the same group
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_row_of_nothing_but_padding_is_never_not_a_number(layer, groups, training):
+    padding = torch.tensor([[False] * 5, [True] * 5])
+    layer.train(training)
+    layer.attention_dropout = 0.0
+    x = torch.randn(2, 5, 12, requires_grad=True)
+    found = layer(x, attention_mask(padding, groups))
+    found[0].sum().backward()
+    assert found.isfinite().all() and x.grad.isfinite().all()
+
+
+def test_padding_gets_no_gradient_from_words(layer):
+    x = torch.randn(2, 5, 12, requires_grad=True)
+    layer(x, attention_mask(PADDING))[~PADDING].square().sum().backward()
+    assert (x.grad[PADDING] == 0).all() and (x.grad[~PADDING] != 0).any()
+
+
+def test_dropout_acts_in_training_only(layer):
+    x = torch.randn(2, 5, 12)
+    assert torch.equal(layer(x), layer(x))
+    layer.train()
+    torch.manual_seed(1)
+    first = layer(x)
+    assert not torch.equal(first, layer(x))
+    torch.manual_seed(1)
+    assert torch.equal(first, layer(x))
+
+
+@pytest.mark.parametrize("dim", [16, 64, 768])
+def test_a_layer_has_as_many_parameters_as_the_formula_says(dim):
+    with torch.device("meta"):
+        layer = EncoderLayer(dim, 4 * dim, heads=4)
+    count = sum(parameter.numel() for parameter in layer.parameters())
+    assert count == 12 * dim**2 + 13 * dim
+    assert dim != 768 or count == 7_087_872
