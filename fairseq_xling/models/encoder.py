@@ -3,7 +3,7 @@
 B batch, T source length, U target length, D width, L layers, V vocabulary, n predicted positions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -152,16 +152,14 @@ def count_parameters(encoder: SeparableEncoder) -> dict[str, int]:
     counts: dict[str, int] = {}
     for name, parameter in encoder.named_parameters():
         pieces = name.split(".")
-        part = " ".join(pieces[:2]) if pieces[0] == "layers" else pieces[0]
-        if pieces[0] == "layers":
-            part = f"layer {int(pieces[1]) + 1}"
+        part = f"layer {int(pieces[1]) + 1}" if pieces[0] == "layers" else pieces[0]
         if "private" in pieces:
             part += f" [{pieces[pieces.index('private') + 1]}]"
         counts[part] = counts.get(part, 0) + parameter.numel()
     return counts
 
 
-def parameter_table(encoder: SeparableEncoder, names: Sequence[str] = ()) -> str:
+def parameter_table(encoder: SeparableEncoder) -> str:
     """`count_parameters` as lines of text with a total."""
     counts = count_parameters(encoder)
     width = max(map(len, counts))

@@ -134,7 +134,13 @@ class SeparableTransformer(BaseFairseqModel):
     @exits_on_user_error
     def set_extra_state(self, state: Tensor) -> None:
         """Refuse a checkpoint of another vocabulary, other languages or another plan."""
-        theirs = json.loads(bytes(state.tolist()).decode())
+        try:
+            theirs = dict(json.loads(bytes(state.tolist())))
+        except (ValueError, TypeError):
+            raise UserError(
+                "the checkpoint is damaged: it does not say which languages, dictionaries and "
+                "plan it was trained with"
+            ) from None
         for name, mine in self.identity.items():
             if theirs.get(name) != mine:
                 raise UserError(

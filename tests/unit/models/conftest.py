@@ -50,7 +50,7 @@ def make_task() -> Callable[..., SimpleNamespace]:
         return SimpleNamespace(
             vocab_sizes=sizes,
             languages=list(sizes),
-            dictionary_digests={lang: f"{size:064d}" for lang, size in sizes.items()},
+            dictionary_digests={lang: f"{size}".ljust(64, "0") for lang, size in sizes.items()},
             check_plan=lambda plan: None,
             objective_names=list(objectives),
             objective_weights=weights or {},

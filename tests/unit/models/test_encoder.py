@@ -1,0 +1,274 @@
+"""The sharing ablations A1 and A6-A10 of "Emerging Cross-lingual Structure", and the encoder."""
+
+import itertools
+import re
+
+import pytest
+import torch
+
+from fairseq_xling.models.encoder import (
+    EncoderShape,
+    SeparableEncoder,
+    count_parameters,
+    parameter_table,
+)
+from fairseq_xling.models.sharing import SharingPlan
+
+EN, DE = ("en", "en"), ("de", "de")
+
+
+# ---- exact parameter counts of the paper's model: 8 layers, 12 heads, 768 wide
+
+D, POSITIONS, LAYER = 768, 256, 7_087_872
+V_EN, V_DE, V_UNION = 411, 322, 600
+
+
+def base(separate="", **sizes):
+    shape = EncoderShape(8, D, 4 * D, 12, POSITIONS)
+    with torch.device("meta"):
+        encoder = SeparableEncoder(shape, sizes, SharingPlan.parse(separate, 8))
+    counted = sum(parameter.numel() for parameter in encoder.parameters())
+    assert sum(count_parameters(encoder).values()) == counted
+    return counted
+
+
+def test_the_shared_model_is_tokens_positions_a_norm_eight_layers_and_a_bias():
+    expected = V_UNION * D + POSITIONS * D + 2 * D + 8 * LAYER + V_UNION
+    assert base(en=V_UNION, de=V_UNION) == expected
+
+
+def test_separate_embeddings_add_what_the_specification_says():
+    joint = base(en=V_UNION, de=V_UNION)
+    assert (
+        base("emb", en=V_EN, de=V_DE) == joint + (V_EN + V_DE - V_UNION) * (D + 1) + POSITIONS * D
+    )
+
+
+@pytest.mark.parametrize(("layers", "more"), [("1-3", 21_263_616), ("1-6", 42_527_232)])
+def test_separate_layers_add_their_parameters_with_and_without_separate_embeddings(layers, more):
+    assert more == len(SharingPlan.parse(layers, 8).layers) * LAYER
+    assert base(f"emb,{layers}", en=V_EN, de=V_DE) == base("emb", en=V_EN, de=V_DE) + more  # A7, A8
+    joint = base(en=V_UNION, de=V_UNION)
+    assert base(layers, en=V_UNION, de=V_UNION) == joint + more  # A9, A10
+
+
+def test_a_third_language_adds_one_more_of_every_private_part():
+    two = base("emb,1-3", en=V_EN, de=V_DE)
+    three = base("emb,1-3", en=V_EN, de=V_DE, zh=V_UNION)
+    assert three - two == V_UNION * (D + 1) + POSITIONS * D + 3 * LAYER
+
+
+def test_an_output_of_its_own_is_counted():
+    joint = base(en=V_UNION, de=V_UNION)
+    # Private tokens, one softmax: two tables and the output's. Private softmax: the reverse.
+    assert base("tokens", en=V_UNION, de=V_UNION) == joint + 2 * V_UNION * D
+    assert base("softmax", en=V_UNION, de=V_UNION) == joint + V_UNION * (2 * D + 1)
+
+
+# ---- which modules are whose
+
+PARTS = ["tokens", "positions", "softmax", "1", "2", "3"]
+PLANS = ["", "emb", "1-3", "emb,1-2", "tokens", "softmax", "positions,2", "tokens,positions,3"]
+
+
+def modules_of(encoder, lang):
+    layers = {str(n): slot.select(lang) for n, slot in enumerate(encoder.layers, start=1)}
+    embeddings = {name: getattr(encoder, name).select(lang) for name in PARTS[:3]}
+    return embeddings | layers
+
+
+def expanded(plan):
+    names = set(plan.parts) | {str(layer) for layer in plan.layers}
+    return names
+
+
+@pytest.mark.parametrize("separate", PLANS)
+def test_private_parts_are_different_objects_and_shared_parts_the_same(make_encoder, separate):
+    encoder = make_encoder(separate)
+    english, german = modules_of(encoder, "en"), modules_of(encoder, "de")
+    for part in PARTS:
+        private = part in expanded(encoder.plan)
+        assert (english[part] is not german[part]) == private
+        ours, theirs = (set(map(id, m[part].parameters())) for m in (english, german))
+        assert ours and (ours.isdisjoint(theirs) if private else ours == theirs)
+
+
+@pytest.mark.parametrize("separate", PLANS)
+def test_private_parameters_are_those_of_exactly_one_language(make_encoder, separate):
+    encoder = make_encoder(separate)
+    private = {lang: set(map(id, ps)) for lang, ps in encoder.private_parameters().items()}
+    assert private["en"].isdisjoint(private["de"])
+    modules = list(encoder.private_parameters().items())
+    for lang, parameters in modules:
+        assert len(private[lang]) == len(parameters)
+    shared = set(map(id, encoder.parameters())) - private["en"] - private["de"]
+    for parts in (modules_of(encoder, "en"), modules_of(encoder, "de")):
+        for part, module in parts.items():
+            owned = set(map(id, module.parameters()))
+            if part in expanded(encoder.plan):
+                assert owned.isdisjoint(shared)
+            else:
+                assert owned <= shared
+
+
+def output_table(encoder, lang):
+    """The table that logits are made with, found by watching the head."""
+    seen = []
+    handle = encoder.softmax.select(lang).register_forward_hook(
+        lambda module, inputs, output: seen.append(inputs[1])
+    )
+    encoder.logits(torch.zeros(1, 16), (lang, lang))
+    handle.remove()
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("separate", "tied"), [("", True), ("emb", True), ("1", True), ("tokens", False)]
+)
+def test_output_and_input_are_tied_where_the_plan_treats_them_alike(make_encoder, separate, tied):
+    encoder = make_encoder(separate)
+    again = make_encoder(separate)
+    again.load_state_dict(encoder.state_dict())  # and still after a checkpoint
+    for model, lang in itertools.product((encoder, again), ("en", "de")):
+        assert (output_table(model, lang) is model.tokens.select(lang).weight) == tied
+
+
+def test_an_untied_output_follows_the_softmax(make_encoder):
+    shared, private = make_encoder("tokens"), make_encoder("softmax")
+    assert output_table(shared, "en") is output_table(shared, "de")
+    assert output_table(private, "en") is not output_table(private, "de")
+    assert private.tokens.select("en") is private.tokens.select("de")
+
+
+# ---- what swapping the language does
+
+
+@pytest.mark.parametrize("separate", ["emb", "2", "tokens", "positions", "softmax"])
+def test_another_language_gives_other_outputs_where_a_part_is_private(
+    make_encoder, make_src, separate
+):
+    encoder, src = make_encoder(separate), make_src([0, 7, 8, 2])
+    # Biases begin at zero for everybody; training would make them differ.
+    torch.nn.init.normal_(encoder.softmax.select("de").bias)
+    english, german = (encoder.states(src, pair) for pair in (EN, DE))
+    assert torch.equal(english[-1], german[-1]) == (separate == "softmax")
+    logits = [encoder.logits(english[-1][0], pair) for pair in (EN, DE)]
+    assert torch.equal(*logits) == (separate in ("2", "positions", "tokens"))
+
+
+def test_layers_below_a_private_one_do_not_know_the_language(make_encoder, make_src):
+    encoder, src = make_encoder("2"), make_src([0, 7, 8, 2])
+    same = [
+        torch.equal(one, other)
+        for one, other in zip(encoder.states(src, EN), encoder.states(src, DE), strict=True)
+    ]
+    assert same == [True, True, False, False]
+
+
+def test_without_private_parts_the_language_is_not_even_needed(make_encoder, make_src):
+    encoder, src = make_encoder(""), make_src([0, 7, 8, 2])
+    states = [encoder.states(src, pair)[-1] for pair in (None, EN, DE)]
+    assert torch.equal(states[0], states[1]) and torch.equal(states[0], states[2])
+
+
+def test_private_parts_refuse_a_batch_without_one_pair(make_encoder, make_src):
+    with pytest.raises(ValueError, match="a batch must hold one language pair, got a mixed batch"):
+        make_encoder("1").states(make_src([0, 7, 2]))
+
+
+def test_source_and_target_languages_of_a_pair_serve_the_two_ends(make_encoder, make_src):
+    encoder, src = make_encoder("emb,1", {"en": 30, "de": 20}), make_src([0, 7, 8, 2])
+    crossed = encoder.states(src, ("en", "de"))[-1]
+    assert torch.equal(crossed, encoder.states(src, EN)[-1])
+    assert encoder.logits(crossed[0], ("en", "de")).shape == (4, 20)
+
+
+def test_a_private_softmax_normalises_over_its_own_vocabulary(make_encoder, make_src):
+    encoder = make_encoder("emb", {"en": 30, "de": 21})
+    states = encoder.states(make_src([0, 7, 8, 2]), EN)[-1][0]
+    for pair, size in ((EN, 30), (DE, 21)):
+        logits = encoder.logits(states, pair)
+        assert logits.shape == (4, size)
+        assert logits.softmax(-1).sum(-1).tolist() == pytest.approx([1.0] * 4)
+
+
+@pytest.mark.parametrize("separate", ["emb,1-2", "2"])
+def test_a_step_in_one_language_leaves_the_others_gradients_empty(make_encoder, make_src, separate):
+    encoder = make_encoder(separate)
+    encoder.logits(encoder.states(make_src([0, 7, 8, 2]), EN)[-1][0], EN).square().sum().backward()
+    private = encoder.private_parameters()
+    assert all(parameter.grad is not None for parameter in private["en"])
+    assert private["de"] and all(parameter.grad is None for parameter in private["de"])
+
+
+# ---- the encoder itself
+
+
+def test_states_are_those_of_the_embeddings_and_of_every_layer(make_encoder, make_src):
+    encoder, src = make_encoder(), make_src([0, 7, 8, 2], [0, 9, 2])
+    states = encoder.states(src)
+    assert [tuple(state.shape) for state in states] == [(2, 4, 16)] * 4
+    tokens, positions = encoder.tokens.select(None), encoder.positions.select(None)
+    x = tokens(src["tokens"]) + positions(src["positions"])
+    x = torch.nn.functional.layer_norm(x, (16,))  # its weight is 1 and its bias 0 at first
+    assert torch.allclose(states[0], x, atol=1e-6)
+    assert torch.equal(states[0], encoder.embed(src, None))
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_rows_states_do_not_depend_on_the_rows_beside_it(make_encoder, make_src, groups):
+    encoder = make_encoder()
+    rows = [[0, 7, 8, 9, 10, 2], [0, 9, 2], [0, 6, 6, 2]]
+    kinds = [[0, 1, 1, 0, 0, 0], [0, 1, 0], [1, 1, 0, 0]]
+
+    def source(numbers):
+        src = make_src(*[rows[n] for n in numbers])
+        if groups:
+            width = src["tokens"].shape[1]
+            src["attn_group"] = torch.tensor(
+                [kinds[n] + [0] * (width - len(kinds[n])) for n in numbers]
+            )
+        return src
+
+    together = encoder.states(source([0, 1, 2]))[-1]
+    for n, row in enumerate(rows):
+        alone = encoder.states(source([n]))[-1][0]
+        assert torch.allclose(together[n, : len(row)], alone, atol=1e-5)
+
+
+def test_language_and_segment_embeddings_are_added_per_token(make_encoder, make_src):
+    encoder = make_encoder(language_embeddings=True, num_segments=2)
+    src = make_src([0, 7, 8, 2])
+    plain = encoder.embed(src, None)
+    assert torch.equal(encoder.embed(src | {"segments": torch.zeros(1, 4).long()}, None), plain)
+    for name, table in (("langs", "language_table"), ("segments", "segment_table")):
+        changed = encoder.embed(src | {name: torch.tensor([[0, 1, 1, 0]])}, None)
+        differs = (changed != plain).any(-1)[0].tolist()
+        assert differs == [False, True, True, False]
+        assert getattr(encoder, table).weight.shape == (2, 16)
+
+
+def test_weights_begin_as_berts_do(make_encoder):
+    encoder = make_encoder("emb", init_std=0.02)
+    for name, parameter in encoder.named_parameters():
+        if name.endswith("bias"):
+            assert (parameter == 0).all(), name
+        elif "norm" in name:
+            assert (parameter == 1).all(), name
+        else:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.2), name
+    for lang in ("en", "de"):
+        assert (encoder.tokens.select(lang).weight[1] == 0).all()
+
+
+def test_the_table_of_parameters_adds_up(make_encoder):
+    encoder = make_encoder("emb,2")
+    counts = count_parameters(encoder)
+    assert counts["tokens [de]"] == 30 * 16 and counts["positions [en]"] == 12 * 16
+    assert counts["softmax [en]"] == 30 and counts["embedding_norm"] == 32
+    layer = sum(p.numel() for p in encoder.layers[0].parameters())
+    assert counts["layer 1"] == counts["layer 2 [en]"] == counts["layer 2 [de]"] == layer
+    total = sum(parameter.numel() for parameter in encoder.parameters())
+    lines = parameter_table(encoder).splitlines()
+    assert re.fullmatch(rf"total +{total:,}", lines[-2])
+    assert "12 rows" in lines[-1]

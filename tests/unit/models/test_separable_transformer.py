@@ -1,0 +1,244 @@
+import argparse
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.data.batch import collate
+from fairseq_xling.data.folder import CLS, SEP
+from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.models import separable_transformer as presets
+from fairseq_xling.models.separable_transformer import (
+    SeparableTransformer,
+    SeparableTransformerConfig,
+)
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Vocabulary
+from fairseq_xling.training.criterion import UnifiedLMCriterion
+
+SMALL = {
+    "encoder_layers": 3,
+    "encoder_embed_dim": 16,
+    "encoder_ffn_embed_dim": 32,
+    "encoder_attention_heads": 4,
+    "max_positions": 32,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "init_std": 0.3,
+}
+
+
+@pytest.fixture
+def make_model(make_task):
+    def make(task=None, **changes):
+        torch.manual_seed(1)
+        cfg = SeparableTransformerConfig(**SMALL | changes)
+        return SeparableTransformer.build_model(cfg, task or make_task()).eval()
+
+    return make
+
+
+@pytest.fixture
+def make_batch(options):
+    """``make_batch([("mlm", row), ...])``: each row with the masks of its own number."""
+
+    def make(rows, names=("mlm", "tlm"), numbers=None, pair=None):
+        vocabulary = Vocabulary({"en": 30, "de": 30}, {"en": 0, "de": 1})
+        made = {name: objectives[name](options(mask_prob=0.4), vocabulary) for name in names}
+        numbers = list(range(len(rows))) if numbers is None else numbers
+        examples = [
+            made[name](row, np.random.default_rng(number))
+            for number, (name, row) in zip(numbers, rows, strict=True)
+        ]
+        ids = [names.index(name) for name, _ in rows]
+        return collate(examples, ids, numbers, pair)
+
+    return make
+
+
+def side(length, lang, seed=0):
+    words = np.random.default_rng([seed, length]).integers(6, 30, length)
+    return Side(np.array([CLS, *words, SEP]), lang)
+
+
+MIXED = [
+    ("mlm", Row(side(9, "en"))),
+    ("mlm", Row(side(4, "de"))),
+    ("tlm", Row(side(6, "en"), side(7, "de"))),
+    ("mlm", Row(side(12, "en"))),
+    ("tlm", Row(side(3, "en"), side(2, "de"))),
+]
+
+
+# ---- one loss for all objectives
+
+
+def test_the_loss_of_a_padded_batch_is_the_sum_of_its_rows_alone(make_model, make_batch, make_task):
+    task = make_task(("mlm", "tlm"))
+    model, criterion = make_model(task), UnifiedLMCriterion(task)
+    together, size, logs = criterion(model, make_batch(MIXED))
+    alone = [
+        criterion(model, make_batch([row], numbers=[number])) for number, row in enumerate(MIXED)
+    ]
+    assert together.item() == pytest.approx(sum(loss.item() for loss, _, _ in alone), rel=1e-5)
+    assert size == sum(count for _, count, _ in alone) == logs["sample_size"]
+    for name in logs:  # and every log of it
+        assert float(logs[name]) == pytest.approx(
+            sum(float(log[name]) for _, _, log in alone), rel=1e-5
+        )
+
+
+def test_a_mixed_batch_costs_what_its_objectives_cost_apart(make_model, make_batch, make_task):
+    task = make_task(("mlm", "tlm"), {"tlm": 0.5})
+    model, criterion = make_model(task), UnifiedLMCriterion(task)
+    together, _, logs = criterion(model, make_batch(MIXED))
+    apart = {}
+    for name in ("mlm", "tlm"):
+        numbers = [n for n, row in enumerate(MIXED) if row[0] == name]
+        part = make_batch([MIXED[n] for n in numbers], numbers=numbers)
+        apart[name], _, own = criterion(model, part)
+        for lang in ("en", "de"):
+            for what in ("nll", "count"):
+                key = f"{name}_{lang}_{what}"
+                assert float(logs[key]) == pytest.approx(float(own[key]), rel=1e-5)
+    assert together.item() == pytest.approx(sum(loss.item() for loss in apart.values()), rel=1e-5)
+    plain = sum(float(logs[f"tlm_{lang}_nll"]) for lang in ("en", "de"))
+    assert apart["tlm"].item() == pytest.approx(0.5 * plain, rel=1e-5)
+
+
+@pytest.mark.parametrize(("pair", "size"), [(("en", "en"), 30), (("de", "de"), 41)])
+def test_a_model_that_knows_nothing_costs_the_logarithm_of_its_vocabulary(
+    make_model, make_batch, make_task, pair, size
+):
+    task = make_task(en=30, de=41)
+    model, criterion = make_model(task, separate="emb"), UnifiedLMCriterion(task)
+    for parameter in model.parameters():
+        torch.nn.init.zeros_(parameter)
+    batch = make_batch([("mlm", Row(side(20, pair[0])))], names=("mlm",), pair=pair)
+    loss, count, _ = criterion(model, batch)
+    assert loss.item() / count == pytest.approx(math.log(size), rel=1e-6)
+
+
+def test_logits_come_for_the_predicted_positions_row_by_row(make_model, make_batch):
+    model, batch = make_model(), make_batch(MIXED)["net_input"]
+    logits = model(**batch)
+    everywhere = model.encoder.logits(model.encoder.states(batch["src"])[-1].flatten(0, 1))
+    expected = everywhere[batch["tgt"]["predict"].flatten()]
+    assert torch.allclose(logits, expected, atol=1e-5)
+
+
+def test_a_given_order_is_refused(make_model, make_batch):
+    batch = make_batch(MIXED)["net_input"]
+    with pytest.raises(ValueError, match="a model without a TRILayer reads its source"):
+        make_model()(**batch, order=torch.zeros(1))
+
+
+# ---- building
+
+
+def test_bad_sizes_and_plans_end_in_one_line(make_model):
+    with pytest.raises(SystemExit, match=r"`--separate` layers must lie in 1-3 .* got '1-9'"):
+        make_model(separate="1-9")
+    with pytest.raises(SystemExit, match=r"must be a multiple of .* got 15 and 4"):
+        make_model(encoder_embed_dim=15)
+
+
+def test_the_task_is_asked_whether_it_allows_the_plan(make_model, make_task):
+    task, asked = make_task(), []
+    task.check_plan = asked.append
+    make_model(task, separate="emb,1-2")
+    assert [str(plan) for plan in asked] == ["tokens,positions,softmax,1-2"]
+
+
+@pytest.mark.parametrize(
+    ("preset", "layers", "dim", "heads"), [("base", 8, 768, 12), ("small", 12, 256, 4)]
+)
+def test_presets_are_the_published_sizes_and_yield_to_options(preset, layers, dim, heads):
+    fill = getattr(presets, f"separable_transformer_{preset}")
+    args = argparse.Namespace(max_positions=99)
+    fill(args)
+    assert (args.encoder_layers, args.encoder_embed_dim) == (layers, dim)
+    assert (args.encoder_attention_heads, args.encoder_ffn_embed_dim) == (heads, 4 * dim)
+    assert args.max_positions == 99
+
+
+def test_the_base_preset_is_the_configs_default():
+    args = argparse.Namespace()
+    presets.separable_transformer_base(args)
+    cfg = SeparableTransformerConfig()
+    assert {name: getattr(cfg, name) for name in vars(args)} == vars(args)
+
+
+# ---- checkpoints
+
+
+def reloaded(model, state=None):
+    """``model``'s state through a file, read as plain data only."""
+    file = io.BytesIO()
+    torch.save(model.state_dict() if state is None else state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("separate", ["", "emb,1-2", "tokens"])
+def test_a_model_comes_back_from_a_checkpoint_with_its_sharing(make_model, make_batch, separate):
+    model = make_model(separate=separate)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    again = make_model(separate=separate)
+    again.load_state_dict(reloaded(model))
+    batch = make_batch([("mlm", Row(side(9, "en")))], pair=("en", "en"))["net_input"]
+    assert torch.equal(model(**batch), again(**batch))
+    for part in ("tokens", "positions", "softmax"):
+        slots = [getattr(one.encoder, part) for one in (model, again)]
+        same = [slot.select("en") is slot.select("de") for slot in slots]
+        assert same == [part not in model.encoder.plan.parts] * 2
+    private = {lang: len(ps) for lang, ps in again.private_parameters().items()}
+    assert private == {lang: len(ps) for lang, ps in model.private_parameters().items()}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "separate", "message"),
+    [
+        ({"en": 30, "fr": 30}, "", "its languages are ['en', 'de'], this model's are ['en', 'fr']"),
+        ({"de": 30, "en": 30}, "", "its languages are ['en', 'de'], this model's are ['de', 'en']"),
+        ({"en": 30, "de": 30}, "1", "its separate are '', this model's are '1'"),
+        ({"en": 30, "de": 31}, "", "its dictionaries are de:30000000, en:30000000, this model's"),
+    ],
+)
+def test_a_checkpoint_of_other_languages_dictionaries_or_sharing_is_refused(
+    make_model, make_task, sizes, separate, message
+):
+    model, other = make_model(), make_model(make_task(**sizes), separate=separate)
+    state = other.state_dict() | reloaded(model)
+    with pytest.raises(SystemExit) as caught:
+        other.load_state_dict(state, strict=False)
+    line = str(caught.value)
+    assert "the checkpoint does not fit: " in line and "\n" not in line
+    assert message in line
+
+
+def test_a_checkpoint_of_another_size_is_refused_in_one_line(make_model):
+    with pytest.raises(SystemExit) as caught:
+        make_model(encoder_layers=2).load_state_dict(reloaded(make_model()))
+    line = str(caught.value)
+    assert "does not fit this model; is it of another --arch or size? (" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("text", [[300, 2], list(b"not json"), list(b"[1]"), []])
+def test_a_damaged_identity_is_refused_in_one_line(make_model, text):
+    model = make_model()
+    state = reloaded(model)
+    key = next(name for name in state if name.endswith("_extra_state"))
+    assert json.loads(bytes(state[key].tolist()).decode())["languages"] == ["en", "de"]
+    state[key] = torch.tensor(text, dtype=torch.int32)
+    with pytest.raises(SystemExit, match="fairseq-xling: error: the checkpoint"):
+        model.load_state_dict(state)
+
+
+def test_the_longest_input_is_the_position_table(make_model):
+    assert make_model().max_positions() == 32
