@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LANG=HOW",
         help="how words are cut before pieces are learnt: pre (as in the file; every language's "
         "default), space (punctuation set off) or char (as space, and each Chinese or Japanese "
-        "character on its own)",
+        "character on its own; --vocab-size should then be twice the number of characters)",
     )
     alignment = parser.add_argument_group("word alignment of parallel text")
     alignment.add_argument(

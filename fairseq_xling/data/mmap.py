@@ -25,13 +25,14 @@ _DTYPES = {
     4: np.dtype("<i4"),
     5: np.dtype("<i8"),
     8: np.dtype("<u2"),
+    9: np.dtype("<u4"),
 }
 _PIECE = 1 << 18  # sizes held at a time while an index is written
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
 def best_dtype(largest: int) -> np.dtype:
-    """The type that fairseq chooses for values up to ``largest``: u2 below 65,500, else i4."""
+    """As wide as fairseq chooses for values up to ``largest``: u2 below 65,500, else i4."""
     return np.dtype("<u2") if largest < 65500 else np.dtype("<i4")
 
 

@@ -49,7 +49,7 @@ def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
                 raise UserError(f"{file}: is empty")
     total = sum(file.stat().st_size for files in roles.values() for file in files)
     digests: dict[Path, dict[str, Any]] = {}
-    with progress(total, "reading input files") as bar:
+    with progress(total, "reading input files", checks=True) as bar:
         for files in roles.values():
             for file in files:
                 if file not in digests:
@@ -86,7 +86,7 @@ def check_inputs(
         return Inputs(facts, dictionaries)
     texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
     facts = {}
-    with progress(None, "checking text") as bar:
+    with progress(None, "checking text", checks=True) as bar:
         for file in dict.fromkeys(texts):
             facts[file] = scan_text(file, bar.update)
     for sides in sources.parallel.values():

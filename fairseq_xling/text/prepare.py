@@ -5,6 +5,8 @@ it stopped and ends in the same bytes. ``meta.json`` comes last and vouches for 
 """
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -98,7 +100,8 @@ class _Folder:
     def make(self) -> dict[str, Any]:
         """Everything but ``meta.json``, whose content is returned."""
         options = self.options
-        shares = learn_vocabulary(self.out, self.work, self.sources, self.inputs, options)
+        with _clean_after_bad_input(self.out):
+            shares = learn_vocabulary(self.out, self.work, self.sources, self.inputs, options)
         whole_words = options.vocab_type == "word"
         self.encoders = {
             lang: TextEncoder(self.out, lang, options.vocab, options.segment[lang], whole_words)
@@ -159,25 +162,20 @@ class _Folder:
             name = f"parallel/{split}.{key}"
             total = sum(self.inputs.facts[file].bytes for file in files)
             alignment = self.sources.alignments.get((split, pair))
-            try:
-                with progress(total, name) as bar:
-                    counts = binarize_parallel(
-                        files,
-                        pair,
-                        self.encoders,
-                        self.out / name,
-                        self.work,
-                        name,
-                        self.workers,
-                        bar.update,
-                        alignment,
-                        self.options.file_unit,
-                    )
-            except UserError:
-                # A link beyond the subwords of its sentence: only seen once these are known, and
-                # the same files would fail again.
-                state.clear(self.out)
-                raise
+            # A link beyond the subwords of its sentence is seen only once these are known.
+            with _clean_after_bad_input(self.out), progress(total, name) as bar:
+                counts = binarize_parallel(
+                    files,
+                    pair,
+                    self.encoders,
+                    self.out / name,
+                    self.work,
+                    name,
+                    self.workers,
+                    bar.update,
+                    alignment,
+                    self.options.file_unit,
+                )
             result.setdefault(split, {})[key] = {
                 "pairs": counts.get("pairs", 0),
                 "dropped": counts.get("dropped", 0),
@@ -213,6 +211,16 @@ class _Folder:
         for lang, entries in anchors.items():
             write_anchors(self.out / f"anchors.{lang}.json", entries)
         return counts
+
+
+@contextmanager
+def _clean_after_bad_input(out: Path) -> Iterator[None]:
+    """Leave nothing of a folder that the same call could never finish."""
+    try:
+        yield
+    except UserError:
+        state.clear(out)
+        raise
 
 
 def _in_order(table: dict[tuple[str, Any], Any]) -> list[tuple[tuple[str, Any], Any]]:

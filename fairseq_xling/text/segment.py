@@ -24,7 +24,13 @@ _MARKS = regex.compile(
 # Scripts written without spaces; a character keeps its combining marks (variation selectors).
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
 _CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
-_CJK_GAPS = regex.compile(rf"(?<={_CJK}\p{{M}}*) (?={_CJK})")
+# The spaces that such text does not have: beside its own punctuation, and between a character and
+# another one or any other mark (normalisation makes ordinary commas of full-width ones).
+_WIDE = r"[\u3001-\u303f\uff00-\uff65]"
+_CJK_GAPS = regex.compile(
+    rf"(?<={_WIDE}) | (?={_WIDE})"
+    rf"|(?<={_CJK}\p{{M}}*) (?={_CJK}|\p{{P}})|(?<=\p{{P}}) (?={_CJK})"
+)
 
 
 @segmentations.register("pre")
@@ -58,10 +64,10 @@ def char(lines: Sequence[str]) -> list[str]:
 
 
 def join_characters(text: str) -> str:
-    """Undo the spaces that ``char`` put between Chinese or Japanese characters.
+    """Undo the spaces that ``char`` put around Chinese or Japanese characters and punctuation.
 
-    >>> join_characters("我 在 Berlin 。")
-    '我在 Berlin 。'
+    >>> join_characters("我 在 Berlin , 你 呢 。")
+    '我在 Berlin ,你呢。'
     """
     return _CJK_GAPS.sub("", text)
 

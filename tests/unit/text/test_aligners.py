@@ -3,6 +3,7 @@
 import math
 import os
 import stat
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,13 +111,12 @@ def test_the_likelihood_of_plain_em_never_falls():
             for j, word in enumerate(map(model.get_trg_word_index, t), 1):
                 total += math.log(
                     sum(
-                        model.alignment_prob(j, len(s), len(t), i)
-                        * model.translation_prob(e, word)
+                        model.alignment_prob(j, len(s), len(t), i) * model.translation_prob(e, word)
                         for i, e in enumerate(ids)
                     )
                 )
         values.append(total)
-    assert all(b >= a for a, b in zip(values, values[1:], strict=False)), values
+    assert all(b >= a for a, b in pairwise(values)), values
     assert values[-1] > values[0] + 100
 
 

@@ -16,9 +16,7 @@ def prepared(tmp_path, helpers, left, right, links, **changes):
     write = helpers.write_lines
     files = {
         "mono": [f"train.{x}={write(tmp_path / f'mono.{x}', TRAIN)}" for x in ("en", "de")],
-        "parallel": [
-            f"valid.en-de={write(tmp_path / 'l', left)},{write(tmp_path / 'r', right)}"
-        ],
+        "parallel": [f"valid.en-de={write(tmp_path / 'l', left)},{write(tmp_path / 'r', right)}"],
     }
     if links is not None:
         files["alignment"] = [f"valid.en-de={write(tmp_path / 'a.pharaoh', links)}"]
@@ -70,9 +68,7 @@ def test_links_may_connect_subwords(tmp_path, helpers):
 def test_a_link_beyond_the_subwords_is_refused_and_leaves_nothing(tmp_path, helpers):
     message = r"a\.pharaoh:2: link 0-99 points past the \d+ items of the target sentence"
     with pytest.raises(UserError, match=message):
-        prepared(
-            tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], ["", "0-99"], align_unit="subword"
-        )
+        prepared(tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], ["", "0-99"], align_unit="subword")
     assert not (tmp_path / "bin").exists()
 
 

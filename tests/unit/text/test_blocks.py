@@ -21,7 +21,7 @@ def test_blocks_are_whole_lines_and_go_on_from_any_position(files, monkeypatch, 
     lines, paths = files
     found = list(mono_blocks(paths, None))
     expected = lines + [line.upper() for line in lines]
-    assert sum((lines_of(b.sides[0]) for b in found), []) == expected
+    assert [line for b in found for line in lines_of(b.sides[0])] == expected
     assert len(found) > 10 or size > 40
     for k, block in enumerate(found):
         rest = mono_blocks(paths, block.position)
@@ -37,9 +37,11 @@ def test_parallel_blocks_hold_the_same_lines_of_each_file(files, monkeypatch, si
     for block in found:
         left, right = map(lines_of, block.sides)
         assert block.first_line == first
-        assert right == [line.upper() for line in left] == [
-            line.upper() for line in lines[first - 1 : first - 1 + len(left)]
-        ]
+        assert (
+            right
+            == [line.upper() for line in left]
+            == [line.upper() for line in lines[first - 1 : first - 1 + len(left)]]
+        )
         first += len(left)
     assert first == 51
     for k, block in enumerate(found):

@@ -67,5 +67,5 @@ def test_the_segmentation_of_the_folder_is_used(make_folder):
 
 
 def test_a_language_of_another_folder_is_refused(make_folder):
-    with pytest.raises(UserError, match="unknown language .* 'dee'; did you mean 'de'"):
+    with pytest.raises(UserError, match=r"unknown language .* 'dee'; did you mean 'de'"):
         TextEncoder.load(make_folder(), "dee")

@@ -80,7 +80,7 @@ def test_a_block_is_encoded_as_its_lines_are():
     ids, sizes = pieces.encode(lines)
     single = [pieces.encode([line])[0].tolist() for line in lines]
     assert sizes.tolist() == [len(x) for x in single]
-    assert ids.tolist() == sum(single, [])
+    assert ids.tolist() == [i for ids in single for i in ids]
 
 
 def test_pieces_are_counted_over_all_blocks():

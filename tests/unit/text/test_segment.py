@@ -47,5 +47,14 @@ def test_lines_stay_apart():
     assert char(["我", "", "a ", "\t"]) == ["我", "", "a", ""]
 
 
-def test_joining_undoes_the_cut_between_characters_only():
-    assert join_characters("我 在 Berlin 住 了 3 年") == "我在 Berlin 住了 3 年"
+@pytest.mark.parametrize(
+    ("cut", "joined"),
+    [
+        ("我 在 Berlin 住 了 3 年", "我在 Berlin 住了 3 年"),
+        ("他 说 : 「 好 」 。", "他说:「好」。"),
+        ("我 , 你 ！ Anna 。", "我,你！Anna。"),
+        ("no , change here .", "no , change here ."),
+    ],
+)
+def test_joining_undoes_the_cut_around_characters_only(cut, joined):
+    assert join_characters(cut) == joined

@@ -103,7 +103,7 @@ def test_a_full_disk_is_named_and_costs_nothing_that_was_journalled(tmp_path, un
     files = ResumableFiles(outputs, tmp_path / "work", "job", start=0)
     part = next(iter(files._files))
     files._files[part].close()
-    files._files[part] = open("/dev/full", "wb", buffering=0)
+    files._files[part] = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
     with pytest.raises(OSError) as caught:
         files.append(CHUNKS[0], 1, {}, 0)
     assert caught.value.errno == errno.ENOSPC

@@ -1,0 +1,111 @@
+"""Token files against fairseq's own reader, and damaged ones."""
+
+import pickle
+
+import numpy as np
+import pytest
+from fairseq.data.indexed_dataset import MMapIndexedDataset, best_fitting_int_dtype
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairseq_xling.data import mmap
+from fairseq_xling.data.mmap import TokenFile, best_dtype, write_index, write_items
+from fairseq_xling.errors import UserError
+
+ITEMS = [np.array(x) for x in ([6, 7, 2], [2], [], [65000, 9, 8, 2])]
+
+
+@pytest.fixture
+def written(tmp_path):
+    write_items(tmp_path / "x", ITEMS, np.dtype("<u2"))
+    return tmp_path / "x"
+
+
+@pytest.mark.parametrize("dtype", ["<u2", "<i4", "<u4", "<i8"])
+def test_fairseq_reads_what_we_write(tmp_path, dtype):
+    write_items(tmp_path / "x", ITEMS, np.dtype(dtype))
+    theirs, ours = MMapIndexedDataset(str(tmp_path / "x")), TokenFile(tmp_path / "x")
+    assert len(theirs) == len(ours) == len(ITEMS)
+    assert theirs.sizes.tolist() == ours.sizes.tolist() == [3, 1, 0, 4]
+    for i, item in enumerate(ITEMS):
+        assert theirs[i].tolist() == ours[i].tolist() == item.tolist()
+        assert ours[i].dtype == np.int64
+
+
+@pytest.mark.parametrize("size", [6, 65499, 65500, 70000])
+def test_values_are_as_wide_as_fairseq_makes_them(size):
+    assert best_dtype(size).itemsize == np.dtype(best_fitting_int_dtype(size)).itemsize
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 7))
+@settings(max_examples=40, deadline=None)
+def test_an_index_of_sizes_on_disk_is_that_of_sizes_in_memory(tmp_path_factory, sizes, piece):
+    folder = tmp_path_factory.mktemp("index")
+    array = np.array(sizes, dtype="<i4")
+    array.tofile(folder / "sizes")
+    write_index(folder / "a", array, np.dtype("<u2"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mmap, "_PIECE", piece)
+        write_index(folder / "b", folder / "sizes", np.dtype("<u2"))
+    assert (folder / "a.idx").read_bytes() == (folder / "b.idx").read_bytes()
+
+
+def test_a_block_is_its_items_back_to_back(written):
+    file = TokenFile(written)
+    ids, sizes = file.block(1, 9)
+    assert ids.tolist() == [2, 65000, 9, 8, 2] and sizes.tolist() == [1, 0, 4]
+    ids, sizes = file.block(4, 9)
+    assert ids.tolist() == [] and sizes.tolist() == []
+    ids[:] = 0
+    assert file[1].tolist() == [2]
+
+
+def test_items_are_copies_and_the_file_travels_as_its_path(written):
+    file = pickle.loads(pickle.dumps(TokenFile(written)))
+    item = file[0]
+    item[:] = 0
+    assert file[0].tolist() == [6, 7, 2]
+
+
+def test_an_empty_file_is_fine(tmp_path):
+    write_items(tmp_path / "x", [], np.dtype("<u2"))
+    file = TokenFile(tmp_path / "x")
+    assert len(file) == 0 and len(file.tokens) == 0
+    assert [len(x) for x in file.block(0, 5)] == [0, 0]
+
+
+def test_nothing_is_left_of_a_write_that_fails(tmp_path):
+    def items():
+        yield np.array([1, 2])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_items(tmp_path / "x", items(), np.dtype("<u2"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".idx"])
+def test_a_missing_half_is_named(written, suffix):
+    written.with_suffix(suffix).unlink()
+    with pytest.raises(UserError, match=rf"x\{suffix}: no such file"):
+        TokenFile(written)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage", "message"),
+    [
+        (".idx", lambda data: b"", "not an index of fairseq's mmap format"),
+        (".idx", lambda data: b"TNTIDX" + data[6:], "not an index of fairseq's mmap format"),
+        (".idx", lambda data: data[:20], "not an index of fairseq's mmap format"),
+        (".idx", lambda data: data[:-1], "damaged index"),
+        (".idx", lambda data: data + b"\0", "damaged index"),
+        (".idx", lambda data: data[:17] + b"\x63" + data[18:], "damaged index"),
+        (".bin", lambda data: data[:-1], r"15 bytes, but its index counts 16"),
+        (".bin", lambda data: data + b"ab", r"18 bytes, but its index counts 16"),
+    ],
+)
+def test_a_damaged_file_is_refused_when_it_is_opened(written, suffix, damage, message):
+    path = written.with_suffix(suffix)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(UserError, match=message):
+        TokenFile(written)

@@ -1,0 +1,198 @@
+"""The whole of `prepare` inside one process: what may change the result and what may not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.text import blocks, state, vocabulary
+from fairseq_xling.text import prepare as prepare_module
+from fairseq_xling.text import writer as writer_module
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file, hidden ones too."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def own(tmp_path, helpers):
+    """A corpus that may be changed, and ``make(name, **changes)`` to prepare it."""
+    text = helpers.write_corpus(tmp_path / "text")
+
+    def make(name="bin", **changes):
+        return helpers.prepare_folder(tmp_path / name, {"folder": text}, **changes)
+
+    return text, make
+
+
+def test_a_finished_folder_opens_and_counts_right(make_folder, corpus):
+    folder = DataFolder(make_folder(vocab="union"))
+    assert folder.languages == ["en", "de"]
+    lines = (corpus / "mono" / "train.en.txt").read_text().splitlines()
+    counts = folder.meta["mono"]["train"]["en"]
+    stored = folder.mono("train", "en")
+    assert counts["sentences"] == len(stored) == len(lines)
+    assert counts["tokens"] == len(stored.tokens)
+    assert folder.pairs("train") == [("en", "de")]
+    assert folder.meta["parallel"]["train"]["en-de"]["pairs"] == 80
+    assert folder.meta["parallel"]["train"]["en-de"]["orders"] == []
+    assert folder.vocab_sizes["en"] == folder.meta["vocab"]["sizes"]["dict"]
+    inputs = folder.meta["inputs"]["mono/train.en"]
+    assert [entry["file"] for entry in inputs] == ["train.en.txt"]
+
+
+def test_no_work_is_left_behind(make_folder):
+    assert not any(path.name.startswith(".") for path in make_folder(vocab="union").rglob("*"))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_neither_threads_nor_repetition_change_a_byte(own, monkeypatch, kind):
+    _, make = own
+    first = content(make("a", vocab_type=kind, workers=1, aligner="fast_align"))
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 300)
+    assert content(make("b", vocab_type=kind, workers=4, aligner="fast_align")) == first
+    assert "parallel/train.de-en.order.bin" in first
+
+
+def test_a_second_call_does_nothing(own, monkeypatch):
+    _, make = own
+    folder = make()
+    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    monkeypatch.setattr(prepare_module, "check_inputs", None)
+    make()
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == times
+
+
+def test_another_setting_or_text_is_refused_unless_told_to_overwrite(own):
+    text, make = own
+    folder = make()
+    before = content(folder)
+    message = "was prepared with `--vocab-size` 60, not 61; choose another folder, or add --overw"
+    with pytest.raises(UserError, match=message):
+        make(vocab_size=61)
+    with (text / "mono" / "valid.de.txt").open("a") as file:
+        file.write("klij\n")
+    with pytest.raises(UserError, match=r"was prepared with another input for mono/valid\.de"):
+        make()
+    assert content(folder) == before
+    make(vocab_size=61, overwrite=True)
+    assert len(TokenFile(folder / "mono" / "valid.de")) == 21
+    assert json.loads((folder / "meta.json").read_text())["settings"]["vocab_size"] == 61
+
+
+def test_overwriting_leaves_nothing_of_the_old_and_everything_of_others(own):
+    _, make = own
+    folder = make(vocab="separate")
+    (folder / "notes.txt").write_text("mine")
+    (folder / "mono" / "notes.txt").write_text("mine")
+    make(vocab="joint", overwrite=True)
+    names = set(content(folder))
+    assert {"notes.txt", "mono/notes.txt", "dict.txt", "sentencepiece.model"} <= names
+    assert not any(name.startswith(("dict.en", "sentencepiece.en")) for name in names)
+
+
+class Killed(BaseException):
+    """Stands for a signal that no code sees."""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "calls"),
+    [
+        (vocabulary, "write_json", 1),
+        (vocabulary, "write_dictionary", 1),
+        (prepare_module, "binarize_mono", 2),
+        (prepare_module, "binarize_parallel", 1),
+        (prepare_module, "write_json", 1),
+        (writer_module, "write_index", 3),
+        (writer_module, "write_index", 7),
+        (writer_module.os, "replace", 2),
+        (state, "write_json", 1),
+    ],
+)
+def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(
+    own, monkeypatch, tmp_path, module, name, calls
+):
+    _, make = own
+    expected = content(make("undisturbed", vocab="union"))
+    real, left = getattr(module, name), [calls]
+
+    def cut(*args, **kwargs):
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, cut)
+    with pytest.raises(Killed):
+        make(vocab="union")
+    monkeypatch.setattr(module, name, real)
+    assert not (tmp_path / "bin" / "meta.json").exists()
+    # What a kill in the middle of an atomic write leaves:
+    (tmp_path / "bin" / ".dict.txt.abc.tmp").write_text("half")
+    make(vocab="union")
+    assert content(tmp_path / "bin") == expected
+
+
+def test_an_unfinished_folder_is_not_continued_with_other_settings(own, monkeypatch):
+    _, make = own
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "binarize_mono", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make()
+    with pytest.raises(UserError, match="was begun with `--seed` 1, not 2"):
+        make(seed=2)
+    make()
+
+
+def test_two_runs_in_one_folder_are_refused(own, tmp_path):
+    _, make = own
+    message = "another `prepare` is at work in this folder"
+    with state.locked(tmp_path / "bin"), pytest.raises(UserError, match=message):
+        make()
+
+
+def test_files_of_different_length_are_refused_with_both_counts(own):
+    text, make = own
+    with (text / "parallel" / "train.en-de.de.txt").open("a") as file:
+        file.write("XYZ\n")
+    message = r"got 80 in .*train\.en-de\.en\.txt and 81 in .*train\.en-de\.de\.txt"
+    with pytest.raises(UserError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n"])
+def test_an_empty_file_is_refused(own, tmp_path, data):
+    text, make = own
+    (text / "mono" / "valid.en.txt").write_bytes(data)
+    with pytest.raises(UserError, match=r"valid\.en\.txt: (is empty|holds no text)"):
+        make()
+    assert not (tmp_path / "bin").exists()
+
+
+def test_the_folder_may_not_be_a_file(own, tmp_path):
+    (tmp_path / "bin").write_text("x")
+    with pytest.raises(UserError, match="bin: is a file, not a folder"):
+        own[1]()
+
+
+def test_no_workers_are_refused(own):
+    with pytest.raises(UserError, match="`--workers` must be at least 1, got 0"):
+        own[1](workers=0)
+
+
+def test_the_vocabulary_does_not_see_more_text_than_asked(own, monkeypatch):
+    seen = []
+    learn = vocabulary.learn_pieces
+    monkeypatch.setattr(
+        vocabulary, "learn_pieces", lambda lines, *rest: seen.append(lines) or learn(lines, *rest)
+    )
+    own[1](vocab_sample=0.005)
+    assert 4000 < sum(len(line.encode()) + 1 for line in seen[0]) < 5600
