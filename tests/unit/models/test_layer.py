@@ -96,6 +96,14 @@ def test_a_row_of_nothing_but_padding_is_never_not_a_number(layer, groups, train
     assert found.isfinite().all() and x.grad.isfinite().all()
 
 
+def test_padding_in_groups_stays_a_number_with_attention_dropout(layer):
+    layer.train()
+    found = layer(torch.randn(2, 5, 12), attention_mask(PADDING, GROUPS))
+    alone = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 2, 3]])  # padding in groups of its own
+    found = found + layer(torch.randn(2, 5, 12), attention_mask(PADDING, alone))
+    assert found.isfinite().all()
+
+
 def test_padding_gets_no_gradient_from_words(layer):
     x = torch.randn(2, 5, 12, requires_grad=True)
     layer(x, attention_mask(PADDING))[~PADDING].square().sum().backward()
