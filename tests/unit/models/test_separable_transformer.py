@@ -91,6 +91,18 @@ def test_the_loss_of_a_padded_batch_is_the_sum_of_its_rows_alone(make_model, mak
         )
 
 
+def test_every_loss_is_logged_under_its_objective_and_language(make_model, make_batch, make_task):
+    task, batch = make_task(("mlm", "tlm")), make_batch(MIXED)
+    _, _, logs = UnifiedLMCriterion(task)(make_model(task), batch)
+    tgt, expected = batch["net_input"]["tgt"], {}
+    for row, (name, _) in enumerate(MIXED):
+        for lang in tgt["langs"][row][tgt["predict"][row]].tolist():
+            key = f"{name}_{['en', 'de'][lang]}_count"
+            expected[key] = expected.get(key, 0) + 1
+    assert len(expected) == 4
+    assert {key: int(logs[key]) for key in expected} == expected
+
+
 def test_a_mixed_batch_costs_what_its_objectives_cost_apart(make_model, make_batch, make_task):
     task = make_task(("mlm", "tlm"), {"tlm": 0.5})
     model, criterion = make_model(task), UnifiedLMCriterion(task)
