@@ -23,7 +23,7 @@ ENGINE_NEEDS = [
 ]
 
 OURS = [
-    "sentencepiece>=0.2",
+    "sentencepiece>=0.2.3",
     "sil-thot>=3.5",
     "safetensors",
     "matplotlib>=3.8",

@@ -141,8 +141,8 @@ def _orders(
     alignment: Path,
     first_line: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    units = sizes if words is None else [side.sizes for side in words]
-    check_range(links, units[0], units[1], str(alignment), first_line)
+    units, name = (sizes, "subword") if words is None else ([side.sizes for side in words], "word")
+    check_range(links, units[0], units[1], str(alignment), first_line, name)
     return (
         token_orders(links, sizes[0], sizes[1], words),
         token_orders(links.swapped(), sizes[1], sizes[0], words and words[::-1]),

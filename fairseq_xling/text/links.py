@@ -71,8 +71,9 @@ def check_range(
     target_sizes: np.ndarray,
     path: str,
     first_line: int = 1,
+    unit: str = "word",
 ) -> None:
-    """Every index must lie inside its sentence; ``*_sizes`` (rows,) count the items of each.
+    """Every index must lie inside its sentence; ``*_sizes`` (rows,) count the units of each.
 
     Raises:
         UserError: names file and line of the first link that does not.
@@ -85,7 +86,7 @@ def check_range(
         side, sizes = ("source", source_sizes) if past_source[k] else ("target", target_sizes)
         raise UserError(
             f"{path}:{first_line + row}: link {links.source[k]}-{links.target[k]} points past the "
-            f"{sizes[row]} items of the {side} sentence"
+            f"{sizes[row]} {unit}(s) of the {side} sentence"
         )
 
 

@@ -3,7 +3,9 @@
 ``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse``
 """
 
+import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -16,6 +18,7 @@ from fairseq_xling.files import atomic_write
 ITERATIONS = 5
 P_NULL = 0.08
 _BLOCK_LINES = 4096
+_PR_SET_PDEATHSIG = 1
 
 
 def train_fast_align(source: Path, target: Path, report: Callable[[str], None] = lambda text: None):
@@ -57,9 +60,12 @@ def best_orders(model, source: Path, target: Path) -> Iterator[list[int]]:
             yield from orders
 
 
-def _watch_parent() -> None:
-    # Nobody would read the result of a process whose parent was killed.
+def _end_with_parent() -> None:
+    """Nobody would read the result of a process whose parent was killed."""
     parent = os.getppid()
+    if sys.platform == "linux":
+        # At once, even inside a training step, which does not let other threads run.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -71,7 +77,7 @@ def _watch_parent() -> None:
 
 def main(source: str, target: str, output: str, direction: str) -> None:
     """Train, align and write a Pharaoh file."""
-    _watch_parent()
+    _end_with_parent()
     swap = direction == "reverse"
     files = (Path(target), Path(source)) if swap else (Path(source), Path(target))
     model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))

@@ -3,9 +3,12 @@
 import math
 import os
 import stat
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
+import psutil
 import pytest
 
 from fairseq_xling.errors import UserError
@@ -143,6 +146,22 @@ def test_a_sentence_longer_than_the_model_takes_stays_unaligned(tmp_path):
     aligners["fast_align"]().align(*files, tmp_path / "f", tmp_path / "r", 1, lambda text: None)
     rows = links_of(tmp_path / "f")
     assert len(rows) == 31 and not rows[3] and rows[4]
+
+
+def test_a_worker_does_not_outlive_the_process_that_waits_for_it(tmp_path):
+    sources, targets, _ = planted(count=20_000, vocabulary=5_000)
+    files = write_tokens(tmp_path, sources, targets)
+    command = [sys.executable, "-m", "fairseq_xling.text.thot_worker"]
+    command += [str(files[0]), str(files[1]), str(tmp_path / "out"), "forward"]
+    code = f"import subprocess; subprocess.run({command!r})"
+    parent = psutil.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    assert parent.stderr.readline() == "iteration 1\n"  # now inside the second one
+    (worker,) = parent.children()
+    parent.kill()
+    parent.wait()
+    _, alive = psutil.wait_procs([worker], timeout=10)
+    assert all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

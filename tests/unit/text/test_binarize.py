@@ -66,7 +66,7 @@ def test_links_may_connect_subwords(tmp_path, helpers):
 
 
 def test_a_link_beyond_the_subwords_is_refused_and_leaves_nothing(tmp_path, helpers):
-    message = r"a\.pharaoh:2: link 0-99 points past the \d+ items of the target sentence"
+    message = r"a\.pharaoh:2: link 0-99 points past the \d+ subword\(s\) of the target sentence"
     with pytest.raises(UserError, match=message):
         prepared(tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], ["", "0-99"], align_unit="subword")
     assert not (tmp_path / "bin").exists()
@@ -75,7 +75,10 @@ def test_a_link_beyond_the_subwords_is_refused_and_leaves_nothing(tmp_path, help
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        (["0-0", "1-0"], r"a\.pharaoh:2: link 1-0 points past the 1 items of the source sentence"),
+        (
+            ["0-0", "1-0"],
+            r"a\.pharaoh:2: link 1-0 points past the 1 word\(s\) of the source sentence",
+        ),
         (["0-0", "0:0"], r"a\.pharaoh:2: links must look like 0-0, got '0:0'"),
         (["0-0"], r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 1"),
         (["0-0"] * 3, r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 3"),

@@ -47,8 +47,8 @@ def test_a_malformed_link_is_refused_with_file_and_line(bad):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0-0 3-1", "y:6: link 3-1 points past the 3 items of the source sentence"),
-        ("0-0 2-2", "y:6: link 2-2 points past the 2 items of the target sentence"),
+        ("0-0 3-1", r"y:6: link 3-1 points past the 3 word\(s\) of the source sentence"),
+        ("0-0 2-2", r"y:6: link 2-2 points past the 2 word\(s\) of the target sentence"),
     ],
 )
 def test_an_index_out_of_range_is_refused_with_file_and_line(line, message):
