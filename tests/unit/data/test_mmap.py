@@ -21,6 +21,7 @@ def written(tmp_path):
     return tmp_path / "x"
 
 
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 @pytest.mark.parametrize("dtype", ["<u2", "<i4", "<u4", "<i8"])
 def test_fairseq_reads_what_we_write(tmp_path, dtype):
     write_items(tmp_path / "x", ITEMS, np.dtype(dtype))
