@@ -1,0 +1,107 @@
+"""What the benchmarks share: alternating rounds, medians with spread, tables, the machine."""
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+
+@dataclass
+class Measured:
+    """What one system did in its turns: a rate per turn, and totals over all of them."""
+
+    rates: list[float] = field(default_factory=list)
+    work: int = 0
+    slots: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.rates)
+
+    @property
+    def spread(self) -> float:
+        """(highest - lowest) / median of the turns' rates."""
+        return (max(self.rates) - min(self.rates)) / self.median
+
+
+# One step of a system: how much useful work it did, and how many slots it paid for.
+Step = Callable[[], tuple[int, int]]
+
+
+def alternate(
+    systems: Mapping[str, Step],
+    rounds: int,
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+    wait: Callable[[], None] = lambda: None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> dict[str, Measured]:
+    """Let the systems take turns, so that a noisy machine is noisy for all of them.
+
+    Args:
+        systems: by name, what does one step.
+        rounds: turns of each; every other round goes through them backwards.
+        seconds: least length of a turn. A step before it is not timed.
+        clock: seconds as the turns count them.
+        wait: returns when a device has finished what it was given.
+        progress: called with a line about each turn.
+    """
+    results = {name: Measured() for name in systems}
+    for number in range(rounds):
+        names = list(systems) if number % 2 == 0 else list(systems)[::-1]
+        for name in names:
+            step, result = systems[name], results[name]
+            step()
+            wait()
+            work, start = 0, clock()
+            while (passed := clock() - start) < seconds or not work:
+                done, slots = step()
+                wait()
+                work += done
+                result.slots += slots
+                result.steps += 1
+            result.rates.append(work / passed)
+            result.work += work
+            result.seconds += passed
+            progress(f"round {number + 1}/{rounds}  {name:<28} {work / passed:10,.0f} /s")
+    return results
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; all columns but the first are aligned right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = ["-" * w if i == 0 else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
+    return "\n".join([line(header), line(rule), *map(line, rows)])
+
+
+def machine(device: str) -> Iterator[str]:
+    """Lines that say where a figure was measured."""
+    name, flags = platform.processor() or platform.machine(), ""
+    if (info := Path("/proc/cpuinfo")).is_file():
+        fields = dict(
+            map(str.strip, line.split(":", 1))
+            for line in info.read_text().splitlines()
+            if ":" in line
+        )
+        name = fields.get("model name", name)
+        has = fields.get("flags", "").split()
+        flags = " ".join(flag for flag in ("avx512f", "avx512_bf16", "amx_bf16") if flag in has)
+    yield f"CPU: {name} [{flags}], {torch.get_num_threads()} threads"
+    if device != "cpu":
+        yield f"device: {torch.cuda.get_device_name()}"
+    yield f"Python {platform.python_version()}, torch {torch.__version__}"
