@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_xling.analysis.measures import Subject, TextEncoder
 from fairseq_xling.analysis.ranks import nearest
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
-from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import SPECIALS, UNK
 from fairseq_xling.files import read_lines
 
 _NEAREST = 3
@@ -98,7 +98,7 @@ def collect_types(
     """Type vectors of ``words`` (subword ids) over the first ``limit`` sentences of ``lang``, all
     if 0; only sentences that hold one of the words are encoded."""
     file = subject.folder.mono(split, lang)
-    starts = word_starts(subject.folder, lang)
+    starts = word_starts(subject, lang)
     vocabulary = {ids: n for n, ids in enumerate(words)}
     sentences, places = [], []
     for i in range(min(len(file), limit or len(file))):
@@ -113,10 +113,11 @@ def collect_types(
     return means
 
 
-def word_starts(folder: DataFolder, lang: str) -> np.ndarray:
-    """(V,) bool: whether each id of ``lang`` begins a word; special symbols count as words."""
+def word_starts(subject: Subject, lang: str) -> np.ndarray:
+    """(V,) bool: whether each id of ``lang`` begins a word, as punctuation always does."""
+    folder = subject.folder
     prefix = f"{lang}:" if folder.meta["vocab"]["mode"] == "prefixed" else ""
-    starts = np.ones(folder.vocab_sizes[lang], dtype=bool)
+    starts = subject.text_encoder(lang).starts_word(np.arange(folder.vocab_sizes[lang]))
     for number, line in enumerate(read_lines(folder.dictionary_path(lang)), start=4):
         if number >= SPECIALS:
             starts[number] = begins_word(line.rsplit(" ", 1)[0].removeprefix(prefix))
@@ -126,14 +127,14 @@ def word_starts(folder: DataFolder, lang: str) -> np.ndarray:
 def _add(
     means: TypeMeans, places: list[list[tuple[int, int, int]]], states: Tensor, inside: Tensor
 ) -> None:
-    """Count the words at ``places``: per sentence, (type, start, stop) among its subwords, which
-    stand where ``inside`` (B, T) is True."""
+    """Count the words at ``places``: per sentence, (type, start, stop) among its subwords, of which
+    the first stands at position 1, behind ``<s>``."""
     types, spans = [], []
     for b, found in enumerate(places):
-        where = inside[b].nonzero().flatten().tolist()
         for kind, start, stop in found:
-            if stop <= len(where):  # a sentence longer than the model's positions is cut
+            whole = inside[b, start + 1 : stop + 1]
+            if len(whole) == stop - start and whole.all():  # not cut at the model's positions
                 types.append(kind)
-                spans.append((b, where[start], where[stop - 1] + 1))
+                spans.append((b, start + 1, stop + 1))
     if types:
-        means.add(torch.tensor(types), span_means(states, spans))
+        means.add(torch.tensor(types), span_means(states.cpu(), spans))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.batch import collate
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.errors import UserError
@@ -89,6 +89,38 @@ class Encoder:
             src = batch["net_input"]["src"]
             layers = self.model.encoder.states(src, (lang, lang))
             yield indices, torch.stack(layers).float(), src["tokens"] >= SPECIALS
+
+    @torch.no_grad()
+    def masked_log_probs(
+        self,
+        sentences: Sequence[np.ndarray],
+        positions: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+    ) -> Iterator[Tensor]:
+        """ln p of chosen subwords that the model sees as ``<mask>``, batch by batch.
+
+        Args:
+            sentences: as for `states`.
+            positions: per sentence, the indices into it that are masked and predicted; special
+                symbols, and those beyond the model's positions, are left out.
+            lang: the language of both input and output.
+
+        Yields:
+            (n,) float32 on the CPU, n the number of masked subwords in the batch.
+        """
+        for indices, batch in self.batches(sentences, lang, max_tokens):
+            src = batch["net_input"]["src"]
+            gold = src["tokens"]
+            chosen = torch.zeros(gold.shape, dtype=torch.bool)
+            for row, i in enumerate(indices):
+                places = torch.as_tensor(positions[i], dtype=torch.int64) + 1  # behind <s>
+                chosen[row, places[places < min(gold.shape[1], len(sentences[i]))]] = True
+            chosen = chosen.to(self.device) & (gold >= SPECIALS)
+            masked = {**src, "tokens": gold.masked_fill(chosen, MASK)}
+            states = self.model.encoder.states(masked, (lang, lang))[-1]
+            logits = self.model.encoder.logits(states[chosen], (lang, lang)).float()
+            yield logits.log_softmax(-1).gather(1, gold[chosen][:, None]).flatten().cpu()
 
     def batches(
         self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192

@@ -1,20 +1,25 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
 A measure is a class with ``add_arguments(parser)`` for options of its own and
-``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq.
+``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
+imports belong inside ``run``: the options of all measures are declared before any is run.
 """
+
+from __future__ import annotations
 
 import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from torch import Tensor
-
-from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from fairseq_xling.data.folder import DataFolder
 
 
 class Encoder(Protocol):
@@ -44,6 +49,9 @@ class TextEncoder(Protocol):
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """One int64 array per line, ending in ``</s>``."""
+
+    def starts_word(self, ids: np.ndarray) -> np.ndarray:
+        """True where an id (any shape) begins a word."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import argparse
 import math
 
-from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
 
@@ -28,6 +27,11 @@ class BitsPerWord:
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        import numpy as np
+
+        from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
+        from fairseq_xling.data.folder import SPECIALS
+
         for option in ("mask_seed", "bpw_limit"):
             if getattr(args, option) < 0:
                 flag = option.replace("_", "-")
@@ -47,13 +51,14 @@ class BitsPerWord:
                     f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
                 )
             sentences = [file[i] for i in range(count)]
-            masks = [
-                mask_positions(len(sentence) - 1, index, args.mask_seed)  # </s> is never masked
-                for index, sentence in enumerate(sentences)
-            ]
-            score = bits_per_word(subject.encoder.masked_log_probs(sentences, masks, lang))
+            masks = []
+            for index, sentence in enumerate(sentences):
+                words = np.flatnonzero(sentence >= SPECIALS)
+                masks.append(words[mask_positions(len(words), index, args.mask_seed)])
+            log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
+            score = bits_per_word(log_probs)
             uniform = math.log2(subject.folder.vocab_sizes[lang])
-            found.rows.append([lang, score, uniform, sum(map(len, masks))])
+            found.rows.append([lang, score, uniform, sum(map(len, log_probs))])
             found.scores[lang] = {"bpw": score}
             found.chance[lang] = {"bpw": uniform}
         return found

@@ -1,15 +1,17 @@
 """Sentence retrieval on every layer (Conneau et al. 2020, section 5.1.3), without a mapping."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
-from fairseq_xling.analysis.retrieval import collect_sentences, retrieval_accuracy
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @MEASURES.register("retrieval")
@@ -39,6 +41,8 @@ class Retrieval:
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        from fairseq_xling.analysis.retrieval import collect_sentences, retrieval_accuracy
+
         if args.retrieval_text and len(subject.targets) != 1:
             names = ",".join(subject.targets)
             raise UserError(f"`--retrieval-text` needs one language in `--targets`, got {names}")
@@ -96,7 +100,7 @@ def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[
     return [side[:limit] for side in sides]
 
 
-def _encode_file(subject: Subject, lang: str, path: str | Path) -> Sequence[np.ndarray]:
+def _encode_file(subject: Subject, lang: str, path: str) -> Sequence[np.ndarray]:
     lines = list(read_lines(path))
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -2,10 +2,7 @@
 
 import argparse
 
-from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
-from fairseq_xling.analysis.lexicon import Lexicon
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
-from fairseq_xling.analysis.words import chance_mrr, word_scores
 from fairseq_xling.errors import UserError
 
 
@@ -38,6 +35,10 @@ class Words:
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
+        from fairseq_xling.analysis.lexicon import Lexicon
+        from fairseq_xling.analysis.words import chance_mrr, word_scores
+
         if not args.dictionary:
             raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
         if args.words_limit < 0:

@@ -19,7 +19,7 @@ WORDS = {
 # Ids start at 6; en: the 6, house 7, s 8, tree 9, red 10, "." 11; de: das 6, haus 7, baum 8,
 # rot 9, "." 10.
 MEANING = {"en": {6: 0, 7: 1, 9: 2, 10: 3, 11: 4}, "de": {6: 0, 7: 1, 8: 2, 9: 3, 10: 4}}
-EN = [[6, 7], [6, 9, 11], [10, 7], [10, 9], [6, 10, 7, 11]]
+EN = [[6, 7], [6, 9, 11], [10, 7], [10, 9], [6, 3, 10, 7, 11]]
 DE = [[6, 7], [6, 8, 10], [9, 7], [9, 8], [6, 9, 7, 10]]
 
 
@@ -36,6 +36,9 @@ class Letters:
         if mark[:-1] in self.ids and word.endswith("s") and "s" in self.ids:
             return [self.ids[mark[:-1]], self.ids["s"]]
         return [self.ids.get(word, 3)]
+
+    def starts_word(self, ids):
+        return np.zeros(len(ids), dtype=bool)  # of special tokens none does
 
     def encode(self, lines):
         return [
@@ -59,7 +62,7 @@ class Planted:
             words = torch.zeros(len(part), width, dtype=torch.bool)
             for row, i in enumerate(part):
                 for t, token in enumerate(sentences[i][:-1].tolist(), start=1):
-                    words[row, t] = True
+                    words[row, t] = token >= 6
                     states[0, row, t] = self.languages.index(lang) + 1.0
                     states[1, row, t] = 0.0
                     states[1, row, t, MEANING[lang].get(token, 5)] = 1.0

@@ -7,8 +7,8 @@ from fairseq_xling.analysis.lexicon import Lexicon, collect_types, spell, word_s
 
 
 def test_words_begin_where_their_subwords_say(subject):
-    starts = word_starts(subject.folder, "en")
-    assert starts.tolist() == [True] * 6 + [True, True, False, True, True, True]
+    starts = word_starts(subject, "en")
+    assert starts.tolist() == [False] * 6 + [True, True, False, True, True, True]
 
 
 def test_a_word_of_two_subwords_is_spelt_and_found_as_one(subject):
@@ -43,7 +43,12 @@ def test_a_sentence_cut_at_the_models_positions_loses_the_words_behind(subject):
             yield from super().states(cut, lang)
 
     short = dataclasses.replace(subject, encoder=Short())
-    assert collect_types(short, "en", [(7,), (6,)], "train", 0).counts.tolist() == [0, 3]
+    assert collect_types(short, "en", [(7,), (6,)], "train", 0).counts.tolist() == [0, 2]
+
+
+def test_a_word_that_goes_on_with_an_unknown_piece_is_another_word(subject):
+    assert subject.folder.mono("train", "en")[4][:2].tolist() == [6, 3]
+    assert collect_types(subject, "en", [(6,)], "train", 0).counts.tolist() == [2]
 
 
 def test_several_translations_share_their_source_row(subject):

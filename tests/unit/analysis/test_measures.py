@@ -1,8 +1,10 @@
 import math
 
 import pytest
+import torch
 
 from fairseq_xling.analysis.measures import MEASURES, parse_measures
+from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
 
 
@@ -81,7 +83,18 @@ def test_bpw_of_a_uniform_model_is_log2_of_its_choices(measure):
     assert found.scores["en"]["bpw"] == pytest.approx(2.0)
     assert found.scores["de"]["bpw"] == pytest.approx(3.0)
     assert found.chance["en"]["bpw"] == pytest.approx(math.log2(12))
-    assert [row[-1] for row in found.rows] == [5, 5]
+    assert [row[-1] for row in found.rows] == [5, 5]  # one of each sentence
+
+
+def test_special_symbols_are_never_masked(measure, subject):
+    class Watch(type(subject.encoder)):
+        def masked_log_probs(self, sentences, positions, lang, max_tokens=4):
+            for sentence, chosen in zip(sentences, positions, strict=True):
+                assert (sentence[chosen] >= SPECIALS).all()
+                yield torch.zeros(len(chosen))
+
+    for seed in range(20):
+        assert measure("bpw", "--mask-seed", seed, encoder=Watch()).scores["en"]["bpw"] == 0.0
 
 
 def test_bpw_limits_and_seeds_are_checked(measure):
@@ -109,7 +122,7 @@ def test_word_retrieval_finds_the_planted_translations(measure, dictionary):
 def test_neighbours_are_listed_by_frequency_with_the_right_ones_marked(measure, dictionary):
     table = measure("words", "--dictionary", dictionary, "--neighbours", 2).details["de"]
     words = [row["word"] for row in table["neighbours"]]
-    assert words == ["house", "red"]  # three times each; the also, which comes later in a-z
+    assert words == ["house", "red"]  # three times each, in alphabetical order
     first = table["neighbours"][0]["nearest"]
     assert first[0] == {"word": "haus", "cosine": pytest.approx(1.0), "right": True}
     assert not first[1]["right"]

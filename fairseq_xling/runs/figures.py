@@ -1,0 +1,151 @@
+"""Line and dot figures as SVG text, readable in print and by colour-blind readers.
+
+Every line differs from the others in colour (Okabe and Ito's palette), dash and marker.
+"""
+
+import dataclasses
+import io
+from collections.abc import Sequence
+
+import matplotlib
+
+matplotlib.use("svg")  # figures are made where no screen is
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_CHANCE = "#666666"
+
+plt.rcParams.update(
+    {
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 5,
+        "svg.hashsalt": "fairseq_xling",  # the same figure is the same file
+        "figure.constrained_layout.use": True,
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Points of one line; ``style`` chooses colour, dash and marker, so that lines of the same
+    thing look the same in every panel."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: int = 0
+    marked: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        chance: height of a dotted line, with its label.
+        chosen: place of a vertical line, with its label.
+        log: whether the y axis is logarithmic.
+        whole: whether x takes whole numbers only, each of them a tick.
+    """
+
+    lines: Sequence[Line]
+    xlabel: str
+    ylabel: str
+    title: str = ""
+    chance: tuple[float, str] | None = None
+    chosen: tuple[float, str] | None = None
+    log: bool = False
+    whole: bool = False
+
+
+def draw(panels: Sequence[Panel], columns: int = 2) -> Figure:
+    """``panels`` side by side, ``columns`` in a row."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.3 * rows), squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    for axis, panel in zip(axes.flat, panels, strict=False):
+        _draw_panel(axis, panel)
+    return figure
+
+
+def _draw_panel(axis: Axes, panel: Panel) -> None:
+    for line in panel.lines:
+        style = line.style % len(COLOURS)
+        axis.plot(
+            line.x,
+            line.y,
+            color=COLOURS[style],
+            linestyle=_DASHES[style],
+            marker=_MARKERS[style] if line.marked else None,
+            label=line.label,
+        )
+    if panel.chance is not None:
+        axis.axhline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
+    if panel.chosen is not None:
+        axis.axvline(panel.chosen[0], color=_CHANCE, linewidth=1, label=panel.chosen[1])
+    axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=panel.title)
+    if panel.log:
+        axis.set_yscale("log")
+    else:
+        axis.set_ylim(bottom=0)
+    if panel.whole and panel.lines:
+        axis.set_xticks(sorted({round(x) for line in panel.lines for x in line.x}))
+    axis.legend(fontsize=8, framealpha=0.9)
+
+
+@dataclasses.dataclass(frozen=True)
+class DotPanel:
+    """One row of dots per name: single runs small, their mean large.
+
+    ``values[i]`` are the runs of ``names[i]``; an empty list is drawn as nothing.
+    """
+
+    names: Sequence[str]
+    values: Sequence[Sequence[float]]
+    xlabel: str
+    title: str = ""
+    chance: tuple[float, str] | None = None
+
+
+def draw_dots(panels: Sequence[DotPanel]) -> Figure:
+    """``panels`` side by side with common names on the left."""
+    names = panels[0].names
+    size = (3.2 + 3.0 * len(panels), 1.2 + 0.34 * len(names))
+    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, sharey=True)
+    for axis, panel in zip(axes.flat, panels, strict=True):
+        for row, values in enumerate(panel.values):
+            if values:
+                mean = sum(values) / len(values)
+                axis.plot(values, [row] * len(values), ".", color=COLOURS[5], zorder=2)
+                axis.plot([mean], [row], "D", color=COLOURS[0], zorder=3)
+        axis.plot([], [], ".", color=COLOURS[5], label="one seed")
+        axis.plot([], [], "D", color=COLOURS[0], label="mean")
+        if panel.chance is not None:
+            axis.axvline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
+        axis.set(xlabel=panel.xlabel, title=panel.title)
+        axis.set_xlim(left=0)
+        axis.set_yticks(range(len(names)), names)
+        axis.legend(fontsize=8, framealpha=0.9)
+    axes[0, 0].invert_yaxis()
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as an ``<svg>`` element, and closed."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,46 @@
+"""Where a result comes from: versions, machine, command, inputs."""
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import fairseq_xling
+from fairseq_xling.files import sha256
+
+_PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq", "sentencepiece")
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package, Python and what the results depend on."""
+    found = {"fairseq_xling": fairseq_xling.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> str:
+    """Processor count and architecture, in words."""
+    return f"{os.cpu_count()} processors, {platform.system()} {platform.machine()}"
+
+
+def provenance(files: Mapping[str, str | Path]) -> dict[str, Any]:
+    """What to store beside a result made by this command from ``files`` (by role)."""
+    return {
+        "command": shlex.join(["fairseq-xling", *sys.argv[1:]]),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "inputs": {
+            role: {"path": str(path), "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
+            for role, path in files.items()
+        },
+    }

@@ -1,0 +1,50 @@
+"""A self-contained HTML page of figures, tables and commands."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.tables import cell
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A heading with any of: a paragraph, a figure (SVG text), a table, a block of code, notes."""
+
+    title: str
+    text: str = ""
+    svg: str = ""
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    code: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def words(self) -> list[bool]:
+        """Which columns hold text, and so stand to the left."""
+        columns = range(len(self.header))
+        return [any(isinstance(row[i], str) for row in self.rows) for i in columns]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows as shown."""
+        return [[cell(value) for value in row] for row in self.rows]
+
+
+def write_report(
+    path: str | Path, title: str, lead: Sequence[str], sections: Sequence[Section]
+) -> None:
+    """Write the page atomically; it needs no other file, and nothing from the network."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    template = environment.get_template("report.html.jinja")
+    with atomic_write(path, "w") as file:
+        file.write(template.render(title=title, lead=lead, sections=sections))

@@ -1,0 +1,64 @@
+"""Tables as aligned text, Markdown and CSV."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import atomic_write
+
+
+def cell(value: Any, digits: int = 3) -> str:
+    """A value as a table shows it.
+
+    >>> cell(0.12345), cell(1234567), cell("en"), cell(None), cell(41.0)
+    ('0.123', '1,234,567', 'en', '', '41.000')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Columns aligned by spaces: words to the left, numbers to the right.
+
+    >>> print(text_table(["pair", "P@1"], [["en-de", 0.5], ["en-zh", 0.25]]))
+    pair     P@1
+    en-de  0.500
+    en-zh  0.250
+    """
+    lines = [list(header), *([cell(value) for value in row] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    words = [any(isinstance(row[i], str) for row in rows) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if left else text.rjust(width)
+            for text, width, left in zip(line, widths, words, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table; numbers stand to the right.
+
+    >>> print(markdown_table(["setting", "MRR"], [["A1", 0.5]]))
+    | setting | MRR |
+    |:---|---:|
+    | A1 | 0.500 |
+    """
+    words = [not rows or any(isinstance(row[i], str) for row in rows) for i in range(len(header))]
+    lines = [header, *([cell(value) for value in row] for row in rows)]
+    texts = ["| " + " | ".join(line) + " |" for line in lines]
+    marks = "|" + "|".join(":---" if left else "---:" for left in words) + "|"
+    return "\n".join([texts[0], marks, *texts[1:]])
+
+
+def write_csv(path: str | Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """The table with unrounded numbers, atomically."""
+    with atomic_write(path, "w") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)

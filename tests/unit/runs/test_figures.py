@@ -1,0 +1,47 @@
+import xml.etree.ElementTree as ElementTree
+
+from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+
+PANEL = Panel(
+    [Line("en", [0, 1, 2], [3.0, 2.0, 1.0]), Line("de", [0, 1], [3.5, 2.5], style=1)],
+    xlabel="update",
+    ylabel="loss (bits)",
+    title="Loss",
+    chance=(4.0, "chance"),
+    chosen=(1, "chosen"),
+    whole=True,
+)
+
+
+def test_axes_are_labelled_and_every_line_stands_in_the_legend():
+    axis = draw([PANEL]).axes[0]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("update", "loss (bits)")
+    legend = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert legend == ["en", "de", "chance", "chosen"]
+    assert list(axis.get_xticks()) == [0, 1, 2]
+
+
+def test_lines_differ_without_their_colours():
+    first, second = draw([PANEL]).axes[0].get_lines()[:2]
+    assert first.get_linestyle() != second.get_linestyle()
+    assert first.get_marker() != second.get_marker()
+
+
+def test_svg_is_whole_and_the_same_each_time():
+    once, again = to_svg(draw([PANEL, PANEL, PANEL])), to_svg(draw([PANEL, PANEL, PANEL]))
+    assert ElementTree.fromstring(once).tag.endswith("svg")
+    assert once == again
+
+
+def test_unused_places_of_the_grid_are_hidden():
+    axes = draw([PANEL, PANEL, PANEL]).axes
+    assert [axis.get_visible() for axis in axes] == [True, True, True, False]
+
+
+def test_dots_show_each_run_and_the_mean():
+    panel = DotPanel(["A1", "A2"], [[0.2, 0.4], []], "P@1", chance=(0.1, "chance"))
+    axis = draw_dots([panel]).axes[0]
+    drawn = [line.get_xdata() for line in axis.get_lines()]
+    assert list(drawn[0]) == [0.2, 0.4]
+    assert drawn[1][0] == (0.2 + 0.4) / 2
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["A1", "A2"]
