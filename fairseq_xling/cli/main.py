@@ -16,7 +16,12 @@ from fairseq_xling.errors import UserError, one_line
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows defaults, and keeps the line breaks of a verb's description."""
+    """Shows defaults that say something, and keeps the line breaks of a verb's description."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, [], False):
+            return action.help
+        return super()._get_help_string(action)
 
 
 def verbs() -> dict[str, ModuleType]:

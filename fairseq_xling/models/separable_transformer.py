@@ -144,8 +144,8 @@ class SeparableTransformer(BaseFairseqModel):
         for name, mine in self.identity.items():
             if theirs.get(name) != mine:
                 raise UserError(
-                    f"the checkpoint does not fit: its {name} are {_show(theirs.get(name))}, "
-                    f"this model's are {_show(mine)}"
+                    f"the checkpoint does not fit: it was trained with {name} "
+                    f"{_show(theirs.get(name))}, this model has {_show(mine)}"
                 )
 
 

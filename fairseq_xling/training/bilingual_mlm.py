@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fairseq.tasks import register_task
 
-from fairseq_xling.training.task import UnifiedTask, UnifiedTaskConfig
+from fairseq_xling.training.config import UnifiedTaskConfig
+from fairseq_xling.training.task import UnifiedTask
 
 
 @dataclass

@@ -109,12 +109,12 @@ def _resume(in_process, data, folder, checkpoint, *options) -> str:
 
 def test_a_checkpoint_of_another_plan_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):
     message = _resume(in_process, tiny_corpus.path, tmp_path, checkpoint, "--separate", "emb")
-    assert "its separate are '', this model's are 'tokens,positions,softmax'" in message
+    assert "it was trained with separate '', this model has 'tokens,positions,softmax'" in message
 
 
 def test_a_checkpoint_of_other_languages_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):
     message = _resume(in_process, tiny_corpus.path, tmp_path, checkpoint, "--languages", "de,en")
-    assert "its languages are ['en', 'de'], this model's are ['de', 'en']" in message
+    assert "it was trained with languages ['en', 'de'], this model has ['de', 'en']" in message
 
 
 def test_a_checkpoint_of_another_dictionary_is_refused(
@@ -122,7 +122,7 @@ def test_a_checkpoint_of_another_dictionary_is_refused(
 ):
     corpus = make_corpus(mode="prefixed")
     message = _resume(in_process, corpus.path, tmp_path, checkpoint)
-    assert "the checkpoint does not fit: its dictionaries are de:" in message
+    assert "the checkpoint does not fit: it was trained with dictionaries de:" in message
 
 
 def test_a_checkpoint_of_another_size_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):

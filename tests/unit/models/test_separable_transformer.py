@@ -215,10 +215,22 @@ def test_a_model_comes_back_from_a_checkpoint_with_its_sharing(make_model, make_
 @pytest.mark.parametrize(
     ("sizes", "separate", "message"),
     [
-        ({"en": 30, "fr": 30}, "", "its languages are ['en', 'de'], this model's are ['en', 'fr']"),
-        ({"de": 30, "en": 30}, "", "its languages are ['en', 'de'], this model's are ['de', 'en']"),
-        ({"en": 30, "de": 30}, "1", "its separate are '', this model's are '1'"),
-        ({"en": 30, "de": 31}, "", "its dictionaries are de:30000000, en:30000000, this model's"),
+        (
+            {"en": 30, "fr": 30},
+            "",
+            "it was trained with languages ['en', 'de'], this model has ['en', 'fr']",
+        ),
+        (
+            {"de": 30, "en": 30},
+            "",
+            "it was trained with languages ['en', 'de'], this model has ['de', 'en']",
+        ),
+        ({"en": 30, "de": 30}, "1", "it was trained with separate '', this model has '1'"),
+        (
+            {"en": 30, "de": 31},
+            "",
+            "it was trained with dictionaries de:30000000, en:30000000, this model",
+        ),
     ],
 )
 def test_a_checkpoint_of_other_languages_dictionaries_or_sharing_is_refused(
