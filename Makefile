@@ -5,7 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/.ready
-export PIP_CONSTRAINT :=
 
 .PHONY: help demo test test-slow lint format clean
 help:
@@ -27,11 +26,14 @@ $(READY): constraints.txt setup.py Makefile
 demo: $(READY)
 	@$(BIN)/fairseq-xling demo --scale $(SCALE) --output runs/demo
 
+# Two workers of one thread each: results are compared bit for bit, so threads must not vary.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadscope --doctest-modules
+
 test: lint
-	@$(BIN)/python -m pytest -q -m "not slow" --doctest-modules fairseq_xling tests
+	@$(PYTEST) -m "not slow" fairseq_xling tests
 
 test-slow: lint
-	@$(BIN)/python -m pytest -q --doctest-modules fairseq_xling tests
+	@$(PYTEST) fairseq_xling tests
 
 lint: $(READY)
 	@$(BIN)/ruff check .
