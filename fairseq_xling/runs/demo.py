@@ -1,0 +1,137 @@
+"""The demonstration: two bilingual encoders on the embedded corpus, one of which shares nothing.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
+language model of two languages aligns them without parallel text when it shares parameters. The
+control has a private copy of every parameter, so nothing can align it.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
+from fairseq_xling.runs.demo_report import write_demo_report
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import Training, checkpoints, training_step
+
+SOURCE, TARGET = "en", "de"
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """How large a demonstration is."""
+
+    sentences: int
+    held_out: int
+    vocab_size: int
+    training: Training
+
+
+SCALES = {
+    "tiny": Scale(
+        sentences=1000,
+        held_out=100,
+        vocab_size=2000,
+        training=Training(
+            "separable_transformer_tiny", updates=40, every=20, max_tokens=1024, lr=3e-3, warmup=10
+        ),
+    ),
+    "small": Scale(
+        sentences=20000,
+        held_out=1000,
+        vocab_size=2000,
+        training=Training(
+            "separable_transformer_tiny",
+            updates=1600,
+            every=200,
+            max_tokens=2048,
+            lr=3e-3,
+            warmup=100,
+        ),
+    ),
+}
+
+_REPORT = ("report.html", "results.json", "summary.txt", "curves.csv", "neighbours.csv")
+LAYERS = 4  # of separable_transformer_tiny
+
+# name: (vocabulary mode, options of fairseq-train, what it is)
+MODELS = {
+    "default": ("union", (), "default anchors (words spelt alike share an id), all else shared"),
+    "separate": (
+        "separate",
+        ("--separate", f"emb,1-{LAYERS}", "--random-within-language"),
+        "nothing shared: a private copy of every parameter per language",
+    ),
+}
+
+
+def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
+    """All steps of the demonstration; everything lies in ``run``."""
+    languages, text = [SOURCE, TARGET], run / "text"
+    steps = [synthesize_step("synthesize", text, languages, scale.sentences, scale.held_out, seed)]
+    for name, (mode, options, _) in MODELS.items():
+        data, folder = run / f"data-{mode}", run / f"model-{name}"
+        log = run / "logs" / f"train-{name}.log"
+        steps += [
+            prepare_step(
+                f"prepare-{mode}",
+                data,
+                languages,
+                source=["--from", str(text)],
+                inputs=[text],
+                mode=mode,
+                vocab_type="word",
+                vocab_size=scale.vocab_size,
+            ),
+            training_step(
+                f"train-{name}", scale.training, data, folder, log, seed, SOURCE, options
+            ),
+            _evaluation(run, name, data, folder, scale.training),
+        ]
+    steps.append(
+        Step(
+            "report",
+            call=lambda: write_demo_report(run, scale, seed, steps),
+            settings={"scale": repr(scale), "seed": seed},
+            inputs=[path for step in steps for path in step.outputs],
+            outputs=[run / name for name in _REPORT],
+        )
+    )
+    return steps
+
+
+def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Training) -> Step:
+    """Every checkpoint's retrieval, and everything about the chosen one."""
+    every, best = (run / "results" / f"{name}.{what}.json" for what in ("training", "chosen"))
+    saved, chosen = checkpoints(folder, training), [folder / "checkpoint_best.pt"]
+    dictionary = run / "text" / "dictionary"
+    retrieval = ["--measure", "retrieval", "--output", every]
+    all_measures = ["--measure", "retrieval,words,bpw", "--dictionary", dictionary]
+    return Step(
+        f"eval-{name}",
+        commands=[
+            eval_command(saved, data, SOURCE, [TARGET], *retrieval),
+            eval_command(chosen, data, SOURCE, [TARGET], *all_measures, "--output", best),
+        ],
+        inputs=[data, folder, run / "text"],
+        outputs=[every, best],
+    )
+
+
+def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> None:
+    """The verb ``demo``.
+
+    Raises:
+        UserError: if a step fails, or a value makes no sense.
+    """
+    if seed < 0:
+        raise UserError(f"`--seed` must not be negative, got {seed}")
+    runner = Runner(Path(output), demo_steps(Path(output), SCALES[scale], seed), jobs)
+    if dry_run:
+        runner.print_plan()
+        return
+    runner.run()
+    print("\n" + (Path(output) / "summary.txt").read_text(encoding="utf-8"))
+    print(f"report: {Path(output) / 'report.html'}")
+    print(f"exact commands: {Path(output) / 'commands.sh'}")

@@ -1,0 +1,77 @@
+"""The settings of "Emerging Cross-lingual Structure" (Conneau et al. 2020), Table 1.
+
+One entry per row; a setting is a vocabulary, a text, and options of `fairseq-train`.
+"""
+
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One row of the table.
+
+    Attributes:
+        code: its row in the specification; ``C`` is our control.
+        name: what the paper calls it; ``{third}`` and ``{sixth}`` stand for the last layer of the
+            paper's L1-3 and L1-6 at the depth at hand, ``{depth}`` for the depth.
+        vocab: vocabulary mode of `fairseq-xling prepare`.
+        separate: the sharing plan, with the same fields.
+        other_text: whether the non-English training text is of another domain.
+        options: further options of `fairseq-train`.
+        paper_xnli: mean XNLI accuracy (%) over fr, ru and zh in the paper, where it is quoted.
+    """
+
+    code: str
+    name: str
+    vocab: str
+    separate: str = ""
+    other_text: bool = False
+    options: tuple[str, ...] = ()
+    paper_xnli: float | None = None
+
+    def at_depth(self, layers: int) -> "Setting":
+        """The setting with its fields filled in for a model of ``layers`` layers.
+
+        >>> Setting("A7", "L1-{third}", "separate", "emb,1-{third}").at_depth(8).separate
+        'emb,1-3'
+        """
+        fields = {"third": scaled(3, layers), "sixth": scaled(6, layers), "depth": layers}
+        return dataclasses.replace(
+            self, name=self.name.format(**fields), separate=self.separate.format(**fields)
+        )
+
+    @property
+    def train_options(self) -> list[str]:
+        """What this setting adds to `fairseq-train`. Random tokens come from the same language in
+        every run with a private part."""
+        private = ("--separate", self.separate, "--random-within-language") if self.separate else ()
+        return [*private, *self.options]
+
+    @property
+    def needs_dictionary(self) -> bool:
+        return "--extra-anchors" in self.options
+
+
+def scaled(layer: int, layers: int) -> int:
+    """``layer`` of the paper's 8 as the same share of ``layers``, at least 1; halves go up.
+
+    >>> [scaled(3, n) for n in (1, 4, 8, 12)], [scaled(6, n) for n in (1, 4, 8, 12)]
+    ([1, 2, 3, 5], [1, 3, 6, 9])
+    """
+    return max(1, math.floor(layer * layers / 8 + 0.5))
+
+
+SETTINGS = (
+    Setting("A1", "Default", "joint", paper_xnli=70.2),
+    Setting("A2", "Other domain", "joint", other_text=True),
+    Setting("A3", "Default anchors", "union"),
+    Setting("A4", "No anchors", "prefixed", paper_xnli=69.1),
+    Setting("A5", "Extra anchors", "union", options=("--extra-anchors",)),
+    Setting("A6", "Sep Emb", "separate", "emb"),
+    Setting("A7", "Sep Emb + L1-{third}", "separate", "emb,1-{third}"),
+    Setting("A8", "Sep Emb + L1-{sixth}", "separate", "emb,1-{sixth}", paper_xnli=40.6),
+    Setting("A9", "Sep L1-{third}", "joint", "1-{third}"),
+    Setting("A10", "Sep L1-{sixth}", "joint", "1-{sixth}"),
+    Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
+)

@@ -1,0 +1,32 @@
+"""The ablation table of "Emerging Cross-lingual Structure" (Conneau et al. 2020), Table 1."""
+
+import argparse
+
+from fairseq_xling.runs.studies import STUDIES
+
+
+@STUDIES.register("emerging-structure")
+class EmergingStructure:
+    """What of anchors, domain and sharing a bilingual masked language model needs to align."""
+
+    help = "anchors, domain and parameter sharing: Table 1 of Emerging Cross-lingual Structure"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.runs.ablation_config import AblationConfig, describe_fields
+
+        parser.add_argument(
+            "--config",
+            metavar="YAML",
+            help="file with values for the options below; an option given here wins",
+        )
+        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        for field, text in describe_fields(AblationConfig):
+            parser.add_argument(
+                "--" + field.replace("_", "-"), default=argparse.SUPPRESS, help=text
+            )
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.runs.ablation import run_ablation
+
+        run_ablation(args)

@@ -1,0 +1,90 @@
+"""The `fairseq-train` call of a study as a step, with live progress."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.runs import training_log
+from fairseq_xling.runs.step import Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Options that all models of a study share.
+
+    An epoch is ``every`` optimiser steps; at its end the model is validated and saved as
+    ``checkpoint<epoch>.pt``. ``updates`` must be a multiple of ``every``.
+    """
+
+    arch: str
+    updates: int
+    every: int
+    max_tokens: int
+    lr: float
+    warmup: int
+    extra: Sequence[str] = ()
+
+    @property
+    def epochs(self) -> int:
+        """How many checkpoints a training leaves, the best and the last aside."""
+        return self.updates // self.every
+
+
+def training_step(
+    name: str,
+    training: Training,
+    data: Path,
+    folder: Path,
+    log: Path,
+    seed: int,
+    choose_by: str,
+    options: Sequence[str] = (),
+    device: str = "cpu",
+) -> Step:
+    """A step that trains a bilingual masked language model, and goes on where it was stopped.
+
+    Args:
+        data: data folder.
+        folder: where checkpoints go.
+        log: where the runner writes the output of this step.
+        choose_by: the language whose validation perplexity chooses ``checkpoint_best.pt``.
+        options: what is special about this model.
+        device: ``cpu`` or ``cuda``.
+    """
+    command = [
+        "fairseq-train",
+        str(data),
+        *("--user-dir", str(USER_DIR), "--task", "bilingual_mlm", "--criterion", "unified_lm"),
+        *("--arch", training.arch, *options),
+        *("--sample-break-mode", "sentence", "--max-tokens", str(training.max_tokens)),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"),
+        *("--lr", str(training.lr), "--lr-scheduler", "inverse_sqrt"),
+        *("--warmup-updates", str(training.warmup)),
+        *("--max-update", str(training.updates), "--epoch-updates", str(training.every)),
+        *("--save-dir", str(folder), "--best-checkpoint-metric", f"mlm_{choose_by}_ppl"),
+        *("--seed", str(seed), "--num-workers", "0"),
+        *("--log-format", "json", "--log-interval", str(max(1, training.every // 4))),
+        *training.extra,
+        *(("--cpu",) if device == "cpu" else ()),
+    ]
+    return Step(
+        name,
+        commands=[command],
+        inputs=[data],
+        outputs=[folder, log],
+        resumable=True,
+        progress=functools.partial(training_log.progress, updates=training.updates),
+    )
+
+
+def checkpoints(folder: Path, training: Training) -> list[Path]:
+    """The checkpoints of all epochs, in order."""
+    return [folder / f"checkpoint{epoch}.pt" for epoch in range(1, training.epochs + 1)]
+
+
+def chosen_update(log: Path, choose_by: str) -> int:
+    """The update of ``checkpoint_best.pt``: the last one of the lowest validation perplexity."""
+    curve = training_log.read_curves(log, "valid")[f"mlm_{choose_by}_ppl"]
+    return min(reversed(curve), key=lambda point: point[1])[0]
