@@ -1,0 +1,111 @@
+"""The ablation study on a little text, through the real command."""
+
+import csv
+import json
+
+import pytest
+
+from tests.end_to_end.engine import run
+
+OPTIONS = "--seeds 1,2 --updates 4 --every 2 --max-tokens 512 --layers 2 --vocab-size 400 --jobs 2"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder with text, a run of three settings in it, and what was printed."""
+    root = tmp_path_factory.mktemp("ablate")
+    run("fairseq-xling", "synthesize", str(root / "text"), "--sentences", "150", "--held-out", "40")
+    done = ablate(root, "--settings", "A1,A6,C", *OPTIONS.split())
+    return root, done.stdout
+
+
+def ablate(root, *options, check=True):
+    return run(
+        *("fairseq-xling", "ablate", "emerging-structure", "--data-text", str(root / "text")),
+        *("--output", str(root / "run"), *options),
+        check=check,
+    )
+
+
+def test_the_table_has_a_row_per_setting_with_parameters_and_spread(study):
+    root, printed = study
+    table = (root / "run" / "table.md").read_text(encoding="utf-8")
+    assert table.splitlines()[0] in printed
+    rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line[:2] == "| "}
+    assert list(rows) == ["setting", "A1", "A6", "C"]
+    assert "70.2" in rows["A1"]
+    assert rows["A6"].count("±") == 3
+    assert "Sep Emb" in rows["A6"]
+    assert "another measure" in table
+
+
+def test_every_seed_is_in_the_csv(study):
+    root, _ = study
+    with open(root / "run" / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["setting"], row["seed"]) for row in rows} == {
+        (code, seed) for code in ("A1", "A6", "C") for seed in "12"
+    }
+    assert {row["measure"] for row in rows} == {"sentence P@1", "word MRR", "bits per word"}
+    assert all(float(row["value"]) >= 0 for row in rows)
+
+
+def test_the_control_has_two_of_every_parameter(study):
+    root, _ = study
+    with open(root / "run" / "table.csv", newline="", encoding="utf-8") as file:
+        counts = {row["setting"]: int(row["parameters"]) for row in csv.DictReader(file)}
+    layer = 12 * 64**2 + 13 * 64
+    assert counts["C"] - counts["A6"] == 2 * layer
+
+
+def test_plot_and_report_are_there(study):
+    root, _ = study
+    assert (root / "run" / "plot.svg").read_text().count("</svg>") == 1
+    assert "Exact commands" in (root / "run" / "report.html").read_text()
+    config = json.loads((root / "run" / "results.json").read_text())["config"]
+    assert config["updates"] == 4
+
+
+def test_another_setting_later_runs_alone(study):
+    root, _ = study
+    again = ablate(root, "--settings", "A1,A5,A6,C", *OPTIONS.split()).stdout
+    assert again.count("skipped") == 2 + 3 * 4  # two data folders; train and eval of six models
+    assert "train-A5-en-de-1: done in" in again
+    assert "| A5 | Extra anchors |" in (root / "run" / "table.md").read_text()
+
+
+def test_a_second_text_of_another_domain_takes_the_place_of_the_target_only(study, tmp_path):
+    root, _ = study
+    other = tmp_path / "other"
+    run(
+        *("fairseq-xling", "synthesize", str(other), "--sentences", "300", "--held-out", "5"),
+        *("--domain", "other"),
+    )
+    plan = ablate(
+        *(root, "--settings", "A2", "--other-text", str(other), "--dry-run", *OPTIONS.split())
+    ).stdout
+    assert "subset-de: run" in plan
+    assert "--mono train.de=" in plan
+    assert "--mono train.en=" not in plan
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--settings A11", "unknown setting 'A11'; did you mean 'A1'"),
+        ("--settings A2", "setting A2 needs `--other-text`"),
+        ("--seeds 1,1", "`--seeds` must be different and not negative, got '1,1'"),
+        ("--seeds one", "`--seeds` must be whole numbers, got 'one'"),
+        ("--updates 5 --every 2", "`--updates` must be a multiple of `--every`, got 5 and 2"),
+        ("--lr fast", "`--lr` must be a number, got 'fast'"),
+        ("--languages en", "`--languages` must name at least two, got 'en'"),
+        ("--layers 0", "`--layers` must be at least 1, got 0"),
+        ("--data-text nowhere", "`--data-text` must be a folder with text in mono/, got 'nowhere'"),
+        ("--config none.yaml", "none.yaml: no such file"),
+    ],
+)
+def test_bad_options_are_one_line(study, tmp_path, options, message):
+    done = ablate(study[0], *options.split(), check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"fairseq-xling: error: {message}")
+    assert done.stdout.count("\n") == 1

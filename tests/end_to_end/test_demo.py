@@ -1,0 +1,119 @@
+"""The demonstration at its tiny scale, through the real command."""
+
+import csv
+import json
+import subprocess
+
+import pytest
+
+from tests.end_to_end.engine import BIN, environment, run
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder of a run and what it printed."""
+    folder = tmp_path_factory.mktemp("demo") / "runs" / "demo"
+    done = run("fairseq-xling", "demo", "--scale", "tiny", "--output", str(folder))
+    return folder, done.stdout
+
+
+def table_of(printed):
+    return [line for line in printed.splitlines() if " retrieval, " in line]
+
+
+def test_the_table_stands_beside_chance(demo):
+    _, printed = demo
+    assert len(table_of(printed)) == 3
+    line = table_of(printed)[0]
+    shared, separate, chance, times = line.split("best layer")[1].split()[:4]
+    assert float(chance) == 0.01
+    assert float(shared) > 2 * float(separate)  # even 40 steps show the way
+    assert float(times) >= 2
+
+
+def test_every_step_is_reported_and_training_shows_its_loss(demo):
+    folder, printed = demo
+    for step in ("synthesize", "prepare-union", "train-default", "eval-separate", "report"):
+        assert f"] {step}: done in" in printed
+    assert "report: " in printed
+    assert str(folder / "report.html") in printed
+
+
+def test_the_report_and_its_numbers_are_there(demo):
+    folder, _ = demo
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    for title in ("Loss per language", "Retrieval over training", "Nearest words", "commands"):
+        assert title in html
+    assert html.count("<svg") == 3
+    assert "fairseq-train" in html
+    results = json.loads((folder / "results.json").read_text())
+    assert len(results["models"]["default"]["layers"]) == 5
+    assert len(results["models"]["default"]["over_training"]) == 2
+    assert results["models"]["separate"]["parameters"] > results["models"]["default"]["parameters"]
+    with open(folder / "curves.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    curves = {(row["model"], row["split"], row["curve"]) for row in rows}
+    assert ("default", "valid", "mlm_en_ppl") in curves
+    assert ("separate", "train", "mlm_de_loss") in curves
+
+
+def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
+    folder, _ = demo
+    model = json.loads((folder / "results.json").read_text())["models"]["default"]
+    best = min(model["valid"]["mlm_en_ppl"], key=lambda point: point[1])
+    assert model["chosen_update"] == best[0]
+    number = model["chosen_update"] // 20
+    epoch = (folder / "model-default" / f"checkpoint{number}.pt").read_bytes()
+    assert (folder / "model-default" / "checkpoint_best.pt").read_bytes() == epoch
+
+
+def test_a_second_call_does_nothing_and_prints_the_same_table(demo):
+    folder, printed = demo
+    before = (folder / "report.html").stat().st_mtime_ns
+    again = run("fairseq-xling", "demo", "--scale", "tiny", "--output", str(folder)).stdout
+    assert again.count("skipped") == 8
+    assert table_of(again) == table_of(printed)
+    assert (folder / "report.html").stat().st_mtime_ns == before
+
+
+def test_commands_sh_holds_the_commands_that_made_the_run(demo):
+    folder, _ = demo
+    text = (folder / "commands.sh").read_text()
+    assert subprocess.run(["bash", "-n", folder / "commands.sh"]).returncode == 0
+    for program in ("fairseq-xling synthesize", "fairseq-xling prepare", "fairseq-train"):
+        assert program in text
+    line = next(line for line in text.splitlines() if "default.chosen.json" in line)
+    result = folder / "results" / "default.chosen.json"
+    before = json.loads(result.read_text())["results"]
+    result.unlink()
+    env = {**environment(), "PATH": f"{BIN}:{environment()['PATH']}"}
+    subprocess.run(["bash", "-c", line], check=True, env=env, capture_output=True)
+    assert json.loads(result.read_text())["results"] == before
+
+
+def test_a_dry_run_only_prints(tmp_path):
+    done = run("fairseq-xling", "demo", "--output", str(tmp_path / "run"), "--dry-run")
+    assert "[3/8] train-default: run" in done.stdout
+    assert "--max-update 1600" in done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_bad_values_are_one_line(tmp_path):
+    done = run("fairseq-xling", "demo", "--seed", "-1", "--output", str(tmp_path), check=False)
+    assert done.returncode == 1
+    assert done.stdout == "fairseq-xling: error: `--seed` must not be negative, got -1\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_small_demo_aligns_and_its_control_stays_at_chance(tmp_path, seed):
+    run_dir = tmp_path / "demo"
+    command = [BIN / "fairseq-xling", "demo", "--output", run_dir, "--seed", str(seed)]
+    subprocess.run(command, check=True, env=environment(), capture_output=True)
+    models = json.loads((run_dir / "results.json").read_text())["models"]
+    shared, control = models["default"], models["separate"]
+    assert shared["scores"]["retrieval"] >= 30 * shared["chance"]["retrieval"]
+    assert shared["scores"]["word_mrr"] >= 10 * shared["chance"]["word_mrr"]
+    assert control["scores"]["retrieval"] <= 5 * control["chance"]["retrieval"]
+    assert control["scores"]["word_mrr"] <= 3 * control["chance"]["word_mrr"]

@@ -1,0 +1,172 @@
+"""`fairseq-xling eval` on a model that fairseq-train has just made."""
+
+import json
+import math
+import subprocess
+
+import pytest
+
+from fairseq_xling.cli.main import main
+from tests.end_to_end.engine import BIN, environment, run
+
+SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Text, two data folders (union and separate vocabularies), and a model of the first."""
+    root = tmp_path_factory.mktemp("eval")
+    text, data = root / "text", root / "data"
+    run("fairseq-xling", "synthesize", str(text), "--sentences", "200", "--held-out", "60")
+    common = ["--languages", "en,de", "--from", str(text), "--vocab-type", "word"]
+    common += ["--vocab-size", "1000", "--aligner", "none"]
+    for mode, folder in (("union", data), ("separate", root / "other")):
+        run("fairseq-xling", "prepare", str(folder), *common, "--vocab", mode)
+    run(
+        "fairseq-train",
+        *(str(data), "--user-dir", str(_user_dir()), "--save-dir", str(root / "model")),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *("--cpu", "--num-workers", "0", *SMALL.split()),
+    )
+    return root
+
+
+def _user_dir():
+    from fairseq_xling import USER_DIR
+
+    return USER_DIR
+
+
+def fails(capsys, *arguments):
+    """The single line that the command prints for bad input."""
+    assert main(["eval", *map(str, arguments)]) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    ours = [line for line in lines if line.startswith("fairseq-xling: error:")]
+    assert len(ours) == 1
+    assert lines[-1] == ours[0]
+    return ours[0]
+
+
+def test_every_measure_prints_a_table_and_lands_in_the_file(study):
+    output = study / "eval.json"
+    done = subprocess.run(
+        [
+            *(str(BIN / "fairseq-xling"), "eval", str(study / "model" / "checkpoint_last.pt")),
+            *("--data", str(study / "data"), "--measure", "retrieval,words,bpw"),
+            *("--dictionary", str(study / "text" / "dictionary"), "--output", str(output)),
+        ],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for title in ("Sentence retrieval, P@1", "Word retrieval", "Bits per word"):
+        assert title in done.stdout
+    record = json.loads(output.read_text())
+    measures = record["results"][0]["measures"]
+    assert len(measures["retrieval"]["rows"]) == 3  # embeddings and two layers
+    assert measures["retrieval"]["chance"]["de"]["retrieval"] == pytest.approx(1 / 60)
+    uniform = measures["bpw"]["chance"]["en"]["bpw"]
+    assert abs(measures["bpw"]["scores"]["en"]["bpw"] - uniform) < 1  # hardly trained
+    assert 0 < measures["words"]["scores"]["de"]["word_mrr"] < 1
+    assert set(record["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
+    assert len(record["provenance"]["inputs"]["checkpoint 0"]["sha256"]) == 64
+
+
+def test_masked_log_probabilities_do_not_depend_on_batches_nor_on_positions_outside(study):
+    import numpy as np
+    import torch
+
+    from fairseq_xling.interop.encoder import Encoder
+
+    encoder = Encoder.load(study / "model" / "checkpoint_last.pt")
+    file = encoder.folder.mono("valid", "en")
+    sentences = [file[i] for i in range(40)]
+    masks = [np.array([0, len(sentence) // 2]) for sentence in sentences]
+    sums = [
+        float(torch.cat(list(encoder.masked_log_probs(sentences, masks, "en", size))).sum())
+        for size in (40, 8192)
+    ]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-5)
+    # By hand: one sentence, its masks put in place, the model's own logits.
+    sentence, chosen = sentences[0], sorted(set(masks[0].tolist()))
+    tokens = torch.tensor([[0, *sentence.tolist()]])
+    masked = tokens.clone()
+    masked[0, [t + 1 for t in chosen]] = 4
+    src = {
+        "tokens": masked,
+        "langs": torch.zeros_like(masked),
+        "positions": torch.arange(masked.shape[1])[None],
+    }
+    with torch.no_grad():
+        states = encoder.model.encoder.states(src, ("en", "en"))[-1][0]
+        logits = encoder.model.encoder.logits(states, ("en", "en")).log_softmax(-1)
+    expected = [float(logits[t + 1, sentence[t]]) for t in chosen if sentence[t] > 5]
+    got = torch.cat(list(encoder.masked_log_probs(sentences[:1], masks[:1], "en")))
+    assert got.tolist() == pytest.approx(expected, abs=1e-5)
+    beyond = [np.array([10_000])]
+    assert sum(map(len, encoder.masked_log_probs(sentences[:1], beyond, "en"))) == 0
+    assert math.isfinite(sums[0])
+
+
+def test_a_missing_checkpoint_or_measure_is_told_before_anything_is_loaded(study):
+    for arguments, line in (
+        (["none.pt"], "none.pt: no such checkpoint"),
+        (["none.pt", "--measure", "retreival"], "unknown measure 'retreival'; did you mean"),
+    ):
+        done = subprocess.run(
+            [BIN / "fairseq-xling", "eval", *arguments, "--data", study / "data"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"fairseq-xling: error: {line}")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_truncated_checkpoint_is_one_line(study, capsys):
+    whole = (study / "model" / "checkpoint_last.pt").read_bytes()
+    cut = study / "cut.pt"
+    cut.write_bytes(whole[: len(whole) // 2])
+    assert "cut.pt" in fails(capsys, cut, "--data", study / "data")
+
+
+def test_another_models_data_folder_is_refused(study, capsys):
+    line = fails(capsys, study / "model" / "checkpoint_last.pt", "--data", study / "other")
+    assert "vocabulary per language" in line or "dictionaries" in line
+
+
+def test_a_folder_that_is_no_data_folder_is_refused(study, capsys):
+    line = fails(capsys, study / "model" / "checkpoint_last.pt", "--data", study / "text")
+    assert "not a finished data folder" in line
+
+
+def test_languages_are_checked(study, capsys):
+    given = [study / "model" / "checkpoint_last.pt", "--data", study / "data"]
+    assert "unknown language 'fr'" in fails(capsys, *given, "--targets", "fr")
+    assert "must not name the source language 'en'" in fails(capsys, *given, "--targets", "en")
+
+
+def test_nothing_is_written_when_a_measure_fails(study, capsys):
+    output = study / "never.json"
+    (study / "empty.tsv").write_text("")
+    line = fails(
+        capsys,
+        *(study / "model" / "checkpoint_last.pt", "--data", study / "data"),
+        *("--measure", "words", "--dictionary", study / "empty.tsv", "--output", output),
+    )
+    assert "empty.tsv: the dictionary is empty" in line
+    assert not output.exists()
+
+
+def test_unequal_text_files_are_one_line(study, capsys):
+    (study / "a.txt").write_text("the team\nthe player\n")
+    (study / "b.txt").write_text("die Mannschaft\n")
+    line = fails(
+        capsys,
+        *(study / "model" / "checkpoint_last.pt", "--data", study / "data"),
+        *("--retrieval-text", study / "a.txt", study / "b.txt", "--measure", "retrieval"),
+    )
+    assert line.endswith("must have equally many lines, got 2 and 1")
