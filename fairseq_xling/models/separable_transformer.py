@@ -127,16 +127,17 @@ class SeparableTransformer(BaseFairseqModel):
         return self.encoder.private_parameters()
 
     def get_extra_state(self) -> Tensor:
-        # A tensor, so that loading stays safe; int32, so that averaging checkpoints keeps it.
+        # A tensor, so that loading stays safe; of floats, so that averages over checkpoints or
+        # over time (--store-ema), which take it for a parameter, keep it but for rounding.
         text = json.dumps(self.identity, sort_keys=True).encode()
-        return torch.tensor(list(text), dtype=torch.int32)
+        return torch.tensor(list(text), dtype=torch.float32)
 
     @exits_on_user_error
     def set_extra_state(self, state: Tensor) -> None:
         """Refuse a checkpoint of another vocabulary, other languages or another plan."""
         try:
-            theirs = dict(json.loads(bytes(state.tolist())))
-        except (ValueError, TypeError):
+            theirs = dict(json.loads(bytes(map(round, state.tolist()))))
+        except (ValueError, TypeError, OverflowError):
             raise UserError(
                 "the checkpoint is damaged: it does not say which languages, dictionaries and "
                 "plan it was trained with"
