@@ -11,6 +11,7 @@ import importlib.util
 import logging
 import os
 import pickle
+import re
 import shutil
 import warnings
 import zipfile
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.registry import unknown_name
 
 ENGINE = "fairseq-fixed==0.12.3.1"
 ENGINE_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
@@ -89,14 +91,24 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
         except FileNotFoundError:
             raise UserError(f"{path}: no such checkpoint") from None
         except pickle.UnpicklingError as error:
-            # Either not a checkpoint, or one that names code to run; nothing of it was run.
-            reason = str(error).splitlines()[0]
+            # Either not a checkpoint, or one that names code to run; nothing of it was run. torch's
+            # first line advises to load it unsafely, so only what it stumbled over is passed on.
+            found = re.search(r"GLOBAL (\S+)|Unsupported \w+ \w+", str(error))
+            reason = f"found {found[1] or found[0]}" if found else type(error).__name__
             raise UserError(
                 f"{path}: not loaded, because it holds more than plain data and tensors or is "
                 f"damaged ({reason})"
             ) from None
-        except (RuntimeError, EOFError, KeyError, zipfile.BadZipFile, OSError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        except (
+            RuntimeError,
+            EOFError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            zipfile.BadZipFile,
+            OSError,
+        ) as error:
+            reason = str(error).splitlines()[0].split(". ")[0] if str(error) else "it is empty"
             raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
 
     return wrapper
@@ -122,18 +134,23 @@ def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a `--restore-file` that is missing, and let every worker read the checkpoint.
 
-    fairseq only logs that the file is missing and trains from scratch. And where one worker reads
-    for all, it sends the configuration as pickled objects that torch's safe loading refuses.
+    fairseq only logs that the file is missing and trains from scratch, and notices an unknown
+    `--best-checkpoint-metric` after the first epoch. And where one worker reads for all, it sends
+    the configuration as pickled objects that torch's safe loading refuses.
     """
 
     @functools.wraps(load)
     @exits_on_user_error
     def wrapper(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         named = cfg.restore_file != "checkpoint_last.pt"
-        if named and not os.path.exists(cfg.restore_file):
+        if named and not os.path.isfile(cfg.restore_file):
             raise UserError(f"`--restore-file` {cfg.restore_file}: no such checkpoint")
-        if cfg.finetune_from_model and not os.path.exists(cfg.finetune_from_model):
+        if cfg.finetune_from_model and not os.path.isfile(cfg.finetune_from_model):
             raise UserError(f"`--finetune-from-model` {cfg.finetune_from_model}: no such file")
+        reported = getattr(trainer.get_criterion(), "metric_names", None)
+        chosen = cfg.best_checkpoint_metric
+        if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
+            raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
         return load(cfg, trainer, **kwargs)
 

@@ -61,7 +61,7 @@ class Encoder:
             )
         except SystemExit as error:  # one line, meant for fairseq's own programs
             raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
-        except (AssertionError, KeyError, TypeError, AttributeError) as error:
+        except (AssertionError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
         if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):
             raise UserError(

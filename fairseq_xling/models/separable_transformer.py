@@ -67,6 +67,7 @@ class SeparableTransformer(BaseFairseqModel):
     @exits_on_user_error
     def build_model(cls, cfg: SeparableTransformerConfig, task: Any) -> "SeparableTransformer":
         """The model for ``task``, whose ``vocab_sizes`` and ``dictionary_digests`` it takes."""
+        _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
         if cfg.encoder_embed_dim % cfg.encoder_attention_heads:
@@ -148,6 +149,29 @@ class SeparableTransformer(BaseFairseqModel):
                     f"the checkpoint does not fit: it was trained with {name} "
                     f"{_show(theirs.get(name))}, this model has {_show(mine)}"
                 )
+
+
+# A row holds at least <s>, one token and </s>.
+_LEAST = {
+    "encoder_layers": 1,
+    "encoder_embed_dim": 1,
+    "encoder_ffn_embed_dim": 1,
+    "encoder_attention_heads": 1,
+    "max_positions": 3,
+    "num_segments": 0,
+    "init_std": 0,
+}
+
+
+def _check_sizes(cfg: SeparableTransformerConfig) -> None:
+    for name, least in _LEAST.items():
+        if not getattr(cfg, name) >= least:
+            option = "--" + name.replace("_", "-")
+            raise UserError(f"`{option}` must be at least {least}, got {getattr(cfg, name)}")
+    for name in ("dropout", "attention_dropout"):
+        if not 0 <= getattr(cfg, name) <= 1:
+            option = "--" + name.replace("_", "-")
+            raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
 
 
 def _show(value: Any) -> str:

@@ -40,6 +40,12 @@ class UnifiedLMCriterion(FairseqCriterion):
         weights = [task.objective_weights.get(name, 1.0) for name in task.objective_names]
         self.weights = None if set(weights) == {1.0} else torch.tensor(weights)
 
+    @property
+    def metric_names(self) -> list[str]:
+        """What validation reports, and so what `--best-checkpoint-metric` may name."""
+        keys = ["", *(f"{key}_" for key in self.keys)]
+        return [f"{key}{kind}" for key in keys for kind in ("loss", "ppl")]
+
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
         """The summed loss, what to divide it by, and the logs of one batch.
 

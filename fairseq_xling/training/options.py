@@ -1,5 +1,6 @@
 """Option values with a structure of their own."""
 
+import math
 from collections.abc import Sequence
 
 from fairseq_xling.errors import UserError
@@ -13,7 +14,7 @@ def parse_weights(option: str, text: str, names: Sequence[str]) -> dict[str, flo
     {'mlm': 1.0, 'tlm': 0.5}
 
     Raises:
-        UserError: for a name that is not in use, or a value that is not a number >= 0.
+        UserError: for a name that is not in use, or a value that is not a finite number >= 0.
     """
     weights = {name: 1.0 for name in names}
     for item in filter(None, (piece.strip() for piece in text.split(","))):
@@ -24,6 +25,6 @@ def parse_weights(option: str, text: str, names: Sequence[str]) -> dict[str, flo
             weights[name] = float(value)
         except ValueError:
             weights[name] = -1.0
-        if not weights[name] >= 0:
+        if not 0 <= weights[name] < math.inf:
             raise UserError(f"`{option}` must be name=number with numbers >= 0, got {item!r}")
     return weights

@@ -5,8 +5,10 @@ import logging
 from typing import Any, Optional
 
 import torch
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import FairseqTask
 
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
@@ -64,6 +66,16 @@ class UnifiedTask(FairseqTask):
 
     def _check_options(self) -> None:
         cfg = self.cfg
+        for name in self.objective_names:
+            if self.objective_names.count(name) > 1:
+                raise UserError(f"`--objectives` names {name!r} twice, got {cfg.objectives!r}")
+        for name, value, least in (
+            ("--sort-window", cfg.sort_window, 1),
+            ("--epoch-updates", cfg.epoch_updates, 0),
+            ("--update-freq", min(cfg.update_freq), 1),
+        ):
+            if value < least:
+                raise UserError(f"`{name}` must be at least {least}, got {value}")
         for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
@@ -108,6 +120,14 @@ class UnifiedTask(FairseqTask):
 
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        # fairseq's own models read batches of another layout.
+        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        chosen = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name)
+        if chosen is not None and not hasattr(chosen, "private_parameters"):
+            raise UserError(
+                "`--arch` must be one that reads this task's batches, such as "
+                f"separable_transformer_base, got {name!r}"
+            )
         model = super().build_model(cfg, from_checkpoint)
         self._max_positions = model.max_positions()
         streams = self.cfg.sample_break_mode == "none"
@@ -124,6 +144,16 @@ class UnifiedTask(FairseqTask):
         if self.cfg.print_params and not from_checkpoint:
             print(parameter_table(model.encoder), flush=True)
         return model
+
+    @exits_on_user_error
+    def build_criterion(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        # fairseq's own criterions read batches of another layout.
+        if CRITERION_REGISTRY[cfg._name].__module__.startswith("fairseq."):
+            raise UserError(
+                "`--criterion` must be one that reads this task's batches, such as unified_lm, "
+                f"got {cfg._name!r}"
+            )
+        return super().build_criterion(cfg, from_checkpoint)
 
     @exits_on_user_error
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
@@ -182,6 +212,9 @@ class UnifiedTask(FairseqTask):
         **kwargs: Any,
     ):
         """fairseq's hook: training batches from a plan, or every row once for other splits."""
+        for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
+            if value is not None and value < 1:
+                raise UserError(f"`{name}` must be at least 1, got {value}")
         limits = Limits(max_tokens, max_sentences)
         if dataset is not self.datasets.get("train"):
             return EvaluationIterator(

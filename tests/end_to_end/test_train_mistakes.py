@@ -29,6 +29,25 @@ OPTIONS = [
     ("--lm-head brt", r"unknown LM head 'brt'; did you mean 'bert'\?"),
     ("--restore-file nowhere.pt", r"`--restore-file` nowhere.pt: no such checkpoint"),
     ("--finetune-from-model nowhere.pt", r"`--finetune-from-model` nowhere.pt: no such file"),
+    ("--restore-file /", r"`--restore-file` /: no such checkpoint"),
+    ("--finetune-from-model /", r"`--finetune-from-model` /: no such file"),
+    ("--objectives mlm,mlm", r"`--objectives` names 'mlm' twice, got 'mlm,mlm'"),
+    ("--objective-shares mlm=inf", r"`--objective-shares` must be name=number .* got 'mlm=inf'"),
+    ("--sort-window 0", r"`--sort-window` must be at least 1, got 0"),
+    ("--epoch-updates -1", r"`--epoch-updates` must be at least 0, got -1"),
+    ("--update-freq 0", r"`--update-freq` must be at least 1, got 0"),
+    ("--max-tokens 0", r"`--max-tokens` must be at least 1, got 0"),
+    ("--batch-size 0", r"`--batch-size` must be at least 1, got 0"),
+    ("--encoder-layers 0", r"`--encoder-layers` must be at least 1, got 0"),
+    ("--encoder-attention-heads 0", r"`--encoder-attention-heads` must be at least 1, got 0"),
+    ("--max-positions 2", r"`--max-positions` must be at least 3, got 2"),
+    ("--dropout 1.5", r"`--dropout` must lie in \[0, 1\], got 1.5"),
+    ("--arch roberta", r"`--arch` must be one that reads this task's batches, .* got 'roberta'"),
+    ("--criterion masked_lm", r"`--criterion` must be one that reads .* got 'masked_lm'"),
+    (
+        "--best-checkpoint-metric mlm_fr_ppl",
+        r"unknown `--best-checkpoint-metric` 'mlm_fr_ppl'; did you mean .*'mlm_de_ppl'",
+    ),
 ]
 
 
@@ -151,7 +170,16 @@ def test_nothing_in_a_hostile_checkpoint_runs(write, tiny_corpus, tmp_path, in_p
     write({"model": _Attack(target)}, hostile)
     message = _resume(in_process, tiny_corpus.path, tmp_path, hostile)
     assert "hostile.pt: not loaded, because it holds more than plain data" in message
+    assert "weights_only" not in message, "torch's advice to load it unsafely"
     assert not target.exists()
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"a": 1}, torch.zeros(3)], ids=["list", "dict", "x"])
+def test_a_file_of_torch_that_is_no_checkpoint_is_named(content, tiny_corpus, tmp_path, in_process):
+    other = tmp_path / "other.pt"
+    torch.save(content, other)
+    message = _resume(in_process, tiny_corpus.path, tmp_path, other)
+    assert "other.pt: truncated or not a checkpoint" in message
 
 
 def test_missing_monolingual_text_of_a_language_is_named(make_corpus, tmp_path, in_process):
