@@ -2,6 +2,9 @@
 
 import csv
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +112,49 @@ def test_bad_options_are_one_line(study, tmp_path, options, message):
     assert done.returncode == 1
     assert done.stdout.startswith(f"fairseq-xling: error: {message}")
     assert done.stdout.count("\n") == 1
+
+
+def example(name, *arguments):
+    script = str(Path(__file__).parents[2] / "examples" / "emerging_structure" / name)
+    return subprocess.run(
+        [sys.executable, script, *map(str, arguments)], capture_output=True, text=True
+    )
+
+
+def test_the_readme_of_the_example_is_made_from_a_run(study, tmp_path):
+    root, _ = study
+    done = example("make_readme.py", root / "run", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| A6 | Sep Emb |" in text
+    assert "seeds 1,2" in text
+    done = example("make_readme.py", tmp_path, "--output", tmp_path / "README.md")
+    assert done.stderr.startswith("fairseq-xling: error: ")
+    assert "holds no finished ablation" in done.stderr
+
+
+def test_real_text_is_arranged_so_that_no_training_sentence_is_translated(tmp_path):
+    for split, count in (("train", 6), ("valid", 2), ("test", 3)):
+        for lang in ("en", "de"):
+            lines = "".join(f"{lang} {split} {n}\n" for n in range(count))
+            (tmp_path / f"{split}.{lang}").write_text(lines)
+    (tmp_path / "words").write_text("house haus\ntree\tbaum\n")
+    (tmp_path / "novel").write_text("Es war einmal. Und dann? Nichts mehr.\n")
+    pairs = [
+        argument
+        for split in ("train", "valid", "test")
+        for argument in (f"--{split}", tmp_path / f"{split}.en", tmp_path / f"{split}.de")
+    ]
+    out = tmp_path / "out"
+    other = ("--other", tmp_path / "other", tmp_path / "novel")
+    done = example("arrange_text.py", out, *pairs, "--dictionary", tmp_path / "words", *other)
+    assert done.returncode == 0, done.stderr
+    assert (out / "mono/train.en.txt").read_text().split()[2::3] == ["0", "2", "4"]
+    assert (out / "mono/train.de.txt").read_text().split()[2::3] == ["1", "3", "5"]
+    assert len((out / "parallel/test.en-de.de.txt").read_text().splitlines()) == 3
+    assert (out / "dictionary/en-de.tsv").read_text() == "house\thaus\ntree\tbaum\n"
+    novel = (tmp_path / "other/mono/train.de.txt").read_text().splitlines()
+    assert novel == ["Es war einmal.", "Und dann?", "Nichts mehr."]
+    (tmp_path / "test.de").write_text("one\n")
+    done = example("arrange_text.py", out, *pairs)
+    assert "must have equally many lines, got 3 and 1" in done.stderr

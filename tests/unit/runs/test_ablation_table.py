@@ -1,0 +1,52 @@
+import pytest
+
+from fairseq_xling.files import write_json
+from fairseq_xling.runs.ablation_table import Cell, summarise, table
+from fairseq_xling.runs.sharing_settings import SETTINGS
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Two settings, two target languages, two seeds, with made-up scores."""
+    result = []
+    for row, setting in enumerate(SETTINGS[:2]):
+        for place, target in enumerate(("de", "zh")):
+            for seed in (1, 2):
+                name = f"{setting.code}.{target}.{seed}"
+                score = 0.5 - 0.2 * row - 0.1 * place + 0.01 * seed
+                scores = {target: {"retrieval": score}}
+                measures = {"retrieval": {"scores": scores, "chance": {target: {"retrieval": 0.1}}}}
+                path = tmp_path / f"{name}.json"
+                write_json(path, {"results": [{"measures": measures}]})
+                log = tmp_path / f"{name}.log"
+                log.write_text(f"num. shared model params: {1000 * (row + 1)} (num. trained: 1)\n")
+                result.append(Cell(setting, target, seed, path, log))
+    return result
+
+
+def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
+    header, rows = table(summarise(cells))
+    assert header == [
+        "setting",
+        "",
+        "parameters",
+        "sentence P@1, de",
+        "sentence P@1, zh",
+        "Δ sentence P@1",
+        "paper: XNLI",
+    ]
+    assert rows[0] == ["A1", "Default", 1000, "0.515 ± 0.007", "0.415 ± 0.007", "+0.000", "70.2"]
+    assert rows[1][:3] == ["A2", "Other domain", 2000]
+
+
+def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
+    _, rows = table(summarise(cells))
+    assert rows[1][5] == "-0.200"
+
+
+def test_measures_that_were_not_run_have_no_column(cells):
+    assert [column.score for column in summarise(cells).columns] == ["retrieval"]
+
+
+def test_chance_is_kept_by_language(cells):
+    assert summarise(cells).chance == {("de", "sentence P@1"): 0.1, ("zh", "sentence P@1"): 0.1}
