@@ -1,6 +1,7 @@
 """Reading text safely, writing files atomically, and saying what a file held."""
 
 import contextlib
+import fcntl
 import gzip
 import hashlib
 import json
@@ -38,6 +39,27 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
         raise
 
 
+@contextlib.contextmanager
+def exclusive(path: str | Path, taken: str) -> Iterator[None]:
+    """Hold a lock on the file or folder ``path``, which exists; it goes with the process.
+
+    Raises:
+        UserError: with the text ``taken``, if another process (or this one) holds it.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(taken) from None
+        # Renamed or removed by its former holder in between, it guards nothing any more.
+        if not os.path.exists(path) or not os.path.samestat(os.fstat(handle), os.stat(path)):
+            raise UserError(taken)
+        yield
+    finally:
+        os.close(handle)
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """``value`` as indented JSON with sorted keys, atomically."""
     with atomic_write(path, "w") as file:
@@ -71,6 +93,11 @@ def open_binary(path: str | Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
 
 
+def without_bom(line: str) -> str:
+    """``line`` without the mark that some editors put at the start of a UTF-8 file."""
+    return line.removeprefix("\ufeff")
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``).
 
@@ -85,7 +112,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     try:
         with open_binary(path) as file:
             for number, line in enumerate(file, start=1):  # noqa: B007  named in the error
-                yield line.decode("utf-8").rstrip("\r\n")
+                yield without_bom(line.decode("utf-8").rstrip("\r\n"))
     except UnicodeDecodeError as error:
         where = f"byte {error.start}: {error.reason}"
         raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None

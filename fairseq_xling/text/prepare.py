@@ -59,9 +59,9 @@ def prepare(
         return read_json(out / "meta.json")
     known = None if overwrite else state.known_facts(out)
     checked = check_inputs(sources, options, known)
-    if overwrite:
-        state.clear(out)
     with state.locked(out):
+        if overwrite:
+            state.start_anew(out)
         state.start(out, settings, inputs, facts_to_json(checked))
         meta = _Folder(out, sources, checked, options, workers).make()
         write_json(out / "meta.json", {**meta, "settings": settings, "inputs": inputs})

@@ -1,16 +1,16 @@
 """What a data folder was made from, and whether a call may go on with it."""
 
 import contextlib
-import fcntl
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import exclusive, read_json, write_json
 
 WORK = ".work"
+_LOCK = "lock"
 _OURS = (
     "meta.json",
     "dict.txt",
@@ -55,12 +55,22 @@ def known_facts(out: Path) -> Any:
     return read_json(started)["facts"] if started.is_file() else None
 
 
-def clear(out: Path) -> None:
-    """Remove everything that `prepare` writes, and nothing else."""
+def start_anew(out: Path) -> None:
+    """Remove everything that `prepare` writes, but not the lock of the caller."""
     # meta.json goes first: without it nobody takes the rest for a finished folder.
     for pattern in _OURS:
         for path in out.glob(pattern):
             path.unlink()
+    for path in (out / WORK).glob("*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
+def clear(out: Path) -> None:
+    """Remove everything that `prepare` writes, and nothing else."""
+    start_anew(out)
     shutil.rmtree(out / WORK, ignore_errors=True)
     for folder in (out / "mono", out / "parallel", out):
         with contextlib.suppress(OSError):  # not there, or holds something else
@@ -78,11 +88,9 @@ def locked(out: Path) -> Iterator[None]:
     """
     work = out / WORK
     work.mkdir(parents=True, exist_ok=True)
-    with open(work / "lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{out}: another `prepare` is at work in this folder") from None
+    lock = work / _LOCK
+    lock.touch()
+    with exclusive(lock, f"{out}: another `prepare` is at work in this folder"):
         for folder in (out, out / "mono", out / "parallel", work):
             for path in folder.glob(".*.tmp"):
                 path.unlink()

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.files import atomic_write, exclusive, read_json, read_lines, sha256, write_json
 
 
 def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_file(tmp_path):
@@ -126,3 +126,31 @@ def test_the_digest_is_sha256_of_all_bytes(tmp_path):
     content = bytes(range(256)) * 10000  # more than one piece
     (tmp_path / "a").write_bytes(content)
     assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_byte_order_mark_is_not_text(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\ntwo\n".encode())
+    assert list(read_lines(path)) == ["one", "two"]
+
+
+def test_a_lock_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path):
+    first, second = exclusive(tmp_path, "taken"), exclusive(tmp_path, "taken")
+    with first, pytest.raises(UserError, match="taken"), second:
+        pass
+    with exclusive(tmp_path, "taken"):
+        pass
+
+
+def test_a_lock_on_what_was_removed_is_refused(tmp_path, monkeypatch):
+    path, real = tmp_path / "lock", os.open
+    path.touch()
+
+    def slow_open(*args):
+        handle = real(*args)
+        path.unlink()
+        return handle
+
+    monkeypatch.setattr(os, "open", slow_open)
+    with pytest.raises(UserError, match="taken"), exclusive(path, "taken"):
+        pass

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from fairseq_xling import __version__
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.files import exclusive, read_json
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.synthetic.annotate import character_places, conllu, expand, pharaoh
 from fairseq_xling.text.synthetic.corpus import draw, resolve
@@ -262,8 +262,17 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
         return out
     out.parent.mkdir(parents=True, exist_ok=True)
     folder = out.parent / f".{out.name}.partial"
-    shutil.rmtree(folder, ignore_errors=True)  # of a call that was killed
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
+    with exclusive(folder, f"`OUT` {out}: another `synthesize` is writing it"):
+        for path in folder.iterdir():  # of a call that was killed
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _write_and_rename(settings, folder, out, made_with, progress)
+    return out
+
+
+def _write_and_rename(
+    settings: Settings, folder: Path, out: Path, made_with: dict[str, Any], progress: bool
+) -> None:
     try:
         total = settings.sentences * len(settings.languages) + 2 * settings.held_out
         total += settings.parallel_sentences if len(settings.languages) > 1 else 0
@@ -281,7 +290,6 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return out
 
 
 def _is_there(out: Path, made_with: dict[str, Any]) -> bool:

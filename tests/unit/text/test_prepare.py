@@ -159,6 +159,17 @@ def test_two_runs_in_one_folder_are_refused(own, tmp_path):
         make()
 
 
+def test_overwriting_touches_nothing_while_another_run_is_at_work(own):
+    _, make = own
+    folder = make()
+    before = content(folder)
+    message = "another `prepare` is at work in this folder"
+    with state.locked(folder), pytest.raises(UserError, match=message):
+        make(vocab_size=61, overwrite=True)
+    assert {name: data for name, data in content(folder).items() if ".work" not in name} == before
+    make(vocab_size=61, overwrite=True)
+
+
 def test_files_of_different_length_are_refused_with_both_counts(own):
     text, make = own
     with (text / "parallel" / "train.en-de.de.txt").open("a") as file:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive
 from fairseq_xling.text.synthetic.write import Settings, write_corpus
 
 LANGUAGES = ("en", "de", "zh")
@@ -154,6 +155,21 @@ def test_nothing_is_left_when_writing_fails(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         write_corpus(Settings(("en", "de"), 5, held_out=5), tmp_path / "c", progress=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_call_does_not_touch_what_the_first_is_writing(tmp_path):
+    partial = tmp_path / ".c.partial"
+    partial.mkdir()
+    (partial / "half.txt").write_text("half")
+    settings = Settings(("en",), 5, held_out=5)
+    with (
+        exclusive(partial, "taken"),
+        pytest.raises(UserError, match="another `synthesize` is writing it"),
+    ):
+        write_corpus(settings, tmp_path / "c", progress=False)
+    assert (partial / "half.txt").read_text() == "half"
+    corpus = write_corpus(settings, tmp_path / "c", progress=False)  # goes on after a kill
+    assert not partial.exists() and not (corpus / "half.txt").exists()
 
 
 @pytest.mark.parametrize("field", ["sentences", "parallel_sentences", "held_out", "nli", "seed"])
