@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fairseq_xling.files import open_binary
+from fairseq_xling.files import open_binary, without_bom
 
 BLOCK_BYTES = 1 << 20
 
@@ -62,12 +62,15 @@ def parallel_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> It
 
 
 def lines_of(data: bytes) -> list[str]:
-    """The lines of a block; a ``\\r`` at their end is white space that segmentation drops.
+    """The lines of a block, without byte order marks (files that were joined have several).
+
+    A ``\\r`` at their end is white space that segmentation drops.
 
     >>> lines_of("a\\n\\nb".encode())
     ['a', '', 'b']
     """
-    lines = data.decode("utf-8").split("\n")
+    text = data.decode("utf-8")
+    lines = without_bom(text).replace("\n\ufeff", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
     return lines

@@ -5,6 +5,7 @@ item i belongs to target item j, both from 0. The *order* of a target item is th
 source item it takes its state from, 0 for none (Xu et al., TreLM, Section 3.1: ALIGN(X, Y)).
 """
 
+import codecs
 import re
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
     Raises:
         UserError: names file and line of the first malformed link.
     """
-    lines = data.split(b"\n")
+    lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, first_line):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.data.sampling import smoothed_shares
-from fairseq_xling.files import open_binary
+from fairseq_xling.files import open_binary, without_bom
 from fairseq_xling.text.scan import TextFacts
 
 
@@ -65,7 +65,7 @@ def draw_lines(
                     times += 1
                     pointer += 1
                 if times:
-                    text = line.decode("utf-8").rstrip("\r\n")
+                    text = without_bom(line.decode("utf-8").rstrip("\r\n"))
                     for _ in range(times):
                         yield text
                 number += 1

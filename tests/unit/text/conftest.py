@@ -18,9 +18,7 @@ def sentences(seed: int, count: int, letters: str = "abcdefgh", words: int = 60)
     lexicon = ["".join(rng.choice(list(letters), rng.integers(2, 7))) for _ in range(words)]
     chance = 1 / np.arange(1, words + 1)
     chance /= chance.sum()
-    return [
-        " ".join(rng.choice(lexicon, rng.integers(3, 13), p=chance)) for _ in range(count)
-    ]
+    return [" ".join(rng.choice(lexicon, rng.integers(3, 13), p=chance)) for _ in range(count)]
 
 
 def write_lines(path: Path, lines: list[str]) -> Path:
@@ -71,9 +69,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def make_folder(
-    corpus: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Path]:
+def make_folder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """``make_folder(vocab="union", ...)``: a data folder of ``corpus``, made once for all tests
     that ask for the same; read it, do not change it."""
     made: dict[str, Path] = {}

@@ -47,3 +47,7 @@ def test_parallel_blocks_hold_the_same_lines_of_each_file(files, monkeypatch, si
     for k, block in enumerate(found):
         rest = list(parallel_blocks(paths, block.position))
         assert rest == found[k + 1 :]
+
+
+def test_byte_order_marks_are_not_part_of_words():
+    assert lines_of("\ufeffa b\n\n\ufeffc\n".encode()) == ["a b", "", "c"]

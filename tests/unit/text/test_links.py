@@ -114,3 +114,7 @@ def test_words_are_found_from_their_beginnings():
     assert words.sizes.tolist() == [2, 0, 1, 1]
     assert words.lengths.tolist() == [2, 1, 2, 1]
     assert words.first.tolist() == [0, 2, 0, 0]
+
+
+def test_a_byte_order_mark_before_the_first_link_is_passed_over():
+    assert parse_pharaoh("\ufeff0-1\n".encode(), "a.pharaoh").target.tolist() == [1]

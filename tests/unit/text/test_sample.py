@@ -54,3 +54,9 @@ def test_files_are_read_as_one(tmp_path):
     read = []
     assert list(draw_lines(files, 4, 4, 1, read.append)) == ["a", "b", "c", "d"]
     assert sum(read) == 7
+
+
+def test_a_byte_order_mark_is_not_drawn(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("\ufeffone\ntwo\n", encoding="utf-8")
+    assert list(draw_lines([path], 2, 2, seed=1)) == ["one", "two"]
