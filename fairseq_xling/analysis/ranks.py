@@ -31,7 +31,7 @@ def ranks(
         chunk: at most ``chunk * chunk`` cosines exist at a time.
 
     Returns:
-        (N,) int64, 1 = best.
+        (N,) int64 on the device of ``queries``, 1 = best.
 
     Raises:
         ValueError: for vectors that are not finite, or a query without a right answer.
@@ -49,14 +49,15 @@ def ranks(
         if len(queries) != len(targets):
             raise ValueError(f"{len(queries)} queries and {len(targets)} targets cannot be paired")
         pairs = torch.arange(len(queries)).unsqueeze(1).expand(-1, 2)
+    pairs = pairs.to(queries.device)
     queries, targets = F.normalize(queries, dim=-1), F.normalize(targets, dim=-1)
-    best = torch.full((len(queries),), -float("inf"), dtype=queries.dtype)
+    best = queries.new_full((len(queries),), -float("inf"))
     for part in pairs.split(chunk * 16):
         scores = (queries[part[:, 0]] * targets[part[:, 1]]).sum(-1)
         best.scatter_reduce_(0, part[:, 0], scores, "amax")
     if torch.isinf(best).any():
         raise ValueError(f"query {int(torch.isinf(best).nonzero()[0])} has no right answer")
-    result = torch.ones(len(queries), dtype=torch.int64)
+    result = pairs.new_ones(len(queries))
     for start in range(0, len(queries), chunk):
         rows = slice(start, start + chunk)
         own = pairs[(pairs[:, 0] >= start) & (pairs[:, 0] < start + chunk)]

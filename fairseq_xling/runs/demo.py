@@ -57,11 +57,15 @@ LAYERS = 4  # of separable_transformer_tiny
 
 # name: (vocabulary mode, options of fairseq-train, what it is)
 MODELS = {
-    "default": ("union", (), "default anchors (words spelt alike share an id), all else shared"),
+    "default": (
+        "union",
+        (),
+        "every parameter serves both languages; words spelt alike share an id (default anchors)",
+    ),
     "separate": (
         "separate",
         ("--separate", f"emb,1-{LAYERS}", "--random-within-language"),
-        "nothing shared: a private copy of every parameter per language",
+        "a private copy of every parameter per language, so that nothing can align them",
     ),
 }
 

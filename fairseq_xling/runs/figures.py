@@ -122,7 +122,7 @@ class DotPanel:
 def draw_dots(panels: Sequence[DotPanel]) -> Figure:
     """``panels`` side by side with common names on the left."""
     names = panels[0].names
-    size = (3.2 + 3.0 * len(panels), 1.2 + 0.34 * len(names))
+    size = (2.6 + 3.6 * len(panels), 1.6 + 0.32 * len(names))
     figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, sharey=True)
     for axis, panel in zip(axes.flat, panels, strict=True):
         for row, values in enumerate(panel.values):
@@ -137,7 +137,7 @@ def draw_dots(panels: Sequence[DotPanel]) -> Figure:
         axis.set(xlabel=panel.xlabel, title=panel.title)
         axis.set_xlim(left=0)
         axis.set_yticks(range(len(names)), names)
-        axis.legend(fontsize=8, framealpha=0.9)
+        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
     axes[0, 0].invert_yaxis()
     return figure
 
