@@ -81,10 +81,11 @@ def check_inputs(
             another length, links that are malformed or out of range, a malformed dictionary.
     """
     dictionaries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
-    if known is not None:
+    texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
+    # The interrupted run may have reached the same files by other paths.
+    if known is not None and {str(file) for file in texts} <= set(known):
         facts = {Path(name): TextFacts(**values) for name, values in known.items()}
         return Inputs(facts, dictionaries)
-    texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
     facts = {}
     with progress(None, "checking text", checks=True) as bar:
         for file in dict.fromkeys(texts):

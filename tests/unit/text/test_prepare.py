@@ -152,6 +152,20 @@ def test_an_unfinished_folder_is_not_continued_with_other_settings(own, monkeypa
     make()
 
 
+def test_a_run_that_was_cut_off_goes_on_when_its_files_are_named_by_other_paths(
+    own, helpers, monkeypatch, tmp_path
+):
+    text, make = own
+    expected = content(make("undisturbed"))
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "binarize_mono", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make()
+    monkeypatch.chdir(tmp_path)
+    helpers.prepare_folder(tmp_path / "bin", {"folder": text.relative_to(tmp_path)})
+    assert content(tmp_path / "bin") == expected
+
+
 def test_two_runs_in_one_folder_are_refused(own, tmp_path):
     _, make = own
     message = "another `prepare` is at work in this folder"
