@@ -60,6 +60,9 @@ def prepare_engine() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _one_line_load(
         checkpoint_utils.load_checkpoint_to_cpu
     )
+    checkpoint_utils.load_model_ensemble_and_task = _one_line_build(
+        checkpoint_utils.load_model_ensemble_and_task
+    )
     checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
     checkpoint_utils.torch_persistent_save = _one_line_save(checkpoint_utils.torch_persistent_save)
     PathManager.copy = staticmethod(_atomic_copy)
@@ -110,6 +113,23 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
         ) as error:
             reason = str(error).splitlines()[0].split(". ")[0] if str(error) else "it is empty"
             raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
+
+    return wrapper
+
+
+def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
+    """For models of fairseq's own: a checkpoint of another dictionary lists every tensor."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return load(filenames, *args, **kwargs)
+        except RuntimeError as error:
+            if not str(error).startswith("Error(s) in loading state_dict"):
+                raise
+            first = str(error).splitlines()[1].strip()
+            raise UserError(f"{', '.join(filenames)}: does not fit its model ({first})") from None
 
     return wrapper
 

@@ -43,13 +43,15 @@ class Encoder:
 
         Raises:
             UserError: if the file is missing, truncated or not plain data, if it holds a model of
-                another kind, or if the data folder is not the one it was trained with.
+                another kind, if the data folder is not the one it was trained with, or if there is
+            no such ``device``.
         """
         prepare_engine()
         from fairseq import checkpoint_utils
 
         import fairseq_xling.plugin  # noqa: F401
 
+        device = _usable(device)
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint")
         overrides = {"data": str(data)} if data is not None else {}
@@ -134,6 +136,16 @@ class Encoder:
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
             yield indices, _to(batch, self.device)
+
+
+def _usable(device: str | torch.device) -> torch.device:
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"`--device` {device}: cannot be used here ({reason})") from None
+    return chosen
 
 
 def _plain(tokens: np.ndarray, lang: int) -> Example:

@@ -67,6 +67,11 @@ class SeparableTransformer(BaseFairseqModel):
     @exits_on_user_error
     def build_model(cls, cfg: SeparableTransformerConfig, task: Any) -> "SeparableTransformer":
         """The model for ``task``, whose ``vocab_sizes`` and ``dictionary_digests`` it takes."""
+        if not hasattr(task, "check_plan"):
+            raise UserError(
+                "`--arch separable_transformer*` needs a task that makes its batches, such as "
+                f"bilingual_mlm, got {type(task).__name__}"
+            )
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)

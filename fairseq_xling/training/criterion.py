@@ -16,6 +16,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
 
+from fairseq_xling.errors import UserError, exits_on_user_error
+
 LOG2 = 0.6931471805599453
 
 
@@ -32,8 +34,14 @@ class UnifiedLMCriterion(FairseqCriterion):
     different batches agree on the keys.
     """
 
+    @exits_on_user_error
     def __init__(self, task: Any, sentence_avg: bool = False):
         super().__init__(task)
+        if not hasattr(task, "objective_names"):
+            raise UserError(
+                "`--criterion unified_lm` needs a task that makes its batches, such as "
+                f"bilingual_mlm, got {type(task).__name__}"
+            )
         self.sentence_avg = sentence_avg
         self.keys = [f"{name}_{lang}" for name in task.objective_names for lang in task.languages]
         self.num_languages = len(task.languages)

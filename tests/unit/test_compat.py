@@ -101,3 +101,18 @@ def test_what_patience_has_counted_survives():
     assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
     del should_stop_early.best, should_stop_early.num_runs
     assert compat.early_stopping_state() == {}
+
+
+def test_a_checkpoint_that_does_not_fit_its_model_is_one_line_and_other_errors_stay_whole():
+    def load(filenames, error):
+        raise error
+
+    wrapped = compat._one_line_build(load)
+    mismatch = RuntimeError("Error(s) in loading state_dict for Roberta:\n\tsize mismatch for x.")
+    with pytest.raises(
+        SystemExit, match=r"a\.pt: does not fit its model \(size mismatch for x"
+    ) as e:
+        wrapped(["a.pt"], mismatch)
+    assert "\n" not in str(e.value)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        wrapped(["a.pt"], RuntimeError("out of memory"))

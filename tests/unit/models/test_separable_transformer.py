@@ -283,3 +283,11 @@ def test_a_running_average_of_the_weights_keeps_what_the_model_was_trained_with(
     assert averaged.encoder.embedding_norm.weight.mean() > before.mean() + 1.9
     assert averaged.identity == model.identity
     model.load_state_dict(averaged.state_dict())  # would refuse another identity
+
+
+def test_a_task_or_model_of_fairseqs_own_is_refused_in_one_line():
+    task = argparse.Namespace(target_dictionary=None)
+    with pytest.raises(SystemExit, match=r"`--arch separable_transformer\*` needs a task"):
+        SeparableTransformer.build_model(SeparableTransformerConfig(**SMALL), task)
+    with pytest.raises(SystemExit, match=r"`--criterion unified_lm` needs a task .* Namespace"):
+        UnifiedLMCriterion(task)
