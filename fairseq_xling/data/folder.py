@@ -71,9 +71,6 @@ class DataFolder:
             raise UserError(f"{self.path}: has no monolingual {split!r} text of language {lang!r}")
         return TokenFile(self.path / "mono" / f"{split}.{lang}")
 
-    def has_mono(self, split: str, lang: str) -> bool:
-        return lang in self.meta.get("mono", {}).get(split, {})
-
     def pairs(self, split: str) -> list[tuple[str, str]]:
         """The language pairs with parallel text in ``split``, named as they were prepared."""
         names = self.meta.get("parallel", {}).get(split, {})
