@@ -5,6 +5,8 @@ import re
 from fairseq_xling.errors import UserError
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# The only attribute that torch sets on a module that holds the languages' parts by their codes.
+_RESERVED = frozenset({"training"})
 
 
 def parse_languages(text: str) -> list[str]:
@@ -16,10 +18,13 @@ def parse_languages(text: str) -> list[str]:
     ['en', 'de', 'zh_Hans']
 
     Raises:
-        UserError: for an empty list, a code that does not fit, or a language named twice.
+        UserError: for an empty list, a code that does not fit or is taken, or a language named
+            twice.
     """
     codes = [code.strip() for code in text.split(",")]
     for code in codes:
+        if code in _RESERVED:
+            raise UserError(f"language code {code!r} in {text!r} is taken: torch's modules use it")
         if not _CODE.fullmatch(code):
             raise UserError(
                 f"language code {code!r} in {text!r} must be letters, digits or '_', "

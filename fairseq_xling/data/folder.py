@@ -102,7 +102,19 @@ class DataFolder:
         """Entries ``[source ids, [[target ids, weight, language], ...]]`` of the dictionary of
         ``lang``; empty where the folder has none."""
         path = self.path / f"anchors.{lang}.json"
-        return read_json(path)["entries"] if path.is_file() else []
+        if not path.is_file():
+            return []
+        try:
+            entries = read_json(path)["entries"]
+            for source, targets in entries:
+                for ids, owner in ((source, lang), *((ids, other) for ids, _, other in targets)):
+                    if not (min(ids) >= 0 and max(ids) < self.vocab_sizes[owner]):
+                        raise ValueError
+                if not all(weight > 0 for _, weight, _ in targets):
+                    raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: damaged; prepare the folder again") from None
+        return entries
 
     def _check(self, lang: str) -> None:
         if lang not in self.languages:
@@ -115,7 +127,8 @@ def _read_meta(path: Path) -> dict[str, Any]:
     found = meta.get("format") if isinstance(meta, dict) else None
     if found != FORMAT:
         raise UserError(f"{path}: format must be {FORMAT}, got {found!r}")
-    for name, kind in (("languages", list), ("dictionaries", dict)):
-        if not isinstance(meta.get(name), kind):
+    kinds = {"languages": list, "dictionaries": dict, "mono": dict, "parallel": dict}
+    for name, kind in kinds.items():
+        if not isinstance(meta.get(name, {} if name in ("mono", "parallel") else None), kind):
             raise UserError(f"{path}: has no {name}; prepare the folder again")
     return meta

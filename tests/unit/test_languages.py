@@ -40,3 +40,8 @@ def test_a_pair_of_a_language_with_itself_is_refused_in_the_users_words():
     with pytest.raises(UserError) as caught:
         parse_pair("en-en")
     assert str(caught.value) == "language pair 'en-en' names one language twice"
+
+
+def test_the_one_code_that_torch_itself_sets_on_modules_is_refused():
+    with pytest.raises(UserError, match="language code 'training' in 'en,training' is taken"):
+        parse_languages("en,training")

@@ -117,3 +117,31 @@ def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
     write_items(path / "parallel" / "train.en-de.de", [[6, 2]] * 19, "<u2")
     message = refusal(path, lambda p: DataFolder(p).parallel("train", "en", "de"))
     assert message.endswith("train.en-de: sides must be equally long, got 20 and 19 sentences")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        [],
+        {"entries": [[1]]},
+        {"entries": [[[9999], [[[7], 1.0, "de"]]]]},
+        {"entries": [[[7], [[[9999], 1.0, "de"]]]]},
+        {"entries": [[[7], [[[8], 1.0, "fr"]]]]},
+        {"entries": [[[7], [[[8], -1.0, "de"]]]]},
+        {"entries": [[[], [[[8], 1.0, "de"]]]]},
+    ],
+)
+def test_damaged_anchors_are_named(make_corpus, content):
+    corpus = make_corpus()
+    write_json(corpus.path / "anchors.en.json", content)
+    with pytest.raises(UserError, match=r"anchors\.en\.json: damaged; prepare the folder again"):
+        DataFolder(corpus.path).anchors("en")
+
+
+@pytest.mark.parametrize("name", ["mono", "parallel", "dictionaries"])
+def test_a_description_with_a_part_of_another_form_is_refused(make_corpus, name):
+    corpus = make_corpus()
+    write_json(corpus.path / "meta.json", read_json(corpus.path / "meta.json") | {name: [1]})
+    with pytest.raises(UserError, match=f"meta.json: has no {name}"):
+        DataFolder(corpus.path)
