@@ -65,6 +65,9 @@ def prepare_engine() -> None:
     )
     checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
     checkpoint_utils.torch_persistent_save = _one_line_save(checkpoint_utils.torch_persistent_save)
+    checkpoint_utils.verify_checkpoint_directory = exits_on_user_error(
+        checkpoint_utils.verify_checkpoint_directory
+    )
     PathManager.copy = staticmethod(_atomic_copy)
 
 

@@ -21,8 +21,13 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
     It is written beside its place, flushed to disk and renamed; a kill or an error in between
     leaves what was there before.
+
+    Raises:
+        UserError: if ``path`` is a folder.
     """
     path = Path(path)
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder, not a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}

@@ -62,6 +62,8 @@ def align_files(
     if not program.aligns:
         raise UserError(f"`--aligner` must be one that aligns, got {aligner!r}")
     program.check()
+    if output.is_dir():
+        raise UserError(f"`--output` must be a file, got the folder {output}")
     segmenters = [segmentations[name] for name in segmentation]
     lines = [scan_text(file).lines for file in files]
     if lines[0] != lines[1]:

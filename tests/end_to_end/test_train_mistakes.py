@@ -69,6 +69,12 @@ def test_the_program_prints_one_line_without_a_traceback_and_fails(tiny_corpus, 
     assert "Traceback" not in done.stdout
 
 
+def test_a_folder_for_checkpoints_that_cannot_be_made_is_named(tiny_corpus, tmp_path, in_process):
+    (tmp_path / "file").touch()
+    message = _fails(in_process, tiny_corpus.path, tmp_path / "file" / "checkpoints")
+    assert "file/checkpoints: Not a directory" in message
+
+
 def _fails(in_process, data, folder, *options) -> str:
     with pytest.raises(SystemExit) as stopped:
         in_process("train", data, folder, "--max-update", "1", *options)

@@ -154,3 +154,10 @@ def test_a_lock_on_what_was_removed_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "open", slow_open)
     with pytest.raises(UserError, match="taken"), exclusive(path, "taken"):
         pass
+
+
+def test_a_folder_is_not_written_over(tmp_path):
+    message = f"{tmp_path}: is a folder, not a file"
+    with pytest.raises(UserError, match=message), atomic_write(tmp_path):
+        pass
+    assert os.listdir(tmp_path) == []

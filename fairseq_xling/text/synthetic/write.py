@@ -258,6 +258,8 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     settings.check()
     out = Path(out)
     made_with = json.loads(json.dumps({"settings": asdict(settings), "version": __version__}))
+    if out.resolve() == Path.cwd():
+        raise UserError("`OUT` must not be the current folder, which cannot be put in place whole")
     if _is_there(out, made_with):
         return out
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -75,6 +75,11 @@ def test_files_of_different_length_are_refused_with_both_counts(tmp_path, texts)
         align_files((texts[2][0], short), tmp_path / "o")
 
 
+def test_a_folder_as_output_is_refused(tmp_path, texts):
+    with pytest.raises(UserError, match="`--output` must be a file, got the folder"):
+        align_files(texts[2], tmp_path)
+
+
 def test_text_without_a_whole_pair_is_refused(tmp_path):
     (tmp_path / "a").write_text("x\n\n")
     (tmp_path / "b").write_text("\ny\n")

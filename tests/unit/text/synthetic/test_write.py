@@ -177,3 +177,12 @@ def test_negative_settings_name_their_option(tmp_path, field):
     option = "--" + field.replace("_", "-")
     with pytest.raises(UserError, match=f"`{option}` must not be negative, got -3"):
         write_corpus(Settings(("en", "de"), **{field: -3}), tmp_path / "c", progress=False)
+
+
+def test_the_current_folder_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(UserError, match="`OUT` must not be the current folder"):
+        write_corpus(Settings(("en",), 5, held_out=5), ".", progress=False)
+    assert list(tmp_path.rglob("*")) == [here]
