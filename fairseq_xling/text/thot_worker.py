@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,15 +31,43 @@ def train_fast_align(source: Path, target: Path, report: Callable[[str], None] =
     from thot.alignment import FastAlignModel
 
     model = FastAlignModel()
+    limit = model.max_sentence_length
     model.fast_align_p0 = P_NULL
     model.variational_bayes = True
-    model.read_sentence_pairs(str(source), str(target))
-    model.start_training()
-    for i in range(ITERATIONS):
-        model.train()
-        report(f"iteration {i + 1}")
-    model.end_training()
+    with tempfile.TemporaryDirectory(dir=source.parent, prefix=".short.") as folder:
+        model.read_sentence_pairs(*map(str, short_pairs(source, target, limit, Path(folder))))
+        model.start_training()
+        for i in range(ITERATIONS):
+            model.train()
+            report(f"iteration {i + 1}")
+        model.end_training()
     return model
+
+
+def short_pairs(source: Path, target: Path, limit: int, folder: Path) -> tuple[Path, Path]:
+    """Files without the pairs that have a side of more than ``limit`` tokens, for training.
+
+    `best_orders` gives these no links, but training would take time in proportion to the product
+    of their lengths: minutes for one line of some 16,000 tokens. Where there are none, the files
+    themselves; else copies in ``folder``.
+    """
+
+    def pairs() -> Iterator[tuple[bool, str, str]]:
+        with open(source, encoding="utf-8") as a, open(target, encoding="utf-8") as b:
+            for s, t in zip(a, b, strict=True):
+                # A token and its space take two characters at least: most lines are not split.
+                fits = all(len(x) <= 2 * limit or len(x.split()) <= limit for x in (s, t))
+                yield fits, s, t
+
+    if all(fits for fits, _, _ in pairs()):
+        return source, target
+    copies = (folder / "source", folder / "target")
+    with atomic_write(copies[0], "w") as a, atomic_write(copies[1], "w") as b:
+        for fits, s, t in pairs():
+            if fits:
+                a.write(s)
+                b.write(t)
+    return copies
 
 
 def best_orders(model, source: Path, target: Path) -> Iterator[list[int]]:

@@ -229,3 +229,23 @@ def test_a_failing_program_is_one_line_and_leaves_no_links(tmp_path, program, na
     with pytest.raises(UserError, match=f"{name} failed with exit status 3: out of memory"):
         align(option, tmp_path)
     assert not (tmp_path / "f").exists()
+
+
+def test_a_pair_too_long_to_align_costs_no_time_and_gets_no_links(tmp_path):
+    sources, targets, _ = planted(count=60)
+    plain, both = tmp_path / "plain", tmp_path / "both"
+    found = {}
+    for folder, extra in ((plain, []), (both, [["s1", "s2"] * 10_000])):
+        folder.mkdir()
+        files = write_tokens(folder, [*extra, *sources], [*extra, *targets])
+        outputs = folder / "f", folder / "r"
+        aligners["fast_align"]().align(*files, *outputs, 2, lambda text: None)
+        found[folder] = [links_of(path) for path in outputs]
+    assert [links[0] for links in found[both]] == [set(), set()]
+    assert [links[1:] for links in found[both]] == found[plain]
+
+
+def test_nothing_but_pairs_too_long_to_align_has_no_links(tmp_path):
+    files = write_tokens(tmp_path, [["a"] * 2000], [["b"] * 2000])
+    aligners["fast_align"]().align(*files, tmp_path / "f", tmp_path / "r", 2, lambda text: None)
+    assert (tmp_path / "f").read_text() == (tmp_path / "r").read_text() == "\n"
