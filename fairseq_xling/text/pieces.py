@@ -65,7 +65,7 @@ def learn_pieces(
             num_threads=_TRAINER_THREADS,
             minloglevel=2,
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise UserError(f"sentencepiece learnt no vocabulary for {name}: {error}") from None
     return model.getvalue()
 

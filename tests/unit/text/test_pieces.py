@@ -97,3 +97,8 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
     (tmp_path / "x.model").write_bytes(b"nonsense")
     with pytest.raises(UserError, match=r"x\.model: not a sentencepiece model"):
         Pieces.load(tmp_path / "x.model")
+
+
+def test_a_size_that_sentencepiece_cannot_count_to_is_refused():
+    with pytest.raises(UserError, match=r"learnt no vocabulary for en: .* \"10000000001\" as int"):
+        learn_pieces(LINES, 10**10, 20, "bpe", "en")
