@@ -124,4 +124,8 @@ def _check_alignment(
                 np.array([len(text.split()) for text in segment(lines_of(data))], dtype=np.int64)
                 for segment, data in zip(segmenters, block.sides[1:], strict=True)
             ]
-            check_range(links, counts[0], counts[1], str(file), block.first_line)
+            try:
+                check_range(links, counts[0], counts[1], str(file), block.first_line)
+            except UserError as error:
+                how = ",".join(f"{lang}={options.segment[lang]}" for lang in pair)
+                raise UserError(f"{error}, its words counted after `--segment {how}`") from None
