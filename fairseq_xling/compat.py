@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import logging
+import math
 import os
 import pickle
 import re
@@ -22,6 +23,8 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.registry import unknown_name
+
+logger = logging.getLogger(__name__)
 
 ENGINE = "fairseq-fixed==0.12.3.1"
 ENGINE_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
@@ -158,8 +161,9 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a `--restore-file` that is missing, and let every worker read the checkpoint.
 
     fairseq only logs that the file is missing and trains from scratch, and notices an unknown
-    `--best-checkpoint-metric` after the first epoch. And where one worker reads for all, it sends
-    the configuration as pickled objects that torch's safe loading refuses.
+    `--best-checkpoint-metric` after the first epoch. It goes on with a training that is finished.
+    And where one worker reads for all, it sends the configuration as pickled objects that torch's
+    safe loading refuses.
     """
 
     @functools.wraps(load)
@@ -175,7 +179,13 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
-        return load(cfg, trainer, **kwargs)
+        result = load(cfg, trainer, **kwargs)
+        # fairseq compares with --max-update only after a step, so every repetition of a finished
+        # training would add one.
+        if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():
+            logger.info("--max-update %d is reached already", trainer.cfg.optimization.max_update)
+            trainer.cfg.optimization.stop_min_lr = math.inf
+        return result
 
     return wrapper
 

@@ -220,6 +220,17 @@ def test_batches_do_not_depend_on_the_required_batch_size_multiple(
     assert_same_training(*(folder / "checkpoint_last.pt" for _, folder in runs))
 
 
+def test_a_finished_training_is_left_as_it_is(tiny_corpus, tmp_path, in_process):
+    options = "--max-update 3 --disable-validation --epoch-updates 2".split()
+    in_process("train", tiny_corpus.path, tmp_path, *options)
+    before = (tmp_path / "checkpoint_last.pt").read_bytes()
+    output = in_process("train", tiny_corpus.path, tmp_path, *options)
+    assert "--max-update 3 is reached already" in output
+    assert (tmp_path / "checkpoint_last.pt").read_bytes() == before
+    in_process("train", tiny_corpus.path, tmp_path, *options, "--max-update", "4")
+    assert load(tmp_path / "checkpoint_last.pt")["optimizer_history"][-1]["num_updates"] == 4
+
+
 def test_the_number_of_loader_workers_changes_nothing(tiny_corpus, tmp_path, in_process):
     for workers in (0, 2):
         folder = tmp_path / str(workers)
