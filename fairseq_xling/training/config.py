@@ -76,4 +76,9 @@ class UnifiedTaskConfig(FairseqDataclass):
         default=False, metadata={"help": "print the number of parameters, part by part"}
     )
     seed: int = II("common.seed")
+    cpu: bool = II("common.cpu")
+    fp16: bool = II("common.fp16")
+    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
+    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
+    bf16: bool = II("common.bf16")
     update_freq: List[int] = II("optimization.update_freq")

@@ -80,6 +80,13 @@ class UnifiedTask(FairseqTask):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
                 raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
+        if cfg.cpu and cfg.bf16:
+            raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
+        unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
+        if cfg.cpu and cfg.fp16 and not unflattened:
+            raise UserError(
+                "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
+            )
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
             raise UserError(f"`--leave-unmasked` + `--random-token` must not pass 1, got {total}")
