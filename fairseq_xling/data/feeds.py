@@ -9,7 +9,7 @@ import numpy as np
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sampling import smoothed_shares
-from fairseq_xling.data.sources import Pairs, Sentences, Source, Stream, count_truncated
+from fairseq_xling.data.sources import Pairs, Source, break_modes
 from fairseq_xling.errors import UserError
 from fairseq_xling.objectives.base import Objective
 
@@ -50,7 +50,7 @@ def make_feeds(
         smoothed = smoothed_shares(sizes, cfg.lang_sampling_alpha)
         for name, source in sources.items():
             feeds.append(Feed(objective, source, smoothed[name] * shares[objective.name]))
-            cut = count_truncated(source, max_positions)
+            cut = source.num_truncated()
             if cut:
                 logger.warning(
                     "%s %s: %d sentences are cut at --max-positions %d",
@@ -77,9 +77,8 @@ def _sources(
             if set(pair) <= set(languages)
         ]
     files = {lang: folder.mono(split, lang) for lang in languages}
-    if cfg.sample_break_mode == "none":
-        return [Stream(file, lang, cfg.tokens_per_sample) for lang, file in files.items()]
-    return [Sentences(file, lang, max_positions) for lang, file in files.items()]
+    kind = break_modes[cfg.sample_break_mode]
+    return [kind.open(file, lang, cfg, max_positions) for lang, file in files.items()]
 
 
 def _pairs(

@@ -6,13 +6,14 @@ framed as the model sees them: ``<s>`` (CLS) first, ``</s>`` (SEP) after each se
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
 
 _PIECE = 1 << 16  # sentences looked at together: checks need the same memory for any corpus
 
@@ -57,15 +58,26 @@ class Source(Protocol):
 
     def lengths(self, indices: np.ndarray) -> np.ndarray: ...
 
+    def num_truncated(self) -> int: ...
+
     def __getitem__(self, index: int) -> Row: ...
 
 
+# Ways of cutting one language's text into rows; each has ``open(file, lang, cfg, max_positions)``.
+break_modes: Registry = Registry("`--sample-break-mode`")
+
+
+@break_modes.register("sentence")
 class Sentences:
     """One sentence a row, cut at ``max_positions`` ids (CLS and SEP included)."""
 
     def __init__(self, file: TokenFile, lang: str, max_positions: int):
         self.file, self.max_positions = file, max_positions
         self.name, self.languages = lang, (lang,)
+
+    @classmethod
+    def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Sentences":
+        return cls(file, lang, max_positions)
 
     def __len__(self) -> int:
         return len(self.file)
@@ -81,10 +93,15 @@ class Sentences:
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         return np.minimum(self.file.sizes[indices] + 1, self.max_positions)
 
+    def num_truncated(self) -> int:
+        """How many sentences lose tokens."""
+        return _longer(self.file, self.max_positions)
+
     def __getitem__(self, index: int) -> Row:
         return Row(Side(frame(self.file[index], self.max_positions), self.name))
 
 
+@break_modes.register("none")
 class Stream:
     """Continuous text: rows of exactly ``tokens_per_sample`` ids, CLS included, sentences run on.
 
@@ -95,6 +112,23 @@ class Stream:
     def __init__(self, file: TokenFile, lang: str, tokens_per_sample: int):
         self.file, self.step = file, tokens_per_sample - 1
         self.name, self.languages = lang, (lang,)
+
+    @classmethod
+    def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Stream":
+        """A stream in blocks of ``cfg.tokens_per_sample``.
+
+        Raises:
+            UserError: for blocks of less than 2 ids, or longer than the model's positions.
+        """
+        if cfg.tokens_per_sample < 2:
+            got = cfg.tokens_per_sample
+            raise UserError(f"`--tokens-per-sample` must be at least 2, got {got}")
+        if cfg.tokens_per_sample > max_positions:
+            raise UserError(
+                "`--tokens-per-sample` must not pass the model's `--max-positions` "
+                f"{max_positions}, got {cfg.tokens_per_sample}"
+            )
+        return cls(file, lang, cfg.tokens_per_sample)
 
     def __len__(self) -> int:
         return -(-len(self.file.tokens) // self.step)
@@ -109,6 +143,9 @@ class Stream:
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         return np.minimum(self.step, len(self.file.tokens) - indices * self.step) + 1
+
+    def num_truncated(self) -> int:
+        return 0  # what does not fit one row begins the next
 
     def __getitem__(self, index: int) -> Row:
         start = index * self.step
@@ -151,6 +188,10 @@ class Pairs:
         longer = np.maximum(self.source.sizes[indices], self.target.sizes[indices])
         return np.minimum(longer + 1, self.max_positions)
 
+    def num_truncated(self) -> int:
+        """How many sentences, of either side, lose tokens."""
+        return sum(_longer(file, self.max_positions) for file in (self.source, self.target))
+
     def __getitem__(self, index: int) -> Row:
         source = frame(self.source[index], self.max_positions)
         target = frame(self.target[index], self.max_positions)
@@ -192,17 +233,9 @@ def _same_sizes(one: TokenFile, other: TokenFile) -> bool:
     )
 
 
-def count_truncated(source: Source, max_positions: int) -> int:
-    """How many rows of ``source`` lose tokens at ``max_positions`` (streams lose none)."""
-    if isinstance(source, Stream):
-        return 0
-    files = [getattr(source, name, None) for name in ("file", "source", "target")]
-    return sum(
-        int((file.sizes[piece] >= max_positions).sum())
-        for file in files
-        if file is not None
-        for piece in _pieces(len(file))
-    )
+def _longer(file: TokenFile, max_positions: int) -> int:
+    """How many items of ``file`` do not fit ``max_positions`` together with their CLS."""
+    return sum(int((file.sizes[p] >= max_positions).sum()) for p in _pieces(len(file)))
 
 
 def _pieces(count: int) -> Iterator[slice]:

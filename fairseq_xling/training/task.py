@@ -90,14 +90,6 @@ class UnifiedTask(FairseqTask):
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
             raise UserError(f"`--leave-unmasked` + `--random-token` must not pass 1, got {total}")
-        if cfg.sample_break_mode not in ("none", "sentence"):
-            raise UserError(
-                f"`--sample-break-mode` must be none or sentence, got {cfg.sample_break_mode!r}"
-            )
-        if cfg.tokens_per_sample < 2:
-            raise UserError(
-                f"`--tokens-per-sample` must be at least 2, got {cfg.tokens_per_sample}"
-            )
 
     def check_plan(self, plan: SharingPlan) -> None:
         """Refuse a sharing plan that the vocabularies or objectives do not allow.
@@ -137,12 +129,6 @@ class UnifiedTask(FairseqTask):
             )
         model = super().build_model(cfg, from_checkpoint)
         self._max_positions = model.max_positions()
-        streams = self.cfg.sample_break_mode == "none"
-        if streams and self.cfg.tokens_per_sample > self._max_positions:
-            raise UserError(
-                "`--tokens-per-sample` must not pass the model's `--max-positions` "
-                f"{self._max_positions}, got {self.cfg.tokens_per_sample}"
-            )
         needing = [c.name for c in self._classes if c.needs_order]
         if needing and not getattr(model, "reorders", False):
             raise UserError(f"objective {needing[0]!r} needs a model with a TRILayer")

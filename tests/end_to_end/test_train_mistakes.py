@@ -23,7 +23,7 @@ OPTIONS = [
     ("--languages en,en", r"language 'en' is named twice in 'en,en'"),
     ("--mask-prob 1.2", r"`--mask-prob` must lie in \[0, 1\], got 1.2"),
     ("--leave-unmasked 0.6 --random-token 0.6", r"must not pass 1, got 1.2"),
-    ("--sample-break-mode eos", r"`--sample-break-mode` must be none or sentence, got 'eos'"),
+    ("--sample-break-mode eos", r"unknown `--sample-break-mode` 'eos'; known: none, sentence"),
     ("--tokens-per-sample 500", r"`--tokens-per-sample` must not pass .* 128, got 500"),
     ("--encoder-attention-heads 3", r"must be a multiple of `--encoder-attention-heads`"),
     ("--lm-head brt", r"unknown LM head 'brt'; did you mean 'bert'\?"),

@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_xling.data.folder import CLS, SEP, DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.data.sources import Pairs, Sentences, Stream, count_truncated, frame_order
+from fairseq_xling.data.sources import Pairs, Sentences, Stream, frame_order
 from fairseq_xling.errors import UserError
 
 
@@ -126,10 +126,10 @@ def test_an_alignment_of_other_text_is_refused(folder):
 def test_cut_sentences_are_counted(folder, tiny_corpus):
     words = [len(s) for s in tiny_corpus.mono["train"]["en"]]
     sentences = Sentences(folder.mono("train", "en"), "en", 6)
-    assert count_truncated(sentences, 6) == sum(n > 4 for n in words) > 0
-    assert count_truncated(Stream(folder.mono("train", "en"), "en", 6), 6) == 0
+    assert sentences.num_truncated() == sum(n > 4 for n in words) > 0
+    assert Stream(folder.mono("train", "en"), "en", 6).num_truncated() == 0
     pairs = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6)
-    assert count_truncated(pairs, 6) == sum(
+    assert pairs.num_truncated() == sum(
         (len(en) > 4) + (len(de) > 4) for en, de in tiny_corpus.pairs["train"]
     )
 
@@ -144,7 +144,7 @@ def test_opening_and_counting_holds_no_array_as_long_as_the_corpus(tmp_path):
     write_index(tmp_path / "a", np.ones(count, dtype="<i4"), np.dtype("<u2"))
     tracemalloc.start()
     source = Sentences(TokenFile(tmp_path / "a"), "en", 64)
-    assert count_truncated(source, 64) == 0
+    assert source.num_truncated() == 0
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < count
