@@ -1,10 +1,11 @@
 """What the languages have in common when they put a meaning into words."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fairseq_xling.registry import Registry
-from fairseq_xling.text.synthetic.meaning import Meaning
+from fairseq_xling.text.synthetic import meaning as m
+from fairseq_xling.text.synthetic.meaning import Clause, Meaning
 from fairseq_xling.text.synthetic.tokens import Sentence, Token
 
 LANGUAGES: Registry["Language"] = Registry(
@@ -59,6 +60,30 @@ def finish(nodes: Iterable[Node]) -> list[Token]:
         )
         for node in nodes
     ]
+
+
+def joined(
+    meaning: Meaning, clause: Callable[[Clause], tuple[list[Node], Node]], conjunction: str
+) -> list[Token]:
+    """A sentence of one or two clauses, the second introduced by ``conjunction``.
+
+    ``clause`` gives a clause's words in order and its head. This is the order of languages such as
+    English: the conjunction before its clause, a comma only after a clause that comes first.
+    """
+    nodes, root = clause(meaning.main)
+    if meaning.second is not None:
+        more, verb = clause(meaning.second)
+        attach(root, "conj" if meaning.coordinated else "advcl", verb)
+        at = meaning.second.id
+        kind = ("CCONJ", "cc") if meaning.coordinated else ("SCONJ", "mark")
+        mark = Node(conjunction, conjunction, *kind, (at + m.MARK,), verb, meaning.link)
+        if meaning.second_first:
+            comma = Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)
+            nodes = [mark, *more, comma, *nodes]
+        else:
+            nodes = [*nodes, mark, *more]
+    stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+    return finish([*nodes, stop])
 
 
 class Language(ABC):

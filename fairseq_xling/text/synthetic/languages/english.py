@@ -5,7 +5,7 @@ from fairseq_xling.text.synthetic import meaning as m
 from fairseq_xling.text.synthetic.lexicon import english as words
 from fairseq_xling.text.synthetic.lexicon.reader import entries, items
 from fairseq_xling.text.synthetic.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language, Node, attach, finish
+from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language, Node, attach, joined
 from fairseq_xling.text.synthetic.tokens import Token
 
 _PLURALS = dict(item.split() for item in items(words.IRREGULAR_PLURALS))
@@ -220,21 +220,7 @@ class English(Language):
         return Node(key, key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
 
     def tokens(self, meaning: Meaning) -> list[Token]:
-        nodes, root = self.clause(meaning.main)
-        if meaning.second is not None:
-            more, verb = self.clause(meaning.second)
-            attach(root, "conj" if meaning.coordinated else "advcl", verb)
-            at = meaning.second.id
-            mark = Node(meaning.link, meaning.link, "SCONJ", "mark", (at + m.MARK,), verb)
-            if meaning.coordinated:
-                mark.upos, mark.deprel = "CCONJ", "cc"
-            if meaning.second_first:
-                comma = Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)
-                nodes = [mark, *more, comma, *nodes]
-            else:
-                nodes = [*nodes, mark, *more]
-        stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
-        return finish([*nodes, stop])
+        return joined(meaning, self.clause, meaning.link)
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
         found: dict[tuple[str, str], tuple[str, ...]] = {}

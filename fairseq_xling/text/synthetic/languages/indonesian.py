@@ -12,7 +12,7 @@ from fairseq_xling.text.synthetic.realiser import (
     Language,
     Node,
     attach,
-    finish,
+    joined,
 )
 from fairseq_xling.text.synthetic.tokens import Token
 
@@ -196,22 +196,8 @@ class Indonesian(Language):
         return clause.negated or bool(clause.time) or adverb
 
     def tokens(self, meaning: Meaning) -> list[Token]:
-        nodes, root = self.clause(meaning.main)
-        if meaning.second is not None:
-            more, verb = self.clause(meaning.second)
-            attach(root, "conj" if meaning.coordinated else "advcl", verb)
-            at = meaning.second.id
-            form = _FUNCTION[meaning.link]
-            mark = Node(form, form, "SCONJ", "mark", (at + m.MARK,), verb, meaning.link)
-            if meaning.coordinated:
-                mark.upos, mark.deprel = "CCONJ", "cc"
-            if meaning.second_first:
-                comma = Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)
-                nodes = [mark, *more, comma, *nodes]
-            else:
-                nodes = [*nodes, mark, *more]
-        stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
-        return finish([*nodes, stop])
+        conjunction = _FUNCTION[meaning.link] if meaning.link else ""
+        return joined(meaning, self.clause, conjunction)
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
         found: dict[tuple[str, str], tuple[str, ...]] = {}
