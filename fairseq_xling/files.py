@@ -45,8 +45,10 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 @contextlib.contextmanager
-def exclusive(path: str | Path, taken: str) -> Iterator[None]:
+def exclusive(path: str | Path, taken: str) -> Iterator[int]:
     """Hold a lock on the file or folder ``path``, which exists; it goes with the process.
+
+    Yields the lock's file descriptor: a child that is given it holds the lock, too.
 
     Raises:
         UserError: with the text ``taken``, if another process (or this one) holds it.
@@ -60,7 +62,7 @@ def exclusive(path: str | Path, taken: str) -> Iterator[None]:
         # Renamed or removed by its former holder in between, it guards nothing any more.
         if not os.path.exists(path) or not os.path.samestat(os.fstat(handle), os.stat(path)):
             raise UserError(taken)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

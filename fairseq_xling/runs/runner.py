@@ -5,7 +5,6 @@ Everything of a run lies in one folder: outputs, ``logs/<step>.log``, ``.steps/`
 """
 
 import concurrent.futures
-import fcntl
 import os
 import shlex
 import shutil
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.files import atomic_write, exclusive
 from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.step import Stamp, Step, digests
 
@@ -67,7 +66,10 @@ class Runner:
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _lock(self.folder) as self._lock_file:
+        state = self.folder / ".steps"
+        state.mkdir(exist_ok=True)
+        with exclusive(state, f"{self.folder}: another command is at work in this folder") as lock:
+            self._lock = lock
             write_commands(self.folder / "commands.sh", self.steps)
             waiting, finished = [], set()
             for number, step in enumerate(self.steps, start=1):
@@ -131,7 +133,7 @@ class Runner:
             stdout=log,
             stderr=subprocess.STDOUT,
             env=env,
-            pass_fds=[self._lock_file.fileno()],
+            pass_fds=[self._lock],
         )
         self._running[step.name] = process
         if self._stopping.is_set():
@@ -179,24 +181,3 @@ def _tail(log: Path) -> list[str]:
         file.seek(max(0, log.stat().st_size - 8192))
         text = file.read().decode("utf-8", "replace")
     return [line[:300] for line in text.replace("\r", "\n").splitlines() if line][-_LAST_LINES:]
-
-
-class _lock:
-    """The folder's lock as a context: one run at a time."""
-
-    def __init__(self, folder: Path):
-        self._path = folder / ".steps" / "lock"
-
-    def __enter__(self) -> IO[str]:
-        self._path.parent.mkdir(exist_ok=True)
-        self._file = open(self._path, "w")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.close()
-            folder = self._path.parent.parent
-            raise UserError(f"{folder}: another command is at work in this folder") from None
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
