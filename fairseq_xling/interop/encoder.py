@@ -44,7 +44,7 @@ class Encoder:
         Raises:
             UserError: if the file is missing, truncated or not plain data, if it holds a model of
                 another kind, if the data folder is not the one it was trained with, or if there is
-            no such ``device``.
+                no such ``device``.
         """
         prepare_engine()
         from fairseq import checkpoint_utils

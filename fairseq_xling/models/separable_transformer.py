@@ -32,7 +32,7 @@ class SeparableTransformerConfig(FairseqDataclass):
     dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
     attention_dropout: float = field(
         default=0.1,
-        metadata={"help": "dropout on attention weights; 0 takes the faster kernel on a CPU"},
+        metadata={"help": "dropout on attention weights"},
     )
     separate: str = field(
         default="",
