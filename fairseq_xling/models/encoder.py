@@ -32,6 +32,7 @@ class EncoderShape:
     num_segments: int = 0
     lm_head: str = "linear"
     init_std: float = 0.02
+    norm_eps: float = 1e-5
 
 
 class SeparableEncoder(nn.Module):
@@ -67,12 +68,14 @@ class SeparableEncoder(nn.Module):
             self.language_table = nn.Embedding(len(self.languages), shape.dim)
         if shape.num_segments:
             self.segment_table = nn.Embedding(shape.num_segments, shape.dim)
-        self.embedding_norm = nn.LayerNorm(shape.dim)
+        self.embedding_norm = nn.LayerNorm(shape.dim, shape.norm_eps)
         self.layers = nn.ModuleList(
             Slot(lambda lang: self._layer(), self.languages, number in plan.layers)
             for number in range(1, shape.layers + 1)
         )
-        self.softmax = slot(lambda lang: lm_heads[shape.lm_head](shape.dim, size(lang)), "softmax")
+        self.softmax = slot(
+            lambda lang: lm_heads[shape.lm_head](shape.dim, size(lang), shape.norm_eps), "softmax"
+        )
         self.tied = ("tokens" in plan.parts) == ("softmax" in plan.parts)
         if not self.tied:
             self.output_tokens = slot(token_table, "softmax")
@@ -80,7 +83,7 @@ class SeparableEncoder(nn.Module):
 
     def _layer(self) -> EncoderLayer:
         s = self.shape
-        return EncoderLayer(s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout)
+        return EncoderLayer(s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout, s.norm_eps)
 
     def _initialise(self, module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):

@@ -13,7 +13,7 @@ lm_heads: Registry = Registry("LM head")
 class LinearHead(nn.Module):
     """logits = x E^T + b, with E the token embeddings (Emerging Cross-lingual Structure, 3.1)."""
 
-    def __init__(self, dim: int, vocab_size: int):
+    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
@@ -26,10 +26,10 @@ class LinearHead(nn.Module):
 class BertHead(LinearHead):
     """BERT's head: dense, GELU and LayerNorm before the tied product (Devlin et al., 2019)."""
 
-    def __init__(self, dim: int, vocab_size: int):
-        super().__init__(dim, vocab_size)
+    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5):
+        super().__init__(dim, vocab_size, norm_eps)
         self.dense = nn.Linear(dim, dim)
-        self.norm = nn.LayerNorm(dim)
+        self.norm = nn.LayerNorm(dim, norm_eps)
 
     def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
         return super().forward(self.norm(F.gelu(self.dense(x))), embeddings)

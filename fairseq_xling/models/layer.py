@@ -19,16 +19,22 @@ class EncoderLayer(nn.Module):
     """
 
     def __init__(
-        self, dim: int, ffn_dim: int, heads: int, dropout: float = 0.1, attention_dropout=0.1
+        self,
+        dim: int,
+        ffn_dim: int,
+        heads: int,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        norm_eps: float = 1e-5,
     ):
         super().__init__()
         self.heads = heads
         self.qkv = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
-        self.attention_norm = nn.LayerNorm(dim)
+        self.attention_norm = nn.LayerNorm(dim, norm_eps)
         self.fc1 = nn.Linear(dim, ffn_dim)
         self.fc2 = nn.Linear(ffn_dim, dim)
-        self.ffn_norm = nn.LayerNorm(dim)
+        self.ffn_norm = nn.LayerNorm(dim, norm_eps)
         self.dropout, self.attention_dropout = dropout, attention_dropout
 
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:

@@ -53,6 +53,9 @@ class SeparableTransformerConfig(FairseqDataclass):
     init_std: float = field(
         default=0.02, metadata={"help": "standard deviation of the initial weights"}
     )
+    norm_eps: float = field(
+        default=1e-5, metadata={"help": "epsilon of the LayerNorms (BERT's is 1e-12)"}
+    )
 
 
 @register_model("separable_transformer", dataclass=SeparableTransformerConfig)
@@ -92,6 +95,7 @@ class SeparableTransformer(BaseFairseqModel):
             num_segments=cfg.num_segments,
             lm_head=cfg.lm_head,
             init_std=cfg.init_std,
+            norm_eps=cfg.norm_eps,
         )
         identity = {
             "languages": list(task.vocab_sizes),
