@@ -1,0 +1,1 @@
+"""Orthogonal maps between vector spaces: tensors and numpy only, nothing of fairseq."""

@@ -1,0 +1,1 @@
+"""TreLM: migrating a pretrained encoder to another language."""
