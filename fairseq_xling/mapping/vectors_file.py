@@ -1,0 +1,132 @@
+"""Files of word vectors: one row per id of a vocabulary, with how often each id occurs.
+
+The format is safetensors: tensors ``vectors`` (V, D) float32 and ``counts`` (V,) int64, a ``map``
+(D, D) float32 where the vectors were mapped, and one metadata entry, JSON text, that holds the
+rest. One entry, because safetensors writes several in no fixed order and the same vectors would
+not give the same file.
+
+Symbols: ``V`` ids of the vocabulary, ``D`` width.
+"""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+
+FORMAT = 1
+_ENTRY = "fairseq_xling.vectors"
+
+
+@dataclasses.dataclass(frozen=True)
+class Vectors:
+    """Vectors of a vocabulary.
+
+    Attributes:
+        vectors: (V, D) float32; row i belongs to id i. All are finite.
+        counts: (V,) int64, how often each id occurs in the text of the vocabulary's languages.
+            It ranks words by frequency; an id with count 0 (a special symbol, or one that never
+            occurs) takes no part in finding a map.
+        symbols: the V strings by id, where known: ``▁`` marks a piece that begins a word.
+        dictionaries: SHA-256 of the dictionary that the ids refer to, by language or model.
+        settings: what made the vectors (JSON values).
+        map: (D, D) float32, the W of ``vectors = original @ W``, or None.
+
+    Raises:
+        ValueError: if shapes or types do not fit, or a value is not finite.
+    """
+
+    vectors: np.ndarray
+    counts: np.ndarray
+    symbols: Sequence[str] | None = None
+    dictionaries: dict[str, str] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    map: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.vectors, "vectors", np.float32, 2)
+        _check(self.counts, "counts", np.int64, 1)
+        size, width = self.vectors.shape
+        if size == 0 or width == 0:
+            raise ValueError(f"has no vectors (shape {size} x {width})")
+        if len(self.counts) != size:
+            raise ValueError(f"has {size} vectors but {len(self.counts)} counts")
+        if (self.counts < 0).any():
+            raise ValueError(f"has a negative count at id {int((self.counts < 0).argmax())}")
+        if self.symbols is not None and len(self.symbols) != size:
+            raise ValueError(f"has {size} vectors but {len(self.symbols)} symbols")
+        if self.map is not None:
+            _check(self.map, "map", np.float32, 2)
+            if self.map.shape != (width, width):
+                shape = " x ".join(map(str, self.map.shape))
+                raise ValueError(f"has vectors of width {width} but a map of {shape}")
+
+
+def write_vectors(path: str | Path, vectors: Vectors) -> None:
+    """Write ``vectors`` whole or not at all; equal vectors give equal bytes."""
+    tensors = {"vectors": vectors.vectors, "counts": vectors.counts}
+    if vectors.map is not None:
+        tensors["map"] = vectors.map
+    about = {
+        "format": FORMAT,
+        "symbols": None if vectors.symbols is None else list(vectors.symbols),
+        "dictionaries": vectors.dictionaries,
+        "settings": vectors.settings,
+    }
+    entry = json.dumps(about, sort_keys=True, ensure_ascii=False)
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    with atomic_write(path) as file:
+        file.write(save(tensors, metadata={_ENTRY: entry}))
+
+
+def read_vectors(path: str | Path) -> Vectors:
+    """The vectors in a file that `write_vectors` wrote.
+
+    Raises:
+        UserError: if the file is missing or damaged, is of another kind or format, or its vectors
+            have the wrong shape or type or are not finite.
+    """
+    if not Path(path).is_file():
+        what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+        raise UserError(f"{path}: {what}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            entry = (file.metadata() or {}).get(_ENTRY)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
+    if entry is None or not {"vectors", "counts"} <= set(tensors):
+        raise UserError(f"{path}: not a vectors file (as `fairseq-xling embed` writes it)")
+    try:
+        about = json.loads(entry)
+        if about["format"] != FORMAT:
+            raise UserError(f"{path}: format must be {FORMAT}, got {about['format']!r}")
+        return Vectors(
+            vectors=tensors["vectors"],
+            counts=tensors["counts"],
+            symbols=about["symbols"],
+            dictionaries=about["dictionaries"],
+            settings=about["settings"],
+            map=tensors.get("map"),
+        )
+    except (KeyError, TypeError, json.JSONDecodeError):
+        raise UserError(f"{path}: its description is damaged; write the file again") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _check(array: np.ndarray, name: str, dtype: type, dimensions: int) -> None:
+    if array.dtype != dtype or array.ndim != dimensions:
+        found = f"{array.dtype} with {array.ndim} dimensions"
+        wanted = f"{np.dtype(dtype)} with {dimensions}"
+        raise ValueError(f"`{name}` must be {wanted}, got {found}")
+    if not np.isfinite(array).all():
+        at = int((~np.isfinite(array)).reshape(len(array), -1).any(1).argmax())
+        raise ValueError(f"`{name}` holds a value that is not finite, in row {at}")
