@@ -123,6 +123,22 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def load_plain(path: str | os.PathLike) -> Any:
+    """What a checkpoint of fairseq holds, as it is on disk; nothing in it can run.
+
+    Raises:
+        UserError: if it is missing, damaged, or holds more than plain data and tensors.
+    """
+    import torch
+
+    _allow_fairseq_checkpoints()
+    load = functools.partial(torch.load, map_location="cpu", weights_only=True)
+    try:
+        return _one_line_load(functools.update_wrapper(load, torch.load))(str(path))
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+
+
 def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     """For models of fairseq's own: a checkpoint of another dictionary lists every tensor."""
 

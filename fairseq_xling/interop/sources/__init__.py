@@ -1,0 +1,88 @@
+"""Pretrained encoders as the start of a migration, one file per family.
+
+`read_source` reads a Hugging Face folder, whose ``config.json`` names its family, or a fairseq
+checkpoint, whose contents tell it, into a `SourceModel`: the weights under our names, the sizes,
+the vocabulary. Nothing that is read can run code. To add a family, put a file here with a function
+registered under ``@folder_families.register("model_type")``, or a `CheckpointFamily`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources.folder import Folder
+from fairseq_xling.interop.sources.model import SourceModel
+from fairseq_xling.registry import Registry
+
+__all__ = ["SourceModel", "checkpoint_families", "folder_families", "read_source"]
+
+
+class CheckpointFamily(Protocol):
+    """How to know and read one kind of fairseq checkpoint."""
+
+    def matches(self, weights: dict[str, Any]) -> bool:
+        """Whether a model with these weights by name is one of this family."""
+
+    def read(
+        self, path: Path, state: dict[str, Any], data: str | Path | None, language: str | None
+    ) -> SourceModel:
+        """The model in the loaded checkpoint ``state``; ``data`` and ``language`` as in
+        `read_source`."""
+
+
+# By the `model_type` of config.json.
+folder_families: Registry[Callable[[Folder], SourceModel]] = Registry("source family", __name__)
+checkpoint_families: Registry[CheckpointFamily] = Registry("source checkpoint", __name__)
+
+
+def read_source(
+    path: str | Path, data: str | Path | None = None, language: str | None = None
+) -> SourceModel:
+    """The pretrained encoder at ``path``.
+
+    Args:
+        path: a folder with ``config.json``, ``model.safetensors`` (whole or in shards) and a
+            vocabulary, or a fairseq checkpoint.
+        data: where a checkpoint's data folder or ``dict.txt`` is, if not where it was trained.
+        language: for checkpoints of ours with private parts, the language whose parts are read.
+
+    Raises:
+        UserError: if something is missing or damaged, or is no architecture that an encoder of
+            ours can represent (names it).
+    """
+    path = Path(path)
+    if path.is_dir():
+        folder = Folder.open(path)
+        if folder.model_type not in folder_families:
+            raise _unsupported(path, folder.model_type)
+        return folder_families[folder.model_type](folder)
+    state = _load(path)
+    for name in checkpoint_families:
+        if checkpoint_families[name].matches(state["model"]):
+            return checkpoint_families[name].read(path, state, data, language)
+    raise _unsupported(path, _architecture(state))
+
+
+def _unsupported(path: Path, found: str) -> UserError:
+    return UserError(
+        f"{path}: unsupported architecture {found!r}; supported: Hugging Face folders of "
+        f"{', '.join(folder_families)}, and fairseq checkpoints of {', '.join(checkpoint_families)}"
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UserError(f"{path}: no such source checkpoint")
+    from fairseq_xling.compat import load_plain
+
+    state = load_plain(path)
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        raise UserError(f"{path}: not a fairseq checkpoint (it holds no model)")
+    return state
+
+
+def _architecture(state: dict[str, Any]) -> str:
+    settings = (state.get("cfg") or {}).get("model") or state.get("args")
+    values = settings if isinstance(settings, dict) else vars(settings) if settings else {}
+    return str(values.get("_name") or values.get("arch") or "unknown")

@@ -1,0 +1,75 @@
+"""BERT and multilingual BERT in Hugging Face folders (Devlin et al., 2019)."""
+
+from fairseq_xling.interop.sources import folder_families
+from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.model import SourceModel
+from fairseq_xling.interop.sources.table import convert, row
+from fairseq_xling.interop.sources.vocabulary import read_vocabulary
+from fairseq_xling.models.encoder import EncoderShape
+
+_SPECIALS = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
+
+_SELF = "encoder.layer.{i}.attention.self."
+_LAYER = "encoder.layer.{i}."
+
+TABLE = (
+    row("tokens.shared.weight", "embeddings.word_embeddings.weight"),
+    row("positions.shared.weight", "embeddings.position_embeddings.weight"),
+    row("segment_table.weight", "embeddings.token_type_embeddings.weight"),
+    row("embedding_norm", "embeddings.LayerNorm"),
+    # Query, key and value are one product in our layers, in this order.
+    row("layers.{i}.shared.qkv", _SELF + "query", _SELF + "key", _SELF + "value"),
+    row("layers.{i}.shared.out", _LAYER + "attention.output.dense"),
+    row("layers.{i}.shared.attention_norm", _LAYER + "attention.output.LayerNorm"),
+    row("layers.{i}.shared.fc1", _LAYER + "intermediate.dense"),
+    row("layers.{i}.shared.fc2", _LAYER + "output.dense"),
+    row("layers.{i}.shared.ffn_norm", _LAYER + "output.LayerNorm"),
+)
+# Absent where only the encoder was published (MiniLM). The decoder's matrix is the token table;
+# its bias is saved under two names, of which this one is always there.
+HEAD = (
+    row("softmax.shared.dense", "cls.predictions.transform.dense"),
+    row("softmax.shared.norm", "cls.predictions.transform.LayerNorm"),
+    row("softmax.shared.bias", "cls.predictions.bias"),
+)
+# What the first checkpoints of BERT call a LayerNorm's weight and bias.
+_OLD = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
+
+
+@folder_families.register("bert")
+def read(folder: Folder) -> SourceModel:
+    """The BERT in ``folder``.
+
+    Raises:
+        UserError: as `read_source`.
+    """
+    folder.require_plain_bert()
+    layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
+    shape = EncoderShape(
+        layers=layers,
+        dim=folder.size("hidden_size"),
+        ffn_dim=folder.size("intermediate_size"),
+        heads=folder.size("num_attention_heads"),
+        max_positions=folder.size("max_position_embeddings"),
+        dropout=folder.rate("hidden_dropout_prob", 0.1),
+        attention_dropout=folder.rate("attention_probs_dropout_prob", 0.1),
+        num_segments=folder.size("type_vocab_size"),
+        lm_head="bert",
+        init_std=folder.rate("initializer_range", 0.02),
+        norm_eps=folder.rate("layer_norm_eps", 1e-12),
+    )
+    symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
+    tensors = without_prefix(folder.tensors(), "bert.")
+    for old, new in _OLD:
+        tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
+    found = convert(tensors, TABLE, HEAD, layers, str(folder.path), r"encoder\.")
+    model = SourceModel(
+        "bert",
+        str(folder.path),
+        shape,
+        found.state,
+        symbols,
+        special_ids,
+        left_out=found.left_out,
+    )
+    return model.checked(found.theirs, "config.json")

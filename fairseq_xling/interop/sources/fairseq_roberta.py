@@ -1,0 +1,185 @@
+"""RoBERTa in checkpoints of fairseq's own `--task masked_lm --arch roberta*`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.interop.sources import checkpoint_families
+from fairseq_xling.interop.sources.model import SourceModel
+from fairseq_xling.interop.sources.spelling import as_is, byte_level, spell
+from fairseq_xling.interop.sources.table import convert, row
+from fairseq_xling.models.encoder import EncoderShape
+
+_LAYER = "sentence_encoder.layers.{i}."
+_SELF = _LAYER + "self_attn."
+_PADDING = 1  # of every fairseq dictionary
+_SPECIALS = {"cls": 0, "pad": _PADDING, "sep": 2, "unk": 3}
+
+TABLE = (
+    row("tokens.shared.weight", "sentence_encoder.embed_tokens.weight"),
+    # Row 1 serves padding and the first token has row 2.
+    row("positions.shared.weight", "sentence_encoder.embed_positions.weight", skip=_PADDING + 1),
+    row("embedding_norm", "sentence_encoder.layernorm_embedding"),
+    # Query, key and value are one product in our layers, in this order.
+    row("layers.{i}.shared.qkv", _SELF + "q_proj", _SELF + "k_proj", _SELF + "v_proj"),
+    row("layers.{i}.shared.out", _SELF + "out_proj"),
+    row("layers.{i}.shared.attention_norm", _LAYER + "self_attn_layer_norm"),
+    row("layers.{i}.shared.fc1", _LAYER + "fc1"),
+    row("layers.{i}.shared.fc2", _LAYER + "fc2"),
+    row("layers.{i}.shared.ffn_norm", _LAYER + "final_layer_norm"),
+)
+# `lm_head.weight` is the token table, saved a second time.
+HEAD = (
+    row("softmax.shared.dense", "lm_head.dense"),
+    row("softmax.shared.norm", "lm_head.layer_norm"),
+    row("softmax.shared.bias", "lm_head.bias"),
+)
+_EMBEDDINGS = re.compile(r"(?:encoder|decoder)\.sentence_encoder\.embed_tokens\.weight")
+# What earlier versions of fairseq called these, newest last.
+_RENAMED = (
+    (r"^(?:encoder|decoder)\.", ""),
+    (r"^sentence_encoder\.emb_layer_norm\.", "sentence_encoder.layernorm_embedding."),
+    (r"\.self_attn\.in_proj_(weight|bias)$", r".self_attn.in_proj.\1"),
+)
+
+
+@checkpoint_families.register("roberta")
+class FairseqRoberta:
+    """Reads RoBERTa checkpoints, such as the published ``roberta.base/model.pt``."""
+
+    @staticmethod
+    def matches(weights: dict[str, Any]) -> bool:
+        return any(map(_EMBEDDINGS.fullmatch, weights))
+
+    @staticmethod
+    def read(
+        path: Path, state: dict[str, Any], data: str | Path | None, language: str | None
+    ) -> SourceModel:
+        settings = _Settings(path, state)
+        settings.require_plain()
+        tensors = _todays_names(state["model"])
+        if "sentence_encoder.layer_norm.weight" in tensors:
+            raise UserError(f"{path}: unsupported architecture: LayerNorm before its sublayers")
+        tied = tensors.get("lm_head.weight")
+        table = tensors["sentence_encoder.embed_tokens.weight"]
+        if tied is not None and not torch.equal(tied, table):
+            raise UserError(f"{path}: unsupported architecture: its softmax is not tied")
+        layers = settings.size("encoder_layers", 12)
+        found = convert(tensors, TABLE, HEAD, layers, str(path), r"sentence_encoder\.layers\.")
+        shape = EncoderShape(
+            layers=layers,
+            dim=settings.size("encoder_embed_dim", 768),
+            ffn_dim=settings.size("encoder_ffn_embed_dim", 3072),
+            heads=settings.size("encoder_attention_heads", 12),
+            max_positions=len(found.state["positions.shared.weight"]),
+            dropout=settings.get("dropout", 0.1),
+            attention_dropout=settings.get("attention_dropout", 0.1),
+            lm_head="bert",
+        )
+        symbols, mask = _symbols(_dictionary(path, data, settings), len(table), path)
+        model = SourceModel(
+            "fairseq roberta",
+            str(path),
+            shape,
+            found.state,
+            symbols,
+            {**_SPECIALS, "mask": mask},
+            left_out=found.left_out,
+        )
+        return model.checked(found.theirs, "the checkpoint's settings")
+
+
+class _Settings:
+    """A checkpoint's options, whether saved as today or as an ``argparse.Namespace``."""
+
+    def __init__(self, path: Path, state: dict[str, Any]):
+        self.path = path
+        cfg = state.get("cfg") or {}
+        self._model, self._task = _values(cfg.get("model")), _values(cfg.get("task"))
+        self._old = _values(state.get("args"))
+
+    def get(self, name: str, default: Any) -> Any:
+        for values in (self._model, self._old):
+            if values.get(name) is not None:
+                return values[name]
+        return default
+
+    @property
+    def data(self) -> str:
+        """The folders that it was trained on."""
+        return str(self._task.get("data") or self._old.get("data") or "")
+
+    def size(self, name: str, default: int) -> int:
+        return int(self.get(name, default))
+
+    def require_plain(self) -> None:
+        for name, only in (
+            ("activation_fn", "gelu"),
+            ("encoder_learned_pos", True),
+            ("no_token_positional_embeddings", False),
+            ("encoder_layers_to_keep", ""),
+            ("adaptive_input", False),
+        ):
+            value = self.get(name, only)
+            if value != only:
+                raise UserError(
+                    f"{self.path}: unsupported architecture: `{name}` must be {only!r}, got "
+                    f"{value!r}"
+                )
+
+
+def _values(settings: Any) -> dict[str, Any]:
+    return dict(settings) if isinstance(settings, dict) else vars(settings) if settings else {}
+
+
+def _todays_names(weights: dict[str, Any]) -> dict[str, Any]:
+    tensors = {}
+    for name, tensor in weights.items():
+        if not torch.is_tensor(tensor) or name.endswith("sentence_encoder.version"):
+            continue
+        for old, new in _RENAMED:
+            name = re.sub(old, new, name)
+        if ".in_proj." in name:  # one matrix for query, key and value
+            for letter, part in zip("qkv", tensor.chunk(3), strict=True):
+                tensors[name.replace("in_proj", f"{letter}_proj")] = part
+        else:
+            tensors[name] = tensor
+    return tensors
+
+
+def _dictionary(path: Path, data: str | Path | None, settings: _Settings) -> Path:
+    places = [Path(data)] if data is not None else [path.parent, *settings.data.split(":")[:1]]
+    files = [Path(place) / "dict.txt" for place in places]
+    for file in files:
+        if file.is_file():
+            return file
+    raise UserError(f"{path}: no dictionary; looked for {' and '.join(map(str, files))}")
+
+
+def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], int]:
+    """The symbols by id, and the id of the mask, which the task adds at the end."""
+    tokens = ["<s>", "<pad>", "</s>", "<unk>"]
+    for number, line in enumerate(read_lines(file), start=1):
+        fields = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+        if not fields[0] or not fields[2].isdigit():
+            raise UserError(f"{file}:{number}: must be a symbol and its count, got {line!r}")
+        tokens.append(fields[0])
+    if "<mask>" not in tokens:
+        tokens.append("<mask>")
+    if len(tokens) != size:
+        raise UserError(
+            f"{file}: must have as many symbols as {path} has token embeddings, {size}, got "
+            f"{len(tokens)} with the special ones"
+        )
+    special = {token: token for token in (*tokens[:4], "<mask>")}
+    how, mask = as_is, tokens.index("<mask>")
+    # Published English models have numbers of GPT-2's byte pieces, which encoder.json spells out.
+    encoder = file.with_name("encoder.json")
+    if encoder.is_file():
+        pieces = {str(number): piece for piece, number in read_json(encoder).items()}
+        tokens, how = [pieces.get(token, token) for token in tokens], byte_level
+    return spell(tokens, how, special), mask

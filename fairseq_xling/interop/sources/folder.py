@@ -1,0 +1,157 @@
+"""A Hugging Face folder: configuration, weights, nothing that could run."""
+
+import pickle
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+
+# Names of exactly the GELU that our layers compute; `gelu_new` and others are approximations.
+_EXACT_GELU = ("gelu", "gelu_python")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with ``config.json`` and weights."""
+
+    path: Path
+    config: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> "Folder":
+        """The folder at ``path``.
+
+        Raises:
+            UserError: if it has no ``config.json``, or that names no ``model_type``.
+        """
+        if not (path / "config.json").is_file():
+            raise UserError(f"{path}: no source model (it has no config.json)")
+        config = read_json(path / "config.json")
+        if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+            raise UserError(f"{path / 'config.json'}: names no model_type")
+        return cls(path, config)
+
+    @property
+    def model_type(self) -> str:
+        return self.config["model_type"]
+
+    def size(self, name: str, least: int = 1) -> int:
+        """The whole number ``name`` of the configuration.
+
+        Raises:
+            UserError: if it is missing, no whole number, or below ``least``.
+        """
+        value = self.config.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            file = self.path / "config.json"
+            raise UserError(f"{file}: `{name}` must be an integer of at least {least}, got {value}")
+        return value
+
+    def rate(self, name: str, default: float) -> float:
+        """The number ``name`` of the configuration.
+
+        Raises:
+            UserError: if it is no number from 0 to 1.
+        """
+        value = self.config.get(name, default)
+        if not isinstance(value, int | float) or not 0 <= value <= 1:
+            file = self.path / "config.json"
+            raise UserError(f"{file}: `{name}` must lie in [0, 1], got {value!r}")
+        return float(value)
+
+    def require(self, name: str, default: Any, *allowed: Any) -> None:
+        """Refuse a model whose setting ``name`` is none of ``allowed``.
+
+        Raises:
+            UserError: naming both.
+        """
+        value = self.config.get(name, default)
+        if value not in allowed:
+            raise UserError(
+                f"{self.path / 'config.json'}: unsupported architecture: `{name}` must be "
+                f"{' or '.join(map(repr, allowed))}, got {value!r}"
+            )
+
+    def require_plain_bert(self) -> None:
+        """What BERT and its kin have in common with our layers, and what variants have not."""
+        self.require("hidden_act", "gelu", *_EXACT_GELU)
+        self.require("position_embedding_type", "absolute", "absolute")
+        self.require("is_decoder", False, False)
+        self.require("add_cross_attention", False, False)
+        self.require("tie_word_embeddings", True, True)
+        heads, width = self.size("num_attention_heads"), self.size("hidden_size")
+        if width % heads:
+            raise UserError(
+                f"{self.path / 'config.json'}: `hidden_size` must be a multiple of "
+                f"`num_attention_heads`, got {width} and {heads}"
+            )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights by name, on the CPU.
+
+        Raises:
+            UserError: if there are none, a shard is missing, or a file is damaged.
+        """
+        for stem, read in (("model.safetensors", _safetensors), ("pytorch_model.bin", _plain)):
+            file, index = self.path / stem, self.path / f"{stem}.index.json"
+            if file.is_file():
+                return read(file)
+            if index.is_file():
+                return self._shards(index, read)
+        raise UserError(
+            f"{self.path}: no weights (it has neither model.safetensors nor pytorch_model.bin)"
+        )
+
+    def _shards(self, index: Path, read: Any) -> dict[str, Tensor]:
+        places = read_json(index)
+        places = places.get("weight_map") if isinstance(places, dict) else None
+        if not isinstance(places, dict) or not all(isinstance(n, str) for n in places.values()):
+            raise UserError(f"{index}: has no weight_map")
+        tensors: dict[str, Tensor] = {}
+        for name in sorted(set(places.values())):
+            if Path(name).name != name:
+                raise UserError(f"{index}: a shard must lie beside it, got {name!r}")
+            if not (self.path / name).is_file():
+                raise UserError(f"{self.path / name}: no such file, though {index.name} lists it")
+            tensors |= read(self.path / name)
+        return tensors
+
+
+def without_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """``tensors`` under the names that they have where the encoder is saved without its head."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
+
+
+def _safetensors(file: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{file}: damaged or not safetensors ({_first(error)})") from None
+
+
+def _plain(file: Path) -> dict[str, Tensor]:
+    try:
+        state = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise UserError(
+            f"{file}: not loaded, because it holds more than tensors or is damaged"
+        ) from None
+    except (RuntimeError, EOFError, ValueError, zipfile.BadZipFile, OSError) as error:
+        raise UserError(f"{file}: damaged or not a file of weights ({_first(error)})") from None
+    if not isinstance(state, dict) or not all(map(torch.is_tensor, state.values())):
+        raise UserError(f"{file}: must hold tensors by name")
+    return state
+
+
+def _first(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

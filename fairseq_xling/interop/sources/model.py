@@ -1,0 +1,96 @@
+"""What every family is read into: an encoder's sizes, weights and vocabulary."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.models.sharing import SharingPlan
+
+HEAD = "softmax."  # the names that a source without an LM head lacks
+
+
+@dataclass(frozen=True)
+class SourceModel:
+    """A pretrained encoder in the terms of `SeparableEncoder`.
+
+    Attributes:
+        family: the family that read it, such as ``bert``.
+        origin: the folder or file.
+        shape: its sizes and rates.
+        state: its weights, float32, under the names of an encoder with nothing private; without
+            those of the LM head where the source has none.
+        symbols: the vocabulary by id. Word starts are marked ``▁``; the five special symbols are
+            spelt as ours (``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``).
+        special_ids: ids of ``cls``, ``pad``, ``sep``, ``unk``, ``mask``, and ``null`` if it has it.
+        languages: names of the rows of its language embeddings, or one name of no meaning.
+        left_out: tensors of the source that have no place here, such as a pooler.
+    """
+
+    family: str
+    origin: str
+    shape: EncoderShape
+    state: dict[str, Tensor]
+    symbols: list[str]
+    special_ids: dict[str, int]
+    languages: tuple[str, ...] = ("source",)
+    left_out: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        size = len(self.state["tokens.shared.weight"])
+        if len(self.symbols) != size:
+            raise UserError(
+                f"{self.origin}: the vocabulary must have as many symbols as there are token "
+                f"embeddings, {size}, got {len(self.symbols)}"
+            )
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the source has an LM head."""
+        return any(name.startswith(HEAD) for name in self.state)
+
+    @property
+    def embeddings(self) -> Tensor:
+        """The token embeddings (V, D), rows by the source's ids."""
+        return self.state["tokens.shared.weight"]
+
+    def encoder(self) -> SeparableEncoder:
+        """The source model itself, in evaluation mode, reading the source's ids.
+
+        Without a head in the source, the one here is newly initialised.
+        """
+        encoder = self.empty_encoder()
+        state = dict(self.state)
+        if not self.has_head:
+            state |= {k: v for k, v in encoder.state_dict().items() if k.startswith(HEAD)}
+        encoder.load_state_dict(state)
+        return encoder.eval()
+
+    def empty_encoder(self) -> SeparableEncoder:
+        """An encoder of the source's sizes with weights of its own."""
+        sizes = {lang: len(self.symbols) for lang in self.languages}
+        return SeparableEncoder(self.shape, sizes, SharingPlan())
+
+    def checked(self, theirs: dict[str, str], config: str) -> "SourceModel":
+        """Itself, if every tensor has the shape that the sizes ask for.
+
+        Args:
+            theirs: the source's names of the tensors, by ours.
+            config: where the sizes come from, for the message.
+
+        Raises:
+            UserError: if one has not.
+        """
+        with torch.device("meta"):
+            expected = self.empty_encoder().state_dict()
+        for name, tensor in self.state.items():
+            if tensor.shape != expected[name].shape:
+                raise UserError(
+                    f"{self.origin}: `{theirs[name]}` must give {tuple(expected[name].shape)} by "
+                    f"{config}, got {tuple(tensor.shape)}"
+                )
+            if not torch.isfinite(tensor).all():
+                raise UserError(f"{self.origin}: `{theirs[name]}` has values that are no numbers")
+        return self

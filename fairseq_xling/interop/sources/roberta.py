@@ -1,0 +1,77 @@
+"""RoBERTa and XLM-R in Hugging Face folders (Liu et al., 2019; Conneau et al., 2020)."""
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources import folder_families
+from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
+from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.model import SourceModel
+from fairseq_xling.interop.sources.table import Row, convert, row
+from fairseq_xling.interop.sources.vocabulary import read_vocabulary
+from fairseq_xling.models.encoder import EncoderShape
+
+_SPECIALS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+_POSITIONS = "positions.shared.weight"
+
+# As BERT's but for its name, and with a table of one segment.
+HEAD = (
+    row("softmax.shared.dense", "lm_head.dense"),
+    row("softmax.shared.norm", "lm_head.layer_norm"),
+    row("softmax.shared.bias", "lm_head.bias"),
+)
+
+
+def table(padding_id: int) -> tuple[Row, ...]:
+    """BERT's names, without the position rows up to the padding's.
+
+    As in fairseq, row ``padding_id`` serves padding and the first token has the one after it, so
+    that many rows in front belong to no position of ours.
+    """
+    return tuple(
+        row(line.ours, *line.theirs, skip=padding_id + 1) if line.ours == _POSITIONS else line
+        for line in BERT_TABLE
+    )
+
+
+@folder_families.register("roberta")
+@folder_families.register("xlm-roberta")
+def read(folder: Folder) -> SourceModel:
+    """The RoBERTa or XLM-R in ``folder``.
+
+    Raises:
+        UserError: as `read_source`.
+    """
+    folder.require_plain_bert()
+    layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
+    padding_id = folder.size("pad_token_id", 0) if "pad_token_id" in folder.config else 1
+    rows = folder.size("max_position_embeddings")
+    if rows <= padding_id + 1:
+        raise UserError(
+            f"{folder.path / 'config.json'}: `max_position_embeddings` must exceed "
+            f"{padding_id + 1}, the rows of the padding, got {rows}"
+        )
+    shape = EncoderShape(
+        layers=layers,
+        dim=folder.size("hidden_size"),
+        ffn_dim=folder.size("intermediate_size"),
+        heads=folder.size("num_attention_heads"),
+        max_positions=rows - padding_id - 1,
+        dropout=folder.rate("hidden_dropout_prob", 0.1),
+        attention_dropout=folder.rate("attention_probs_dropout_prob", 0.1),
+        num_segments=folder.size("type_vocab_size"),
+        lm_head="bert",
+        init_std=folder.rate("initializer_range", 0.02),
+        norm_eps=folder.rate("layer_norm_eps", 1e-5),
+    )
+    symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
+    tensors = without_prefix(folder.tensors(), "roberta.")
+    found = convert(tensors, table(padding_id), HEAD, layers, str(folder.path), r"encoder\.")
+    model = SourceModel(
+        folder.model_type,
+        str(folder.path),
+        shape,
+        found.state,
+        symbols,
+        special_ids,
+        left_out=found.left_out,
+    )
+    return model.checked(found.theirs, "config.json")

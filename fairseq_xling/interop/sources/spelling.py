@@ -1,0 +1,87 @@
+"""How families of tokenizers spell where words begin, and how we do: with ``▁``."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from fairseq_xling.text.pieces import WORD_MARK
+
+_PLACEHOLDER = re.compile(r"\[unused\d+\]|<special\d+>|<unused\d+>|madeupword\d+")
+
+
+def wordpiece(token: str) -> str:
+    """BERT: a piece inside a word is marked instead.
+
+    >>> wordpiece("play"), wordpiece("##ing")
+    ('▁play', 'ing')
+    """
+    return token[2:] if token.startswith("##") and len(token) > 2 else WORD_MARK + token
+
+
+def byte_level(token: str) -> str:
+    """GPT-2 and RoBERTa: each letter stands for a byte of UTF-8, ``Ġ`` for the space before a word.
+
+    A piece that ends within a character has its stray bytes in sentencepiece's form.
+
+    >>> byte_level("Ġthe"), byte_level("Ã©"), byte_level("Ã")
+    ('▁the', 'é', '<0xC3>')
+    """
+    table = _bytes_of_letters()
+    if any(letter not in table for letter in token):
+        return token
+    raw = bytes(table[letter] for letter in token)
+    text = raw.decode("utf-8", errors="surrogateescape")
+    text = "".join(f"<0x{ord(c) - 0xDC00:02X}>" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in text)
+    return text.replace(" ", WORD_MARK)
+
+
+def word_end(token: str) -> str:
+    """XLM: ``</w>`` marks where a word ends, and nothing where it begins.
+
+    A piece that ends a word is taken for all of it, as most of them in running text are; what
+    stands before another piece is left unmarked.
+
+    >>> word_end("dogs</w>"), word_end("catas")
+    ('▁dogs', 'catas')
+    """
+    return WORD_MARK + token[:-4] if token.endswith("</w>") and len(token) > 4 else token
+
+
+def as_is(token: str) -> str:
+    """sentencepiece's own spelling is ours."""
+    return token
+
+
+def spell(
+    tokens: Iterable[str], how: Callable[[str], str], special: Mapping[str, str]
+) -> list[str]:
+    """``tokens`` in our spelling, all different.
+
+    Special tokens get the name that ``special`` gives them; placeholders stay. Where two would be
+    spelt alike, the later one keeps its own spelling.
+
+    >>> spell(["[CLS]", "a", "##a"], wordpiece, {"[CLS]": "<s>"})
+    ['<s>', '▁a', 'a']
+    """
+    symbols: list[str] = []
+    taken = set(special.values())
+    for number, token in enumerate(tokens):
+        if token in special:
+            symbols.append(special[token])
+            continue
+        symbol = token if _PLACEHOLDER.fullmatch(token) else how(token)
+        for candidate in (symbol, token, f"{token}<{number}>"):
+            if candidate not in taken:
+                symbols.append(candidate)
+                taken.add(candidate)
+                break
+    return symbols
+
+
+@cache
+def _bytes_of_letters() -> dict[str, int]:
+    """GPT-2's alphabet: printable Latin-1 stands for itself, the other bytes for U+0100 onwards."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): byte for byte in printable}
+    return letters | {chr(0x100 + place): byte for place, byte in enumerate(others)}

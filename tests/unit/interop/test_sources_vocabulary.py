@@ -1,0 +1,154 @@
+"""Whatever file a vocabulary is in, its symbols come out in the project's own spelling."""
+
+import io
+import json
+import re
+
+import pytest
+import sentencepiece
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources.spelling import as_is, byte_level, spell, word_end, wordpiece
+from fairseq_xling.interop.sources.vocabulary import read_vocabulary
+from tests.tiny_sources import vocabulary, write_vocabulary
+
+BERT = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
+FAIRSEQ = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+XLM = FAIRSEQ | {"cls": "</s>", "mask": "<special1>"}
+
+
+def put_tokenizer(path, model, **content) -> None:
+    (path / "tokenizer.json").write_text(json.dumps({"model": model, **content}))
+
+
+def test_bert_word_pieces(tmp_path):
+    write_vocabulary(tmp_path, "bert")
+    symbols, special_ids = read_vocabulary(tmp_path, 20, BERT)
+    assert special_ids == {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
+    assert symbols[:7] == ["<pad>", "<unk>", "<s>", "</s>", "<mask>", "▁word0", "▁word1"]
+    assert symbols[19] == "s"
+
+
+def test_robertas_letters_for_bytes(tmp_path):
+    write_vocabulary(tmp_path, "roberta")
+    symbols, special_ids = read_vocabulary(tmp_path, 20, FAIRSEQ)
+    assert special_ids == {"cls": 0, "pad": 1, "sep": 2, "unk": 3, "mask": 19}
+    assert symbols[3:6] == ["<unk>", "▁word0", "▁word1"] and symbols[18:] == ["s", "<mask>"]
+
+
+def test_xlm_begins_sentences_with_its_separator(tmp_path):
+    write_vocabulary(tmp_path, "xlm")
+    symbols, special_ids = read_vocabulary(tmp_path, 20, XLM)
+    assert special_ids == {"cls": 1, "pad": 2, "sep": 1, "unk": 3, "mask": 5}
+    assert symbols[:7] == ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<mask>", "▁word0"]
+
+
+def test_xlm_r_numbers_the_pieces_of_its_model_as_fairseq_does(tmp_path):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the dogs run", "the dog ran", "a dog and dogs"] * 20),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=25,
+        minloglevel=2,
+    )
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(model.getvalue())
+    symbols, special_ids = read_vocabulary(tmp_path, 27, FAIRSEQ)
+    assert special_ids == {"cls": 0, "pad": 1, "sep": 2, "unk": 3, "mask": 26}
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    # What the published tokenizer does: id + 1 for every piece but the model's own first three.
+    for piece in processor.encode("the dogs ran", out_type=str):
+        assert symbols[processor.piece_to_id(piece) + 1] == piece
+
+
+@pytest.mark.parametrize(
+    ("model", "content", "expected"),
+    [
+        ({"type": "WordPiece"}, {}, ["▁a", "##", "Ġb"]),
+        ({"type": "BPE"}, {"pre_tokenizer": {"type": "ByteLevel"}}, ["a", "##", "▁b"]),
+        (
+            {"type": "BPE"},
+            {"decoder": {"type": "Sequence", "decoders": [{"type": "ByteLevel"}]}},
+            ["a", "##", "▁b"],
+        ),
+        ({"type": "BPE"}, {}, ["a", "##", "Ġb"]),
+    ],
+)
+def test_where_only_a_tokenizer_file_is_there_its_own_model_tells_the_spelling(
+    model, content, expected, tmp_path
+):
+    vocab = {"a": 2, "##": 3, "Ġb": 4}
+    added = [{"content": token, "id": number} for token, number in (("<s>", 0), ("<pad>", 1))]
+    added += [
+        {"content": token, "id": 5 + n} for n, token in enumerate(("</s>", "<unk>", "<mask>"))
+    ]
+    put_tokenizer(tmp_path, {**model, "vocab": vocab}, added_tokens=added, **content)
+    symbols, special_ids = read_vocabulary(tmp_path, 8, FAIRSEQ)
+    if model["type"] == "WordPiece":
+        expected = [expected[0], "▁##", "▁Ġb"]
+    assert symbols == ["<s>", "<pad>", *expected, "</s>", "<unk>", "<mask>"]
+    assert special_ids == {"cls": 0, "pad": 1, "sep": 5, "unk": 6, "mask": 7}
+
+
+def test_a_unigram_tokenizer_and_one_with_word_ends(tmp_path):
+    pieces = [[token, 0.0] for token in (*FAIRSEQ.values(), "▁a")]
+    put_tokenizer(tmp_path, {"type": "Unigram", "vocab": pieces})
+    assert read_vocabulary(tmp_path, 6, FAIRSEQ)[0][5] == "▁a"
+    vocab = {token: n for n, token in enumerate((*FAIRSEQ.values(), "a</w>", "b"))}
+    put_tokenizer(tmp_path, {"type": "BPE", "vocab": vocab, "end_of_word_suffix": "</w>"})
+    assert read_vocabulary(tmp_path, 7, FAIRSEQ)[0][5:] == ["▁a", "b"]
+
+
+def test_the_folder_may_name_its_special_tokens_and_add_some(tmp_path):
+    write_vocabulary(tmp_path, "bert")
+    (tmp_path / "special_tokens_map.json").write_text(
+        json.dumps({"cls_token": "word0", "mask_token": {"content": "<m>"}})
+    )
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<m>": 20}))
+    symbols, special_ids = read_vocabulary(tmp_path, 22, BERT)
+    assert special_ids == {"pad": 0, "unk": 1, "cls": 5, "sep": 3, "mask": 20}
+    assert symbols[5] == "<s>" and symbols[20] == "<mask>"
+    assert symbols[21] == "<unused21>"  # a row of the table that no token has
+
+
+def test_letters_of_byte_level_pieces_are_those_of_the_published_tokenizer():
+    tokenizers = pytest.importorskip("tokenizers")
+    splitter = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    assert all(len(byte_level(letter)) for letter in splitter.alphabet())
+    text = "naïve 世界 \x07 tabs\tand 🙂 «ß»"
+    pieces = "".join(piece for piece, _ in splitter.pre_tokenize_str(text))
+    assert byte_level(pieces) == "▁" + text.replace(" ", "▁")
+    stray = {byte_level(letter) for letter in splitter.alphabet()}
+    assert len(stray) == 256 and "<0xE4>" in stray and "<0xFF>" in stray
+
+
+def test_symbols_are_all_different_and_placeholders_stay_as_they_are():
+    assert spell(["a", "##a", "▁a", "[unused3]"], wordpiece, {}) == ["▁a", "a", "▁▁a", "[unused3]"]
+    # The letter for the mark itself, and the mark: spelt alike, so the later keeps its own form.
+    assert spell(["Ġ", "âĸģ"], byte_level, {}) == ["▁", "âĸģ"]
+    assert spell(["a</w>", "▁a"], word_end, {}) == ["▁a", "▁a<1>"]
+    assert spell(["<s>", "[CLS]"], as_is, {"[CLS]": "<s>"}) == ["<s><0>", "<s>"]
+
+
+def test_bad_vocabularies_are_named(tmp_path):
+    def message(size: int = 20, specials=BERT) -> str:
+        with pytest.raises(UserError) as caught:
+            read_vocabulary(tmp_path, size, specials)
+        return str(caught.value).removeprefix(f"{tmp_path}/")
+
+    file = tmp_path / "vocab.txt"
+    file.write_text("".join(f"{token}\n" for token in vocabulary("bert")[1][:4]))
+    assert message() == "vocab.txt: has no mask token '[MASK]'"
+    file.write_bytes(b"[PAD]\n\xff\n")
+    assert re.match(r"vocab\.txt:2: not UTF-8", message())
+    file.unlink()
+    (tmp_path / "vocab.json").write_text("[1, 2]")
+    assert message() == "vocab.json: not a vocabulary of a known form"
+    (tmp_path / "vocab.json").write_text("{")
+    assert message().startswith("vocab.json: not a JSON file")
+    (tmp_path / "vocab.json").unlink()
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(b"nothing")
+    assert message() == "sentencepiece.bpe.model: damaged or not a sentencepiece model"
+    (tmp_path / "sentencepiece.bpe.model").unlink()
+    put_tokenizer(tmp_path, {"type": "BPE"})
+    assert message() == "tokenizer.json: not a vocabulary of a known form"
