@@ -7,8 +7,10 @@ from fairseq_xling.compat import prepare_engine
 # In this order: models and criterions before the tasks that use them.
 MODULES = (
     "fairseq_xling.models.separable_transformer",
+    "fairseq_xling.models.tri_encoder",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.bilingual_mlm",
+    "fairseq_xling.training.cdlm",
 )
 
 prepare_engine()

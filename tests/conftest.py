@@ -143,6 +143,10 @@ def options() -> Callable[..., SimpleNamespace]:
             "sample_break_mode": "sentence",
             "tokens_per_sample": 16,
             "max_positions": 64,
+            "directions": "",
+            "mono_languages": "",
+            "mono_text": "mono",
+            "too_long": "truncate",
         }
         assert set(changes) <= set(defaults), "an option that objectives and feeds do not read"
         return SimpleNamespace(**defaults | changes)

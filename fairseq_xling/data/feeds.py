@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,72 @@ import numpy as np
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sampling import smoothed_shares
+from fairseq_xling.data.segments import SegmentPairs
 from fairseq_xling.data.sources import Pairs, Source, break_modes
 from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
 from fairseq_xling.objectives.base import Objective
+from fairseq_xling.registry import Registry, unknown_name
 
 logger = logging.getLogger(__name__)
+
+# What text an objective can read: ``read(folder, split, objective, scope)`` gives its sources.
+readers: Registry = Registry("kind of text")
+
+_MONO_TEXT = ("mono", "parallel")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which languages and directions a task reads, and how.
+
+    Attributes:
+        languages: all of the task's.
+        mono_languages: those of monolingual objectives.
+        directions: (source, target) pairs of parallel objectives; empty is all, as prepared.
+    """
+
+    cfg: Any
+    languages: Sequence[str]
+    mono_languages: Sequence[str]
+    directions: Sequence[tuple[str, str]]
+    max_positions: int
+
+    @classmethod
+    def of(cls, cfg: Any, languages: Sequence[str], max_positions: int) -> "Scope":
+        """From the options.
+
+        Raises:
+            UserError: for a language or direction that the task does not have.
+        """
+        mono = parse_languages(cfg.mono_languages) if cfg.mono_languages else list(languages)
+        directions = parse_directions(cfg.directions)
+        for lang in [*mono, *(lang for pair in directions for lang in pair)]:
+            if lang not in languages:
+                raise unknown_name("language of this task", lang, list(languages))
+        if cfg.mono_text not in _MONO_TEXT:
+            raise UserError(
+                f"`--mono-text` must be {' or '.join(_MONO_TEXT)}, got {cfg.mono_text!r}"
+            )
+        return cls(cfg, languages, mono, directions, max_positions)
+
+
+def parse_directions(text: str) -> list[tuple[str, str]]:
+    """``en-de,de-en`` as pairs.
+
+    >>> parse_directions("en-de,de-en")
+    [('en', 'de'), ('de', 'en')]
+
+    Raises:
+        UserError: for anything else.
+    """
+    pairs = []
+    for item in filter(None, (piece.strip() for piece in text.split(","))):
+        source, dash, target = item.partition("-")
+        if not (source and dash and target) or source == target or "-" in target:
+            raise UserError(f"`--directions` must be like en-de,de-en, got {item!r}")
+        pairs.append((source, target))
+    return pairs
 
 
 def make_feeds(
@@ -36,11 +98,11 @@ def make_feeds(
     """
     if not any(shares.values()):
         raise UserError("`--objective-shares` must give at least one objective more than 0")
+    scope = Scope.of(cfg, languages, max_positions)
     feeds = []
     for objective in objectives:
-        sources = {
-            s.name: s for s in _sources(folder, split, languages, objective, cfg, max_positions)
-        }
+        read = readers[objective.reads]
+        sources = {source.name: source for source in read(folder, split, objective, scope)}
         if not sources:
             raise UserError(
                 f"{folder.path}: has no {split!r} text for objective {objective.name!r} "
@@ -51,6 +113,11 @@ def make_feeds(
         for name, source in sources.items():
             feeds.append(Feed(objective, source, smoothed[name] * shares[objective.name]))
             cut = source.num_truncated()
+            if cut and cfg.too_long == "refuse":
+                raise UserError(
+                    f"{folder.path}: {cut} sentences of {split} {name} are longer than "
+                    f"`--max-positions` {max_positions}, and `--too-long` is refuse"
+                )
             if cut:
                 logger.warning(
                     "%s %s: %d sentences are cut at --max-positions %d",
@@ -62,30 +129,47 @@ def make_feeds(
     return feeds
 
 
-def _sources(
-    folder: DataFolder,
-    split: str,
-    languages: Sequence[str],
-    objective: Objective,
-    cfg: Any,
-    max_positions: int,
-) -> list[Source]:
-    if objective.reads == "parallel":
-        return [
-            _pairs(folder, split, pair, objective, max_positions)
-            for pair in folder.pairs(split)
-            if set(pair) <= set(languages)
-        ]
-    files = {lang: folder.mono(split, lang) for lang in languages}
-    kind = break_modes[cfg.sample_break_mode]
-    return [kind.open(file, lang, cfg, max_positions) for lang, file in files.items()]
+@readers.register("mono")
+def _mono(folder: DataFolder, split: str, objective: Objective, scope: Scope) -> list[Source]:
+    """One language's text; with `--mono-text parallel`, its side of the parallel text."""
+    kind = break_modes[scope.cfg.sample_break_mode]
+    if scope.cfg.mono_text == "mono":
+        files = {lang: folder.mono(split, lang) for lang in scope.mono_languages}
+        return [kind.open(f, lang, scope.cfg, scope.max_positions) for lang, f in files.items()]
+    sources = []
+    for pair in folder.pairs(split):
+        for lang, file in zip(pair, folder.parallel(split, *pair), strict=True):
+            if lang in scope.mono_languages and set(pair) <= set(scope.languages):
+                source = kind.open(file, lang, scope.cfg, scope.max_positions)
+                source.name = f"{lang}@{'-'.join(pair)}"
+                sources.append(source)
+    return sources
 
 
-def _pairs(
-    folder: DataFolder, split: str, pair: tuple[str, str], objective: Objective, max_positions: int
-) -> Pairs:
-    order = folder.order(split, *pair) if objective.needs_order else None
-    return Pairs(*folder.parallel(split, *pair), pair, max_positions, order)
+@readers.register("parallel")
+def _parallel(folder: DataFolder, split: str, objective: Objective, scope: Scope) -> list[Source]:
+    """Sentence pairs, in the directions asked for."""
+    there = [set(pair) for pair in folder.pairs(split)]
+    asked = scope.directions or folder.pairs(split)
+    found = [p for p in asked if set(p) in there and set(p) <= set(scope.languages)]
+    return [
+        Pairs(
+            *folder.parallel(split, *pair),
+            pair,
+            scope.max_positions,
+            folder.order(split, *pair) if objective.needs_order else None,
+        )
+        for pair in found
+    ]
+
+
+@readers.register("segments")
+def _segments(folder: DataFolder, split: str, objective: Objective, scope: Scope) -> list[Source]:
+    """Two segments of one language's text, the second of which may follow the first."""
+    return [
+        SegmentPairs(folder.mono(split, lang), lang, scope.max_positions)
+        for lang in scope.mono_languages
+    ]
 
 
 def own_ids(folder: DataFolder, lang: str, piece: int = 1 << 24) -> np.ndarray:

@@ -71,13 +71,15 @@ class Limits:
 class Plan:
     """The endless training order over ``feeds``.
 
-    ``window`` is the number of rows sorted by length together: larger means less padding.
+    ``window`` is the number of rows sorted by length together: larger means less padding. With
+    ``alternate`` lanes take turns by their shares instead of being drawn.
     """
 
     feeds: Sequence[Feed]
     limits: Limits
     seed: int
     mix: bool = False
+    alternate: bool = False
     window: int = 1 << 15
     _lanes: list[list[int]] = field(init=False)
 
@@ -107,9 +109,12 @@ class Plan:
         shares /= shares.sum()
         windows: dict[int, list[BatchSpec]] = {}
         for group in range(first, first + count):
-            draw = np.random.Generator(np.random.Philox(key=mix(self.seed, 1, group))).random()
+            draw = _turn(group) if self.alternate else self._draw(group)
             lane = min(int(np.searchsorted(np.cumsum(shares), draw)), len(shares) - 1)
             yield [self._next(lane, cursors[lane], windows) for _ in range(size)]
+
+    def _draw(self, group: int) -> float:
+        return np.random.Generator(np.random.Philox(key=mix(self.seed, 1, group))).random()
 
     def _next(self, lane: int, cursor: Cursor, windows: dict[int, list[BatchSpec]]) -> BatchSpec:
         if lane not in windows:
@@ -158,6 +163,16 @@ class Plan:
             here = passes == one
             rows[here] = permute(positions[here], size, self.seed, self._salts[number], int(one))
         return rows
+
+
+def _turn(group: int) -> float:
+    """The van der Corput sequence: fills [0, 1) evenly, so two equal shares alternate strictly.
+
+    >>> [_turn(group) for group in range(5)]
+    [0.0, 0.5, 0.25, 0.75, 0.125]
+    """
+    bits = f"{group:b}"[::-1]
+    return int(bits, 2) / (1 << len(bits))
 
 
 def in_order(feeds: Sequence[Feed], limits: Limits, window: int = 1 << 15) -> Iterator[BatchSpec]:

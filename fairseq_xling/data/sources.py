@@ -31,12 +31,14 @@ class Row:
     """One unit of text; ``target`` and ``order`` only where the source is parallel.
 
     ``order`` (len(target.tokens),) holds for each target token the index of the source token it
-    is aligned with, or -1 for none.
+    is aligned with, or -1 for none. ``follows`` says of two segments of one language whether the
+    second comes after the first in the text.
     """
 
     source: Side
     target: Side | None = None
     order: np.ndarray | None = None
+    follows: bool | None = None
 
     def with_source(self, tokens: np.ndarray) -> "Row":
         return replace(self, source=replace(self.source, tokens=tokens))
@@ -71,9 +73,9 @@ break_modes: Registry = Registry("`--sample-break-mode`")
 class Sentences:
     """One sentence a row, cut at ``max_positions`` ids (CLS and SEP included)."""
 
-    def __init__(self, file: TokenFile, lang: str, max_positions: int):
+    def __init__(self, file: TokenFile, lang: str, max_positions: int, name: str = ""):
         self.file, self.max_positions = file, max_positions
-        self.name, self.languages = lang, (lang,)
+        self.name, self.languages = name or lang, (lang,)
 
     @classmethod
     def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Sentences":
@@ -98,7 +100,7 @@ class Sentences:
         return _longer(self.file, self.max_positions)
 
     def __getitem__(self, index: int) -> Row:
-        return Row(Side(frame(self.file[index], self.max_positions), self.name))
+        return Row(Side(frame(self.file[index], self.max_positions), self.languages[0]))
 
 
 @break_modes.register("none")

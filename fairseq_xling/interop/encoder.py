@@ -29,7 +29,7 @@ class Encoder:
         self.task, self.device = task, torch.device(device)
         self.folder: DataFolder = task.folder
         self.languages: list[str] = list(task.languages)
-        self.num_layers: int = model.encoder.shape.layers
+        self.num_layers: int = model.encoder.depth
         self.width: int = model.encoder.shape.dim
 
     @classmethod

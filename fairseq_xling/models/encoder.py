@@ -5,6 +5,7 @@ B batch, T source length, U target length, D width, L layers, V vocabulary, n pr
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -47,6 +48,8 @@ class SeparableEncoder(nn.Module):
     them is private, the output has embeddings of its own.
     """
 
+    reorders: ClassVar[bool] = False  # whether `output` can follow an order
+
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
         super().__init__()
         self.shape, self.plan, self.languages = shape, plan, list(vocab_sizes)
@@ -79,13 +82,14 @@ class SeparableEncoder(nn.Module):
         self.tied = ("tokens" in plan.parts) == ("softmax" in plan.parts)
         if not self.tied:
             self.output_tokens = slot(token_table, "softmax")
-        self.apply(self._initialise)
+        self.apply(self.initialise)
 
     def _layer(self) -> EncoderLayer:
         s = self.shape
         return EncoderLayer(s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout, s.norm_eps)
 
-    def _initialise(self, module: nn.Module) -> None:
+    def initialise(self, module: nn.Module) -> None:
+        """BERT's initial weights, for ``module.apply``."""
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=self.shape.init_std)
         if isinstance(module, nn.Linear):
@@ -93,11 +97,20 @@ class SeparableEncoder(nn.Module):
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx].data)
 
+    @property
+    def depth(self) -> int:
+        """The number of layers that a token's state goes through."""
+        return self.shape.layers
+
     def embed(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """E_word + E_position [+ E_language] [+ E_segment], then LayerNorm and dropout: (B, T, D).
 
         ``src`` is a batch's source side; ``lang`` its language where the plan needs it.
         """
+        x = self.embedding_norm(self._sum(src, lang))
+        return dropout(x, self.shape.dropout, self.training)
+
+    def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         x = self.tokens.select(lang)(src["tokens"]) + self.positions.select(lang)(src["positions"])
         if self.shape.language_embeddings:
             x = x + self.language_table(src["langs"])
@@ -107,8 +120,7 @@ class SeparableEncoder(nn.Module):
                 self.segment_table.weight[0] if segments is None else self.segment_table(segments)
             )
             x = x + rows
-        x = self.embedding_norm(x)
-        return dropout(x, self.shape.dropout, self.training)
+        return x
 
     def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
         """The states after each layer: L + 1 tensors (B, T, D), the first the embeddings' output.
@@ -124,6 +136,21 @@ class SeparableEncoder(nn.Module):
             x = slot.select(lang)(x, mask)
             states.append(x)
         return states
+
+    def output(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+    ) -> tuple[Tensor | None, Tensor]:
+        """What a training step needs: middle states, where the model has them, and final ones.
+
+        The final states (B, U, D) are at the target's positions; here those are the source's.
+        """
+        if order is not None:
+            raise ValueError("a model without a TRILayer reads its source in the given order")
+        return None, self.states(src, pair)[-1]
 
     def logits(self, states: Tensor, pair: Pair | None = None) -> Tensor:
         """(n, D) states to (n, V) logits over the vocabulary of the pair's target language."""

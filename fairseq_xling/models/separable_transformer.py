@@ -16,6 +16,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor
 
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 
@@ -56,15 +57,32 @@ class SeparableTransformerConfig(FairseqDataclass):
     norm_eps: float = field(
         default=1e-5, metadata={"help": "epsilon of the LayerNorms (BERT's is 1e-12)"}
     )
+    auxiliary: str = field(
+        default="",
+        metadata={"help": "heads with losses of their own beside the LM's, e.g. order,length"},
+    )
 
 
 @register_model("separable_transformer", dataclass=SeparableTransformerConfig)
 class SeparableTransformer(BaseFairseqModel):
-    """A `SeparableEncoder` that knows which vocabulary, languages and plan it was trained with."""
+    """An encoder that knows which vocabulary, languages and plan it was trained with."""
 
-    def __init__(self, encoder: SeparableEncoder, identity: Mapping[str, Any]):
+    def __init__(
+        self,
+        encoder: SeparableEncoder,
+        identity: Mapping[str, Any],
+        auxiliary: Mapping[str, AuxiliaryHead] | None = None,
+    ):
         super().__init__()
         self.encoder, self.identity = encoder, dict(identity)
+        self.auxiliary = torch.nn.ModuleDict(auxiliary or {})
+
+    @classmethod
+    def build_encoder(
+        cls, cfg: SeparableTransformerConfig, task: Any, plan: SharingPlan
+    ) -> SeparableEncoder:
+        """The encoder that ``cfg`` describes."""
+        return SeparableEncoder(make_shape(cfg), task.vocab_sizes, plan)
 
     @classmethod
     @exits_on_user_error
@@ -78,31 +96,21 @@ class SeparableTransformer(BaseFairseqModel):
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
-        if cfg.encoder_embed_dim % cfg.encoder_attention_heads:
-            raise UserError(
-                "`--encoder-embed-dim` must be a multiple of `--encoder-attention-heads`, got "
-                f"{cfg.encoder_embed_dim} and {cfg.encoder_attention_heads}"
-            )
-        shape = EncoderShape(
-            layers=cfg.encoder_layers,
-            dim=cfg.encoder_embed_dim,
-            ffn_dim=cfg.encoder_ffn_embed_dim,
-            heads=cfg.encoder_attention_heads,
-            max_positions=cfg.max_positions,
-            dropout=cfg.dropout,
-            attention_dropout=cfg.attention_dropout,
-            language_embeddings=cfg.language_embeddings,
-            num_segments=cfg.num_segments,
-            lm_head=cfg.lm_head,
-            init_std=cfg.init_std,
-            norm_eps=cfg.norm_eps,
-        )
+        encoder = cls.build_encoder(cfg, task, plan)
         identity = {
             "languages": list(task.vocab_sizes),
             "dictionaries": task.dictionary_digests,
             "separate": str(plan),
         }
-        return cls(SeparableEncoder(shape, task.vocab_sizes, plan), identity)
+        heads = {
+            name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
+            for name in filter(None, cfg.auxiliary.split(","))
+        }
+        for name, head in heads.items():
+            if head.needs_middle and not encoder.reorders:
+                raise UserError(f"`--auxiliary` {name} needs a model with a TRILayer")
+            head.apply(encoder.initialise)
+        return cls(encoder, identity, heads)
 
     def forward(
         self,
@@ -111,12 +119,12 @@ class SeparableTransformer(BaseFairseqModel):
         order: Tensor | None = None,
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
-    ) -> Tensor:
+    ) -> Prediction:
         """Logits (n, V) at the n positions that ``tgt["predict"]`` (B, U) marks, row by row."""
-        if order is not None:
-            raise ValueError("a model without a TRILayer reads its source in the given order")
-        states = self.encoder.states(src, pair)[-1]
-        return self.encoder.logits(states[tgt["predict"]], pair)
+        middle, final = self.encoder.output(src, tgt, order, pair)
+        view = View(src, tgt, order, extra or {}, middle, final)
+        auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
+        return Prediction(self.encoder.logits(final[tgt["predict"]], pair), auxiliary)
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
@@ -129,6 +137,11 @@ class SeparableTransformer(BaseFairseqModel):
                 "the checkpoint does not fit this model; is it of another --arch or size? "
                 f"({first[0].strip()})"
             ) from None
+
+    @property
+    def reorders(self) -> bool:
+        """Whether it can write its output in another order than it reads."""
+        return self.encoder.reorders
 
     def max_positions(self) -> int:
         return self.encoder.shape.max_positions
@@ -152,12 +165,34 @@ class SeparableTransformer(BaseFairseqModel):
                 "the checkpoint is damaged: it does not say which languages, dictionaries and "
                 "plan it was trained with"
             ) from None
+        self.check_identity(theirs)
+
+    def check_identity(self, theirs: Mapping[str, Any]) -> None:
+        """Raise a UserError if a checkpoint's identity does not fit this model."""
         for name, mine in self.identity.items():
             if theirs.get(name) != mine:
                 raise UserError(
                     f"the checkpoint does not fit: it was trained with {name} "
                     f"{_show(theirs.get(name))}, this model has {_show(mine)}"
                 )
+
+
+def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
+    """The encoder's sizes and rates from the options."""
+    return EncoderShape(
+        layers=cfg.encoder_layers,
+        dim=cfg.encoder_embed_dim,
+        ffn_dim=cfg.encoder_ffn_embed_dim,
+        heads=cfg.encoder_attention_heads,
+        max_positions=cfg.max_positions,
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        language_embeddings=cfg.language_embeddings,
+        num_segments=cfg.num_segments,
+        lm_head=cfg.lm_head,
+        init_std=cfg.init_std,
+        norm_eps=cfg.norm_eps,
+    )
 
 
 # A row holds at least <s>, one token and </s>.
@@ -181,6 +216,11 @@ def _check_sizes(cfg: SeparableTransformerConfig) -> None:
         if not 0 <= getattr(cfg, name) <= 1:
             option = "--" + name.replace("_", "-")
             raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
+    if cfg.encoder_embed_dim % cfg.encoder_attention_heads:
+        raise UserError(
+            "`--encoder-embed-dim` must be a multiple of `--encoder-attention-heads`, got "
+            f"{cfg.encoder_embed_dim} and {cfg.encoder_attention_heads}"
+        )
 
 
 def _show(value: Any) -> str:
@@ -189,7 +229,7 @@ def _show(value: Any) -> str:
     return repr(value)
 
 
-def _preset(args: Any, **values: Any) -> None:
+def preset(args: Any, **values: Any) -> None:
     for name, value in values.items():
         setattr(args, name, getattr(args, name, value))
 
@@ -197,7 +237,7 @@ def _preset(args: Any, **values: Any) -> None:
 @register_model_architecture("separable_transformer", "separable_transformer_base")
 def separable_transformer_base(args: Any) -> None:
     """The model of "Emerging Cross-lingual Structure", Section 3.1."""
-    _preset(
+    preset(
         args,
         encoder_layers=8,
         encoder_embed_dim=768,
@@ -210,7 +250,7 @@ def separable_transformer_base(args: Any) -> None:
 @register_model_architecture("separable_transformer", "separable_transformer_small")
 def separable_transformer_small(args: Any) -> None:
     """The BERT-small trained from scratch as a baseline in TreLM, Appendix A.5."""
-    _preset(
+    preset(
         args,
         encoder_layers=12,
         encoder_embed_dim=256,
@@ -224,7 +264,7 @@ def separable_transformer_small(args: Any) -> None:
 @register_model_architecture("separable_transformer", "separable_transformer_tiny")
 def separable_transformer_tiny(args: Any) -> None:
     """For tests and the demo: 4 layers, 64 wide."""
-    _preset(
+    preset(
         args,
         encoder_layers=4,
         encoder_embed_dim=64,

@@ -1,7 +1,7 @@
 """What an objective is: text in, one (S, A, W, C) example out."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,13 +46,18 @@ class Vocabulary:
 class Objective:
     """Base class of all objectives.
 
-    ``reads`` says what its rows are: ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg``
-    is the task's configuration.
+    ``reads`` says what its rows are: a name of `fairseq_xling.data.feeds.readers`, such as
+    ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg`` is the task's configuration.
+    An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
+    another order than it reads, which takes a model with a TRILayer; one that ``asks`` for an
+    auxiliary head by name is of no use without it.
     """
 
     name: ClassVar[str]
-    reads: ClassVar[Literal["mono", "parallel"]]
+    reads: ClassVar[str]
     needs_order: ClassVar[bool] = False
+    reorders: ClassVar[bool] = False
+    asks: ClassVar[str] = ""
     mixes_source_languages: ClassVar[bool] = False
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):

@@ -20,7 +20,8 @@ class MaskedLM(Objective):
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         tokens, lang = row.source.tokens, row.source.lang
-        chosen, hidden = self.hide(tokens, lang, rng)
+        chosen = self.choose(tokens, rng)
+        hidden = self.hide(tokens, chosen, lang, rng)
         langs = constant(self.vocabulary.lang_ids[lang], len(tokens))
         positions = np.arange(len(tokens))
         return Example(
@@ -28,16 +29,18 @@ class MaskedLM(Objective):
             tgt={"tokens": tokens, "langs": langs, "positions": positions, "predict": chosen},
         )
 
+    def choose(self, tokens: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """C: the positions of ``tokens`` (n,) to predict, (n,) bool."""
+        return choose(tokens, self.cfg.mask_prob, rng)
+
     def hide(
-        self, tokens: np.ndarray, lang: str, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The chosen positions of ``tokens`` (n,) and the tokens with them hidden, both (n,)."""
+        self, tokens: np.ndarray, chosen: np.ndarray, lang: str, rng: np.random.Generator
+    ) -> np.ndarray:
+        """S: ``tokens`` (n,) with the ``chosen`` (n,) hidden."""
         cfg = self.cfg
         replacements: np.ndarray | int = self.vocabulary.sizes[lang]
         if cfg.random_within_language:
             replacements = self.vocabulary.own[lang]
-        chosen = choose(tokens, cfg.mask_prob, rng)
-        hidden = corrupt(
+        return corrupt(
             tokens, chosen, replacements, rng, leave=cfg.leave_unmasked, random=cfg.random_token
         )
-        return chosen, hidden

@@ -4,9 +4,11 @@ Lample and Conneau (2019), Section 3.3. Languages are marked per token and posit
 at 0 with Y.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from fairseq_xling.data.sources import Row
+from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Example, constant
 from fairseq_xling.objectives.mlm import MaskedLM
@@ -22,22 +24,24 @@ class TranslationLM(MaskedLM):
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         sides = [side for side in (row.source, row.target) if side is not None]
-        parts = [self.hide(side.tokens, side.lang, rng) for side in sides]
+        return self.concatenate(sides, [self.choose(side.tokens, rng) for side in sides], rng)
+
+    def concatenate(
+        self, sides: Sequence[Side], chosen: Sequence[np.ndarray], rng: np.random.Generator
+    ) -> Example:
+        """[X ; Y] with the ``chosen`` positions of each side hidden and predicted."""
+        hidden = [self.hide(s.tokens, c, s.lang, rng) for s, c in zip(sides, chosen, strict=True)]
         langs = np.concatenate(
             [constant(self.vocabulary.lang_ids[s.lang], len(s.tokens)) for s in sides]
         )
         positions = np.concatenate([np.arange(len(side.tokens)) for side in sides])
         return Example(
-            src={
-                "tokens": np.concatenate([hidden for _, hidden in parts]),
-                "langs": langs,
-                "positions": positions,
-            },
+            src={"tokens": np.concatenate(hidden), "langs": langs, "positions": positions},
             tgt={
                 "tokens": np.concatenate([side.tokens for side in sides]),
                 "langs": langs,
                 "positions": positions,
-                "predict": np.concatenate([chosen for chosen, _ in parts]),
+                "predict": np.concatenate(chosen),
             },
         )
 

@@ -29,6 +29,30 @@ class UnifiedTaskConfig(FairseqDataclass):
         default=False,
         metadata={"help": "let languages and objectives share a batch (nothing may be private)"},
     )
+    directions: str = field(
+        default="",
+        metadata={
+            "help": "directions of parallel objectives, e.g. en-de,de-en (default: as prepared)"
+        },
+    )
+    mono_languages: str = field(
+        default="",
+        metadata={"help": "languages of monolingual objectives, e.g. de (default: all)"},
+    )
+    mono_text: str = field(
+        default="mono",
+        metadata={
+            "help": "what monolingual objectives read: mono, or parallel (a side of the pairs)"
+        },
+    )
+    alternate: bool = field(
+        default=False,
+        metadata={"help": "languages and objectives take turns by their shares, not by chance"},
+    )
+    too_long: str = field(
+        default="truncate",
+        metadata={"help": "sentences longer than the position table: truncate, or refuse"},
+    )
     lang_sampling_alpha: float = field(
         default=0.7,
         metadata={"help": "languages are drawn by (share of sentences)^alpha; 0 is uniform"},

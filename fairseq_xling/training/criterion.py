@@ -2,10 +2,11 @@
 
     L = - sum over predicted positions u of w(objective) log p(w_u | S, A)
 
-divided by the number of predicted positions (SPEC G7: a mean per token, whatever the mixture).
+divided by the number of predicted positions (SPEC G7: a mean per token, whatever the mixture), plus
+the mean loss of each auxiliary head that the model has, by `--auxiliary-weights`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,12 +18,17 @@ from fairseq.logging import metrics
 from omegaconf import II
 
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.auxiliary import auxiliary_heads
+from fairseq_xling.training.options import parse_weights
 
 LOG2 = 0.6931471805599453
 
 
 @dataclass
 class UnifiedLMConfig(FairseqDataclass):
+    auxiliary_weights: str = field(
+        default="", metadata={"help": "factors on auxiliary losses, e.g. order=0.5 (default: 1)"}
+    )
     sentence_avg: bool = II("optimization.sentence_avg")
 
 
@@ -35,7 +41,7 @@ class UnifiedLMCriterion(FairseqCriterion):
     """
 
     @exits_on_user_error
-    def __init__(self, task: Any, sentence_avg: bool = False):
+    def __init__(self, task: Any, sentence_avg: bool = False, auxiliary_weights: str = ""):
         super().__init__(task)
         if not hasattr(task, "objective_names"):
             raise UserError(
@@ -47,11 +53,14 @@ class UnifiedLMCriterion(FairseqCriterion):
         self.num_languages = len(task.languages)
         weights = [task.objective_weights.get(name, 1.0) for name in task.objective_names]
         self.weights = None if set(weights) == {1.0} else torch.tensor(weights)
+        self.auxiliary_weights = parse_weights(
+            "--auxiliary-weights", auxiliary_weights, list(auxiliary_heads), "auxiliary head"
+        )
 
     @property
     def metric_names(self) -> list[str]:
         """What validation reports, and so what `--best-checkpoint-metric` may name."""
-        keys = ["", *(f"{key}_" for key in self.keys)]
+        keys = ["", *(f"{key}_" for key in [*self.keys, *self.task.auxiliary_names])]
         return [f"{key}{kind}" for key in keys for kind in ("loss", "ppl")]
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
@@ -60,7 +69,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         The divisor is the number of predicted tokens, or of examples with `--sentence-avg`.
         """
         predict = sample["net_input"]["tgt"]["predict"]
-        logits = model(**sample["net_input"])
+        logits, auxiliary = model(**sample["net_input"])
         nll = F.cross_entropy(logits.float(), sample["target"][predict], reduction="none")
 
         rows = sample["objective"][:, None].expand_as(predict)[predict]
@@ -80,6 +89,11 @@ class UnifiedLMCriterion(FairseqCriterion):
         for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
+        for name, (total, count) in auxiliary.items():
+            # Its mean stands beside the language model's mean, which the trainer takes later.
+            mean = total / count.clamp(min=1)
+            loss = loss + self.auxiliary_weights[name] * mean * nll.numel()
+            logs[f"{name}_nll"], logs[f"{name}_count"] = total.detach(), count
         return loss, sample["nsentences"] if self.sentence_avg else nll.numel(), logs
 
     @classmethod

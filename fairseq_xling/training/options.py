@@ -7,7 +7,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 
 
-def parse_weights(option: str, text: str, names: Sequence[str]) -> dict[str, float]:
+def parse_weights(
+    option: str, text: str, names: Sequence[str], kind: str = "objective"
+) -> dict[str, float]:
     """``name=number`` items separated by commas; names that are left out are 1.
 
     >>> parse_weights("--objective-weights", "tlm=0.5", ["mlm", "tlm"])
@@ -20,7 +22,7 @@ def parse_weights(option: str, text: str, names: Sequence[str]) -> dict[str, flo
     for item in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, value = item.partition("=")
         if name not in weights:
-            raise UserError(f"`{option}`: {unknown_name('objective', name, list(names))}")
+            raise UserError(f"`{option}`: {unknown_name(kind, name, list(names))}")
         try:
             weights[name] = float(value)
         except ValueError:

@@ -49,6 +49,7 @@ class UnifiedTask(FairseqTask):
         self._private: list[torch.nn.Parameter] = []
         self._untouched: list[torch.nn.Parameter] = []
         self._max_positions: int | None = None
+        self.auxiliary_names: list[str] = []
         self._check_options()
 
     @classmethod
@@ -76,6 +77,13 @@ class UnifiedTask(FairseqTask):
         ):
             if value < least:
                 raise UserError(f"`{name}` must be at least {least}, got {value}")
+        if cfg.too_long not in ("truncate", "refuse"):
+            raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
+        if cfg.extra_anchors and any(c.needs_order for c in self._classes):
+            raise UserError(
+                "`--extra-anchors` moves words, which word alignments do not follow; it cannot go "
+                f"with objective {next(c.name for c in self._classes if c.needs_order)!r}"
+            )
         for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
@@ -129,9 +137,15 @@ class UnifiedTask(FairseqTask):
             )
         model = super().build_model(cfg, from_checkpoint)
         self._max_positions = model.max_positions()
-        needing = [c.name for c in self._classes if c.needs_order]
-        if needing and not getattr(model, "reorders", False):
-            raise UserError(f"objective {needing[0]!r} needs a model with a TRILayer")
+        self.auxiliary_names = list(model.auxiliary)
+        for objective in self._classes:
+            if objective.reorders and not model.reorders:
+                raise UserError(f"objective {objective.name!r} needs a model with a TRILayer")
+            if objective.asks and objective.asks not in self.auxiliary_names:
+                raise UserError(
+                    f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "
+                    f"{','.join(self.auxiliary_names)!r}"
+                )
         private = model.private_parameters()
         self._private = [parameter for group in private.values() for parameter in group]
         if self.cfg.print_params and not from_checkpoint:
@@ -218,7 +232,12 @@ class UnifiedTask(FairseqTask):
                 num_workers=num_workers,
             )
         plan = Plan(
-            dataset.feeds, limits, self.cfg.seed, self.cfg.mix_in_batch, self.cfg.sort_window
+            dataset.feeds,
+            limits,
+            self.cfg.seed,
+            self.cfg.mix_in_batch,
+            self.cfg.alternate,
+            self.cfg.sort_window,
         )
         frequencies = self.cfg.update_freq
         update_freq = frequencies[min(epoch, len(frequencies)) - 1]

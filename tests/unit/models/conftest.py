@@ -54,6 +54,7 @@ def make_task() -> Callable[..., SimpleNamespace]:
             check_plan=lambda plan: None,
             objective_names=list(objectives),
             objective_weights=weights or {},
+            auxiliary_names=[],
         )
 
     return make

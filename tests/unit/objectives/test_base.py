@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.data.feeds import readers
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Example, Objective, Vocabulary, constant
 
@@ -10,7 +11,7 @@ def test_every_objective_says_its_name_and_what_it_reads():
     for name in objectives:
         objective = objectives[name]
         assert issubclass(objective, Objective) and objective.name == name
-        assert objective.reads in ("mono", "parallel")
+        assert objective.reads in readers
 
 
 def test_an_objective_without_a_method_says_which():

@@ -1,0 +1,63 @@
+"""Heads with a loss of their own beside the language model's, one file each, found by name.
+
+A head is a module built from the encoder's shape. It sees everything that a step has computed (a
+`View`) and returns what its loss needs; the loss is a sum over the examples that it concerns, so a
+batch with none of them costs nothing. `--auxiliary order,length` puts heads into a model and
+`--auxiliary-weights` weighs their losses. To add one, put a file here, or in a folder of your own,
+with a class registered under ``@auxiliary_heads.register("name")``.
+
+B batch, T source length, U target length, D width.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.registry import Registry
+
+auxiliary_heads: Registry = Registry("auxiliary head", package=__name__)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a head may look at.
+
+    Attributes:
+        src, tgt, order, extra: the batch's ``net_input``.
+        middle: (B, T + 1, D) below the TRILayer, the null state last; ``None`` without one.
+        final: (B, U, D), what the softmax reads.
+    """
+
+    src: Mapping[str, Tensor]
+    tgt: Mapping[str, Tensor]
+    order: Tensor | None
+    extra: Mapping[str, Tensor]
+    middle: Tensor | None
+    final: Tensor
+
+
+class Prediction(NamedTuple):
+    """A step's output: logits (n, V), and for each auxiliary head (loss sum, count)."""
+
+    logits: Tensor
+    auxiliary: dict[str, tuple[Tensor, Tensor]]
+
+
+class AuxiliaryHead(nn.Module):
+    """Base class of the heads. ``needs_middle`` if it reads the states below a TRILayer."""
+
+    needs_middle: ClassVar[bool] = False
+
+    def __init__(self, shape: EncoderShape, num_languages: int):
+        super().__init__()
+
+    def forward(self, view: View) -> tuple[Tensor, Tensor]:
+        """The sum of the losses in nats, and how many there are, both scalar tensors.
+
+        Where the batch has nothing for this head the sum is 0, but still depends on the head's
+        parameters, so that a step treats them alike in one process and in several.
+        """
+        raise NotImplementedError(type(self).__name__)

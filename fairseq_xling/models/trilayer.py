@@ -1,0 +1,146 @@
+"""The encoder with a TRILayer: it may read one sentence and write another, in another order.
+
+Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Language Models"
+(TreLM), Section 3.1 and Figure 5. Between the lower and the upper half of the layers stands one
+Transformer layer more. Its input at target position u is the state of the source position that
+``order`` names:
+
+    Hbar_u = H^{N/2}[order_u]        H^TL = TRF(Hbar + E_lang(target) + E_pos(0 .. U-1))
+
+The lower half reads the source in its language; the TRILayer, the upper half and the softmax work
+at the target's positions, in its language and under its mask (SPEC G5).
+
+B batch, T source length, U target length, D width, N layers.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.data.folder import NULL
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
+from fairseq_xling.models.layer import attention_mask
+from fairseq_xling.models.sharing import SharingPlan
+
+
+class TriEncoder(SeparableEncoder):
+    """A `SeparableEncoder` with a TRILayer in its middle.
+
+    After the last source position, padded or not, the model itself appends the null state: the
+    symbol ``<null>`` at no position, which every source token may attend to and from which
+    unaligned target positions take their state (SPEC G4). Having no position, and being there for
+    monolingual rows too, it makes no row depend on the padding of its batch.
+
+    Raises:
+        UserError: for an odd number of layers.
+    """
+
+    reorders = True
+
+    def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
+        if shape.layers % 2:
+            raise UserError(f"`--encoder-layers` must be even with a TRILayer, got {shape.layers}")
+        super().__init__(shape, vocab_sizes, plan)
+        self.trilayer = self._layer()
+        self.trilayer.apply(self.initialise)
+        self.half = shape.layers // 2
+
+    @property
+    def depth(self) -> int:
+        return self.shape.layers + 1
+
+    def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
+        """The states of a monolingual pass: N + 2 tensors (B, T, D), TRILayer's in the middle.
+
+        The order is the identity and the target is the source itself (Section 3.1).
+        """
+        lower = self.lower(src, pair)
+        length = src["tokens"].shape[1]
+        return [x[:, :length] for x in lower] + self.upper(lower[-1], src, None, pair)
+
+    def output(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The middle states (B, T + 1, D), the null state last, and the final ones (B, U, D)."""
+        middle = self.lower(src, pair)[-1]
+        group = src.get("attn_group")
+        target = tgt if group is None else {**tgt, "attn_group": _gather_groups(group, order)}
+        return middle, self.upper(middle, target, order, pair)[-1]
+
+    def lower(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
+        """The states of the lower half: N/2 + 1 tensors (B, T + 1, D), the null state last."""
+        lang = self._language(pair, 0)
+        padding_mask, group = src.get("padding_mask"), src.get("attn_group")
+        if padding_mask is not None:
+            padding_mask = torch.nn.functional.pad(padding_mask, (0, 1), value=False)
+        if group is not None:  # group 0 is everybody's who has no group, and the null state's
+            group = torch.nn.functional.pad(group, (0, 1), value=0)
+        mask = attention_mask(padding_mask, group)
+        states = [self.embed(src, lang)]
+        for slot in self.layers[: self.half]:
+            states.append(slot.select(lang)(states[-1], mask))
+        return states
+
+    def upper(
+        self,
+        middle: Tensor,
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+    ) -> list[Tensor]:
+        """The states of the TRILayer and the upper half: N/2 + 1 tensors (B, U, D).
+
+        Args:
+            middle: (B, T + 1, D), the last of `lower`.
+            tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded.
+            order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
+        """
+        lang = self._language(pair, 1)
+        x = take(middle, order, tgt["positions"].shape[1])
+        x = x + self.positions.select(lang)(tgt["positions"])
+        if self.shape.language_embeddings:
+            x = x + self.language_table(tgt["langs"])
+        mask = attention_mask(tgt.get("padding_mask"), tgt.get("attn_group"))
+        states = [self.trilayer(x, mask)]
+        for slot in self.layers[self.half :]:
+            states.append(slot.select(lang)(states[-1], mask))
+        return states
+
+    def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
+        """The sums of embeddings, (B, T + 1, D): those of the source, then the null symbol's."""
+        x = self.tokens.select(lang).weight[NULL]
+        if self.shape.num_segments:
+            x = x + self.segment_table.weight[0]
+        if self.shape.language_embeddings:
+            x = x + self.language_table(src["langs"][:, 0])
+        null = x.expand(len(src["tokens"]), 1, -1) if x.dim() == 1 else x[:, None]
+        return torch.cat([super()._sum(src, lang), null], 1)
+
+
+def take(middle: Tensor, order: Tensor | None, length: int) -> Tensor:
+    """Hbar (B, U, D): for each target position the state that ``order`` (B, U) names.
+
+    >>> middle = torch.tensor([[[10.0], [11.0], [99.0]]])  # two source states, then the null state
+    >>> take(middle, torch.tensor([[1, -1, 0, 1]]), 4).flatten().tolist()
+    [11.0, 99.0, 10.0, 11.0]
+    >>> take(middle, None, 2).flatten().tolist()
+    [10.0, 11.0]
+    """
+    if order is None:
+        return middle[:, :length]
+    # The null state stands last, so -1 is it; gather itself counts from the front only.
+    index = order.where(order >= 0, middle.shape[1] - 1)
+    return middle.gather(1, index[..., None].expand(-1, -1, middle.shape[-1]))
+
+
+def _gather_groups(group: Tensor, order: Tensor | None) -> Tensor:
+    if order is None:
+        return group
+    found = group.gather(1, order.clamp(min=0))
+    return found.masked_fill(order < 0, 0)

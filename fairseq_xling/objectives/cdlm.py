@@ -1,0 +1,47 @@
+"""Cross-lingual language modelling (CdLM): write the translation in the source's hidden states.
+
+Li et al. (2021), TreLM, Section 3.1: S = X in full, A = word alignment from Y to X, W = Y and C all
+of Y, ``<s>``, ``</s>`` and unaligned words included.
+"""
+
+import numpy as np
+
+from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.errors import UserError
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Example, Objective, constant
+
+
+@objectives.register("cdlm")
+class CrossLingualLM(Objective):
+    """Predict every target token from the source sentence, read in the target's order."""
+
+    name = "cdlm"
+    reads = "parallel"
+    needs_order = True
+    reorders = True
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        if row.target is None or row.order is None:
+            raise UserError("objective 'cdlm' needs parallel text with word alignments")
+        target = row.target.tokens
+        return Example(
+            src=plain_side(row.source, self.vocabulary.lang_ids),
+            tgt={
+                **plain_side(row.target, self.vocabulary.lang_ids),
+                "predict": np.ones(len(target), dtype=bool),
+            },
+            order=row.order,
+            # Marks the rows from which heads for order and length learn.
+            extra={"reordered": np.ones(1, dtype=np.int64)},
+        )
+
+
+def plain_side(side: Side, lang_ids: dict[str, int]) -> dict[str, np.ndarray]:
+    """A sentence as it is: tokens, langs and positions, (n,) each."""
+    length = len(side.tokens)
+    return {
+        "tokens": side.tokens,
+        "langs": constant(lang_ids[side.lang], length),
+        "positions": np.arange(length),
+    }

@@ -1,0 +1,45 @@
+"""`--task cdlm`: cross-lingual language modelling, migration phases, and translation.
+
+Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Language Models"
+(TreLM), Section 3. By default a batch mixes CdLM over parallel text and MLM over monolingual text,
+row by row.
+"""
+
+from dataclasses import dataclass, field
+
+from fairseq.tasks import register_task
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.training.config import UnifiedTaskConfig
+from fairseq_xling.training.task import UnifiedTask
+from fairseq_xling.trelm.phases import phases
+
+
+@dataclass
+class CdlmConfig(UnifiedTaskConfig):
+    objectives: str = field(
+        default="cdlm,mlm",
+        metadata={"help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp"},
+    )
+    sample_break_mode: str = field(
+        default="sentence",
+        metadata={"help": "none: continuous text in blocks; sentence: a sentence a row"},
+    )
+    trelm_phase: str = field(
+        default="",
+        metadata={
+            "help": "phase of a migration, which freezes its part of the model: commonality, "
+            "forward, backward or language (default: nothing is frozen)"
+        },
+    )
+
+
+@register_task("cdlm", dataclass=CdlmConfig)
+class CdlmTask(UnifiedTask):
+    """CdLM beside any other objective; see the module's docstring."""
+
+    def __init__(self, cfg: CdlmConfig, folder: DataFolder):
+        super().__init__(cfg, folder)
+        self.phase = cfg.trelm_phase
+        if self.phase:
+            phases[self.phase]  # an unknown name ends here
