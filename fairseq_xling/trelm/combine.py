@@ -1,0 +1,182 @@
+"""One model out of the two that the transfer phases trained (TreLM, Algorithm 1, line 17).
+
+The forward model (source to target) was free to change its upper half, the backward one its lower
+half, and both everything else. So the combined model takes the upper half of the first, the lower
+half of the second, and the arithmetic mean of all the rest: embeddings, TRILayer and heads.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.trelm.phases import LOWER, UPPER, part_of
+
+PHASE = "combined"
+_IDENTITY = "_extra_state"
+_SAME = ("languages", "dictionaries", "separate")
+
+
+def combine_states(
+    forward: Mapping[str, Tensor], backward: Mapping[str, Tensor], num_layers: int
+) -> dict[str, Tensor]:
+    """The combined weights, from two state dicts with the same names and shapes.
+
+    A mean is taken in double precision and rounded once. What is not a floating-point number, such
+    as a buffer of indices, is the forward model's, untouched.
+    """
+    combined = {}
+    for name, upper in forward.items():
+        lower, part = backward[name], part_of(name, num_layers)
+        if part == UPPER or not upper.is_floating_point():
+            combined[name] = upper.clone()
+        elif part == LOWER:
+            combined[name] = lower.clone()
+        else:
+            combined[name] = ((upper.double() + lower.double()) / 2).to(upper.dtype)
+    return combined
+
+
+def combine(forward: str | Path, backward: str | Path, output: str | Path) -> str:
+    """Combine two checkpoints into a third, written whole or not at all.
+
+    The result is a checkpoint of fairseq before its first update, of phase ``combined``:
+    ``fairseq-train --finetune-from-model``, ``fairseq-validate`` and `Encoder.load` read it.
+
+    Returns:
+        What came from where, in one line.
+
+    Raises:
+        UserError: if a file is not a checkpoint of its phase, or the two do not belong together.
+    """
+    prepare_engine()
+    first, second = _Half(forward, "forward"), _Half(backward, "backward")
+    _check_phases(first, second)
+    _check_pair(first, second)
+    layers = _count_layers(first.weights)
+    if layers % 2:
+        raise UserError(f"{forward}: halves need an even number of layers, got a model of {layers}")
+    weights = combine_states(first.weights, second.weights, layers)
+    identity = json.dumps({**first.identity, "phase": PHASE}, sort_keys=True).encode()
+    weights[_IDENTITY] = torch.tensor(list(identity), dtype=torch.float32)
+    files = {"forward": forward, "backward": backward}
+    _write(output, first, second, weights, provenance(files))
+    return (
+        f"layers 1-{layers // 2} of {backward}, layers {layers // 2 + 1}-{layers} of {forward}, "
+        "the mean of both elsewhere"
+    )
+
+
+class _Half:
+    """A checkpoint on disk: ``state`` as fairseq wrote it, ``weights`` without the identity."""
+
+    def __init__(self, path: str | Path, phase: str):
+        from fairseq_xling.models.tri_encoder import read_identity
+
+        self.path, self.phase = path, phase
+        self.state = load_plain(path)
+        weights = self.state.get("model") if isinstance(self.state, dict) else None
+        if not isinstance(weights, dict):
+            raise UserError(f"{path}: not a fairseq checkpoint (it holds no model)")
+        self.identity = read_identity(weights)
+        self.weights = {k: v for k, v in weights.items() if k != _IDENTITY}
+
+
+def _check_phases(first: _Half, second: _Half) -> None:
+    found = [half.identity.get("phase", "") for half in (first, second)]
+    swapped = found == [second.phase, first.phase]
+    for half, phase in zip((first, second), found, strict=True):
+        if phase != half.phase:
+            hint = "; are the two files swapped?" if swapped else ""
+            raise UserError(
+                f"{half.path}: must be a checkpoint of phase {half.phase!r}, got one of phase "
+                f"{phase or 'none'!r}{hint}"
+            )
+
+
+def _check_pair(first: _Half, second: _Half) -> None:
+    """Raise a UserError unless both began with the same weights and are of the same form."""
+    between = f"{first.path} and {second.path}: halves must"
+    for name in _SAME:
+        if first.identity.get(name) != second.identity.get(name):
+            raise UserError(
+                f"{between} have the same {name}, got {_show(first.identity.get(name))} and "
+                f"{_show(second.identity.get(name))}"
+            )
+    for name in sorted(first.weights.keys() ^ second.weights.keys()):
+        raise UserError(
+            f"{between} have the same parts, but only {_owner(name, first, second)} has {name}"
+        )
+    for name, tensor in first.weights.items():
+        if tensor.shape != second.weights[name].shape or tensor.dtype != second.weights[name].dtype:
+            sizes = " and ".join(
+                f"{tuple(half.weights[name].shape)} {half.weights[name].dtype}".replace(
+                    "torch.", ""
+                )
+                for half in (first, second)
+            )
+            raise UserError(f"{between} be of the same size and precision, got {name} {sizes}")
+    parents = [half.identity.get("parent") or "unknown" for half in (first, second)]
+    if parents[0] != parents[1] or parents[0] == "unknown":
+        raise UserError(
+            f"{between} begin with the same weights, got {parents[0][:8]} and {parents[1][:8]}; "
+            "start both from one checkpoint"
+        )
+
+
+def _owner(name: str, first: _Half, second: _Half) -> str | Path:
+    return first.path if name in first.weights else second.path
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict):  # digests of dictionaries: eight characters tell them apart
+        return ", ".join(f"{lang}:{str(digest)[:8]}" for lang, digest in sorted(value.items()))
+    return ",".join(value) if isinstance(value, list) else repr(value)
+
+
+def _count_layers(weights: Mapping[str, Tensor]) -> int:
+    prefix = "encoder.layers."
+    numbers = [int(n[len(prefix) :].split(".")[0]) for n in weights if n.startswith(prefix)]
+    return 1 + max(numbers, default=-1)
+
+
+def _write(
+    output: str | Path,
+    first: _Half,
+    second: _Half,
+    weights: dict[str, Tensor],
+    origin: Mapping[str, Any],
+) -> None:
+    cfg = first.state["cfg"]
+    directions = [half.state["cfg"]["task"].get("directions") for half in (first, second)]
+    task = {**cfg["task"], "trelm_phase": "", "directions": ",".join(filter(None, directions))}
+    checkpoint = {"finetune_from_model": None}
+    last = first.state["optimizer_history"][-1]
+    names = {name: last[name] for name in ("criterion_name", "optimizer_name")}
+    state = {
+        "args": None,
+        "cfg": {**cfg, "task": task, "checkpoint": {**cfg["checkpoint"], **checkpoint}},
+        "model": weights,
+        "criterion": None,
+        "optimizer_history": [{**names, "lr_scheduler_state": {}, "num_updates": 0}],
+        "task_state": {},
+        "extra_state": {
+            "train_iterator": {"epoch": 1, "iterations_in_epoch": 0, "shuffle": True},
+            "val_loss": None,
+            "previous_training_time": 0.0,
+            "combined": dict(origin),
+        },
+        "last_optimizer_state": None,
+    }
+    try:
+        with atomic_write(output) as file:
+            torch.save(state, file)
+    except RuntimeError as error:  # how torch reports a full disk
+        raise UserError(f"{output}: could not be written ({str(error).splitlines()[0]})") from None
