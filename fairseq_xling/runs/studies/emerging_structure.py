@@ -12,19 +12,12 @@ class EmergingStructure:
     help = "anchors, domain and parameter sharing: Table 1 of Emerging Cross-lingual Structure"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.ablation_config import AblationConfig, describe_fields
+        from fairseq_xling.runs.ablation_config import AblationConfig
+        from fairseq_xling.runs.config_file import add_options
 
-        parser.add_argument(
-            "--config",
-            metavar="YAML",
-            help="file with values for the options below; an option given here wins",
-        )
         parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
         parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
-        for field, text in describe_fields(AblationConfig):
-            parser.add_argument(
-                "--" + field.replace("_", "-"), default=argparse.SUPPRESS, help=text
-            )
+        add_options(parser, AblationConfig)
 
     def run(self, args: argparse.Namespace) -> None:
         from fairseq_xling.runs.ablation import run_ablation

@@ -1,0 +1,116 @@
+import argparse
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.config_file import add_options, load_config, option, parse_seeds
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    preset: str = option("", "a published system")
+    languages: str = option("en,de", "languages")
+    steps: int = option(10, "optimiser steps", least=1)
+    lr: float = option(0.1, "learning rate", least=0)
+    quick: bool = option(False, "whether it is quick, in 100 % of cases")
+    mono: tuple[str, ...] = option((), "files")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+
+
+PRESETS = {"paper": {"steps": 1000, "lr": 3e-5}}
+
+
+def load(*words, yaml=None, folder=None):
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    if yaml is not None:
+        (folder / "run.yaml").write_text(yaml, encoding="utf-8")
+        words = ("--config", str(folder / "run.yaml"), *words)
+    return load_config(Settings, parser.parse_args(list(words)), PRESETS)
+
+
+def test_defaults_presets_file_and_command_line_come_in_this_order(tmp_path):
+    assert load() == Settings()
+    assert load("--preset", "paper") == Settings("paper", steps=1000, lr=3e-5)
+    found = load("--lr", "0.5", yaml="preset: paper\nsteps: 20\nlr: 0.2\n", folder=tmp_path)
+    assert found == Settings("paper", steps=20, lr=0.5)
+
+
+def test_each_type_is_read_from_text_and_from_yaml(tmp_path):
+    words = "--steps 3 --lr 3e-5 --quick --mono a=1,2 --mono b=3".split()
+    expected = Settings(steps=3, lr=3e-5, quick=True, mono=("a=1,2", "b=3"))
+    assert load(*words) == expected
+    yaml = "steps: 3\nlr: 3e-5\nquick: yes\nmono: [a=1,2x, b=3]\nlanguages: [en, fr]\n"
+    expected = dataclasses.replace(expected, languages="en,fr", mono=("a=1", "2x", "b=3"))
+    assert load(yaml=yaml, folder=tmp_path) == expected
+    yaml = "quick: false\nmono: a=1,2\nlanguages:\ndevice: cuda\n"
+    assert load(yaml=yaml, folder=tmp_path) == Settings(mono=("a=1,2",), device="cuda")
+    assert load("--quick", "no") == Settings()
+
+
+def test_names_in_files_may_be_spelt_either_way(tmp_path):
+    with pytest.raises(UserError) as error:
+        load(yaml="step: 3\n", folder=tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}/run.yaml: unknown option 'step'; did you mean 'steps'? known: preset, "
+        "languages, steps, lr, quick, mono, device"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--steps 0", "`--steps` must be at least 1, got 0"),
+        ("--steps 1.5", "`--steps` must be a whole number, got '1.5'"),
+        ("--lr nan", "`--lr` must be at least 0, got nan"),
+        ("--lr fast", "`--lr` must be a number, got 'fast'"),
+        ("--quick maybe", "`--quick` must be true or false, got 'maybe'"),
+        ("--device gpu", "`--device`: unknown value 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
+        ("--preset papr", "unknown preset 'papr'; did you mean 'paper'? known: paper"),
+        ("--config none.yaml", "none.yaml: no such file"),
+    ],
+)
+def test_bad_values_are_one_line(words, message):
+    with pytest.raises(UserError) as error:
+        load(*words.split())
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("yaml", "message"),
+    [
+        ("steps: 2.5", "`--steps` must be a whole number, got 2.5"),
+        ("steps: yes", "`--steps` must be a whole number, got True"),
+        ("steps: {a: 1}", "`--steps` must be a whole number, got {'a': 1}"),
+        ("languages: {a: 1}", "`--languages` must be one value, got {'a': 1}"),
+        ("- steps", "{file}: must hold `option: value` lines, got ['steps']"),
+    ],
+)
+def test_bad_files_are_one_line(tmp_path, yaml, message):
+    with pytest.raises(UserError) as error:
+        load(yaml=yaml, folder=tmp_path)
+    assert str(error.value) == message.replace("{file}", str(tmp_path / "run.yaml"))
+
+
+def test_help_has_every_field_with_its_default(capsys):
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    text = " ".join(parser.format_help().split())
+    assert "optimiser steps (default: 10)" in text
+    assert "in 100 % of cases (default: false)" in text
+    assert "a published system --languages" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,1", "`--seeds` must be different and not negative, got '1,1'"),
+        ("-1", "`--seeds` must be different and not negative, got '-1'"),
+        ("one", "`--seeds` must be whole numbers, got 'one'"),
+    ],
+)
+def test_seeds_are_different_numbers(text, message):
+    with pytest.raises(UserError) as error:
+        parse_seeds("--seeds", text)
+    assert str(error.value) == message
