@@ -102,3 +102,37 @@ def write_fairseq_roberta(folder: Path, seed: int = 1, **changes: Any) -> Any:
     state = {"args": None, "cfg": cfg, "model": model.state_dict(), "extra_state": {}}
     torch.save(state, folder / "model.pt")
     return model
+
+
+def tiny_source(
+    layers: int = 4,
+    vocab: int = 20,
+    languages: tuple[str, ...] = (),
+    null: bool = False,
+    head: bool = True,
+    seed: int = 1,
+    **changes: Any,
+) -> Any:
+    """A `SourceModel` that was read from nowhere; its special symbols have ids 9, 8, 7, 6, 5.
+
+    ``languages`` gives it language embeddings; ``changes`` are fields of its shape.
+    """
+    from fairseq_xling.interop.sources import SourceModel
+    from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+    from fairseq_xling.models.sharing import SharingPlan
+
+    shape = {"num_segments": 2, "lm_head": "bert", "norm_eps": 1e-12, **changes}
+    shape = EncoderShape(layers, 16, 24, 4, 20, language_embeddings=bool(languages), **shape)
+    languages = languages or ("source",)
+    encoder = SeparableEncoder(shape, dict.fromkeys(languages, vocab), SharingPlan())
+    state = {k: v.detach().clone() for k, v in randomise(encoder, seed).state_dict().items()}
+    special_ids = dict(zip(("cls", "pad", "sep", "unk", "mask"), (9, 8, 7, 6, 5), strict=True))
+    return SourceModel(
+        "tiny",
+        "tiny",
+        shape,
+        {name: tensor for name, tensor in state.items() if head or "softmax" not in name},
+        [f"▁en{number}" for number in range(vocab)],
+        special_ids | ({"null": 4} if null else {}),
+        languages,
+    )

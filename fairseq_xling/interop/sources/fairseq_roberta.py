@@ -80,7 +80,7 @@ class FairseqRoberta:
             attention_dropout=settings.get("attention_dropout", 0.1),
             lm_head="bert",
         )
-        symbols, mask = _symbols(_dictionary(path, data, settings), len(table), path)
+        symbols, counts, mask = _symbols(_dictionary(path, data, settings), len(table), path)
         model = SourceModel(
             "fairseq roberta",
             str(path),
@@ -88,6 +88,7 @@ class FairseqRoberta:
             found.state,
             symbols,
             {**_SPECIALS, "mask": mask},
+            counts=counts,
             left_out=found.left_out,
         )
         return model.checked(found.theirs, "the checkpoint's settings")
@@ -160,26 +161,25 @@ def _dictionary(path: Path, data: str | Path | None, settings: _Settings) -> Pat
     raise UserError(f"{path}: no dictionary; looked for {' and '.join(map(str, files))}")
 
 
-def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], int]:
-    """The symbols by id, and the id of the mask, which the task adds at the end."""
-    tokens = ["<s>", "<pad>", "</s>", "<unk>"]
+def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], tuple[int, ...], int]:
+    """The symbols by id, their counts, and the id of the mask, which the task adds at the end."""
+    counts = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>"), 0)
     for number, line in enumerate(read_lines(file), start=1):
-        fields = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
-        if not fields[0] or not fields[2].isdigit():
+        symbol, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+        if not symbol or not count.isdigit():
             raise UserError(f"{file}:{number}: must be a symbol and its count, got {line!r}")
-        tokens.append(fields[0])
-    if "<mask>" not in tokens:
-        tokens.append("<mask>")
-    if len(tokens) != size:
+        counts[symbol] = int(count)
+    counts.setdefault("<mask>", 0)
+    if len(counts) != size:
         raise UserError(
             f"{file}: must have as many symbols as {path} has token embeddings, {size}, got "
-            f"{len(tokens)} with the special ones"
+            f"{len(counts)} with the special ones"
         )
-    special = {token: token for token in (*tokens[:4], "<mask>")}
-    how, mask = as_is, tokens.index("<mask>")
+    tokens, how = list(counts), as_is
+    mask, special = tokens.index("<mask>"), {token: token for token in (*tokens[:4], "<mask>")}
     # Published English models have numbers of GPT-2's byte pieces, which encoder.json spells out.
     encoder = file.with_name("encoder.json")
     if encoder.is_file():
         pieces = {str(number): piece for piece, number in read_json(encoder).items()}
         tokens, how = [pieces.get(token, token) for token in tokens], byte_level
-    return spell(tokens, how, special), mask
+    return spell(tokens, how, special), tuple(counts.values()), mask

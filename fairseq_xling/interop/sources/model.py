@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources.spelling import is_placeholder
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 
@@ -26,6 +27,8 @@ class SourceModel:
             spelt as ours (``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``).
         special_ids: ids of ``cls``, ``pad``, ``sep``, ``unk``, ``mask``, and ``null`` if it has it.
         languages: names of the rows of its language embeddings, or one name of no meaning.
+        counts: how often each symbol occurred in the text that the vocabulary was learnt on, where
+            that is known.
         left_out: tensors of the source that have no place here, such as a pooler.
     """
 
@@ -36,6 +39,7 @@ class SourceModel:
     symbols: list[str]
     special_ids: dict[str, int]
     languages: tuple[str, ...] = ("source",)
+    counts: tuple[int, ...] | None = None
     left_out: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -55,6 +59,15 @@ class SourceModel:
     def embeddings(self) -> Tensor:
         """The token embeddings (V, D), rows by the source's ids."""
         return self.state["tokens.shared.weight"]
+
+    def words(self) -> list[int]:
+        """The ids of all but special symbols and placeholders."""
+        special = set(self.special_ids.values())
+        return [
+            number
+            for number, symbol in enumerate(self.symbols)
+            if number not in special and not is_placeholder(symbol)
+        ]
 
     def encoder(self) -> SeparableEncoder:
         """The source model itself, in evaluation mode, reading the source's ids.

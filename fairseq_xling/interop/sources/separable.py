@@ -60,6 +60,7 @@ class Separable:
             _plain_symbols(loaded, chosen),
             dict(_SPECIALS),
             languages=tuple(encoder.languages) if embedded else ("source",),
+            counts=tuple(loaded.task.dictionaries[chosen].count),
         )
 
 

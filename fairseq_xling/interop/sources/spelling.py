@@ -9,6 +9,15 @@ from fairseq_xling.text.pieces import WORD_MARK
 _PLACEHOLDER = re.compile(r"\[unused\d+\]|<special\d+>|<unused\d+>|madeupword\d+")
 
 
+def is_placeholder(token: str) -> bool:
+    """Whether ``token`` only fills a row of the embeddings.
+
+    >>> is_placeholder("[unused7]"), is_placeholder("unused")
+    (True, False)
+    """
+    return _PLACEHOLDER.fullmatch(token) is not None
+
+
 def wordpiece(token: str) -> str:
     """BERT: a piece inside a word is marked instead.
 
@@ -69,7 +78,7 @@ def spell(
         if token in special:
             symbols.append(special[token])
             continue
-        symbol = token if _PLACEHOLDER.fullmatch(token) else how(token)
+        symbol = token if is_placeholder(token) else how(token)
         for candidate in (symbol, token, f"{token}<{number}>"):
             if candidate not in taken:
                 symbols.append(candidate)

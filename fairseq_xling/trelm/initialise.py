@@ -1,0 +1,263 @@
+"""The first weights of a migrated model: a source encoder's, and what it cannot give.
+
+TreLM, Section 3.2. Positions, segments, embedding LayerNorm and all layers are the source's; the
+TRILayer begins as a copy of the layer in the middle (SPEC G1); embeddings of words come from
+`trelm.words`, of languages from `trelm.language_init` (G2); the LM head is drawn anew or kept (G3).
+Every draw comes from a generator of its part's own, so two models that differ in one option are
+equal in everything else.
+
+N layers, V ids of the new vocabulary, D width.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources import SourceModel
+from fairseq_xling.mapping.vectors_file import Vectors
+from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.registry import Registry
+from fairseq_xling.trelm.language_init import language_inits
+from fairseq_xling.trelm.words import WordRequest, word_ways
+
+SPECIAL_ROWS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
+
+# The 0-based number of the layer that the TRILayer is copied from, of N (SPEC G1).
+trilayer_origins: Registry[Callable[[int], int]] = Registry("`--trilayer-from`")
+trilayer_origins.register("code")(lambda layers: layers // 2)
+trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
+# Whether the dense layer and the LayerNorm of the source's LM head are kept (SPEC G3).
+head_ways: Registry[bool] = Registry("`--head`")
+head_ways.register("reset")(False)
+head_ways.register("keep")(True)
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """How the parts that the source cannot give begin.
+
+    Attributes:
+        embeddings: name of a way in `trelm.words`.
+        keep_norms: whether ready vectors keep their length.
+        copy_shared: whether a symbol that the source has too, spelt alike, takes its embedding.
+        trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
+        language_init: name of a way in `trelm.language_init`.
+        head: ``reset`` or ``keep``.
+        seed: of all that is drawn.
+    """
+
+    embeddings: str = "random"
+    keep_norms: bool = False
+    copy_shared: bool = False
+    trilayer_from: str = "code"
+    language_init: str = "orthogonal"
+    head: str = "reset"
+    seed: int = 1
+
+
+def initialise(
+    encoder: SeparableEncoder,
+    source: SourceModel,
+    symbols: Mapping[str, Sequence[str]],
+    options: InitOptions,
+    vectors: Mapping[str, Vectors] | None = None,
+) -> list[str]:
+    """Give every parameter of ``encoder`` its first value.
+
+    Args:
+        encoder: with or without a TRILayer, of the source's sizes; what it held is of no account.
+        source: is not changed, and shares no storage with it afterwards.
+        symbols: the vocabulary of each of the encoder's languages, by id, word starts marked ``▁``.
+        options: see `InitOptions`.
+        vectors: ready vectors by language, for the ways that read them.
+
+    Returns:
+        What came from where, a line for each part.
+
+    Raises:
+        UserError: for an unknown name, sizes that do not fit, or something that is asked of the
+            source and that it has not.
+    """
+    _check_sizes(encoder.shape, source)
+    maker = _Maker(encoder, source, symbols, options, vectors or {})
+    state = {}
+    for name, parameter in encoder.named_parameters():
+        tensor = maker.make(name)
+        if tensor.shape != parameter.shape:  # a mistake of ours: sizes were checked
+            raise ValueError(f"{name}: {tuple(tensor.shape)} for {tuple(parameter.shape)}")
+        state[name] = tensor
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            parameter.copy_(state[name])
+    return maker.report
+
+
+def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
+    theirs = source.shape
+    for name in ("layers", "dim", "ffn_dim", "heads", "norm_eps"):
+        if getattr(shape, name) != getattr(theirs, name):
+            raise UserError(
+                f"`{name}` of the model must be the source's, {getattr(theirs, name)} in "
+                f"{source.origin}, got {getattr(shape, name)}"
+            )
+    if shape.max_positions > theirs.max_positions:
+        raise UserError(
+            f"`--max-positions` must be at most {theirs.max_positions}, the rows that "
+            f"{source.origin} has, got {shape.max_positions}"
+        )
+    if shape.num_segments < min(1, theirs.num_segments):
+        raise UserError(
+            f"`--num-segments` must be at least 1, since {source.origin} adds a segment embedding "
+            f"to every token, got {shape.num_segments}"
+        )
+
+
+class _Maker:
+    """Makes one parameter after the other, and notes what it did."""
+
+    def __init__(
+        self,
+        encoder: SeparableEncoder,
+        source: SourceModel,
+        symbols: Mapping[str, Sequence[str]],
+        options: InitOptions,
+        vectors: Mapping[str, Vectors],
+    ):
+        self.shape, self.languages = encoder.shape, encoder.languages
+        self.source, self.symbols = source, symbols
+        self.options, self.vectors = options, vectors
+        self.middle = trilayer_origins[options.trilayer_from](encoder.shape.layers)
+        self.keep_head = self._check_head()
+        self._tables: dict[str, Tensor] = {}
+        self.report: list[str] = []
+
+    def _check_head(self) -> bool:
+        keep = head_ways[self.options.head]
+        if keep and not self.source.has_head:
+            raise UserError(
+                f"`--head keep` needs a source with an LM head, {self.source.origin} has none"
+            )
+        if keep and self.shape.lm_head != self.source.shape.lm_head:
+            raise UserError(
+                f"`--head keep` needs `--lm-head {self.source.shape.lm_head}`, the "
+                f"source's, got {self.shape.lm_head!r}"
+            )
+        return keep
+
+    def make(self, name: str) -> Tensor:
+        """The first value of parameter ``name``, with memory of its own."""
+        match = re.search(r"\.private\.(.+?)\.", name)
+        shared = name.replace(match[0], ".shared.") if match else name
+        part, _, rest = shared.partition(".")
+        how = getattr(self, f"_{part}", None)
+        if how is None:
+            raise ValueError(f"{name}: nobody knows how to initialise it")
+        return how(rest, match[1] if match else self.languages[0]).clone()
+
+    def _note(self, line: str) -> None:
+        if line not in self.report:
+            self.report.append(line)
+
+    def _copied(self, name: str) -> Tensor:
+        return self.source.state[name]
+
+    def _draw(self, part: str, *shape: int) -> Tensor:
+        generator = self._generator(part)
+        return torch.randn(*shape, generator=generator) * self.source.shape.init_std
+
+    def _generator(self, part: str) -> torch.Generator:
+        digest = hashlib.sha256(f"{self.options.seed} {part}".encode()).digest()
+        return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+    def _tokens(self, rest: str, lang: str) -> Tensor:
+        # Languages with one table have one dictionary; those with two may differ in size.
+        if lang not in self._tables:
+            self._tables[lang] = self._words(lang)
+        return self._tables[lang]
+
+    _output_tokens = _tokens  # where the softmax is not tied, it begins as the input does
+
+    def _positions(self, rest: str, lang: str) -> Tensor:
+        rows = self.shape.max_positions
+        self._note(f"positions: {rows} of the source's {self.source.shape.max_positions}")
+        return self._copied("positions.shared.weight")[:rows]
+
+    def _language_table(self, rest: str, lang: str) -> Tensor:
+        way = self.options.language_init
+        self._note(f"languages {', '.join(self.languages)}: {way}")
+        return language_inits[way](self.languages, self.source, self._generator("languages"))
+
+    def _segment_table(self, rest: str, lang: str) -> Tensor:
+        """The source's rows; further ones are drawn. Without any in the source, the first is 0, so
+        that text of one segment is read as before."""
+        rows, theirs = self.shape.num_segments, self.source.shape.num_segments
+        table = self._draw("segments", rows, self.shape.dim)
+        if theirs:
+            table[:theirs] = self._copied("segment_table.weight")[:rows]
+        else:
+            table[0] = 0
+        drawn = max(0, rows - max(1, theirs))
+        self._note(
+            f"segments: {rows - drawn} of the source's {theirs}, {drawn} drawn"
+            if theirs
+            else f"segments: the first zero, {drawn} drawn"
+        )
+        return table
+
+    def _embedding_norm(self, rest: str, lang: str) -> Tensor:
+        self._note("embedding LayerNorm: the source's")
+        return self._copied(f"embedding_norm.{rest}")
+
+    def _layers(self, rest: str, lang: str) -> Tensor:
+        self._note(f"layers: the source's {self.shape.layers}")
+        return self._copied(f"layers.{rest}")
+
+    def _trilayer(self, rest: str, lang: str) -> Tensor:
+        self._note(f"TRILayer: a copy of layer {self.middle + 1} of {self.shape.layers}")
+        return self._copied(f"layers.{self.middle}.shared.{rest}")
+
+    def _softmax(self, rest: str, lang: str) -> Tensor:
+        name = rest.removeprefix("shared.")
+        if name == "bias":
+            self._note("head: tied to the embeddings, biases 0")
+            return torch.zeros(len(self.symbols[lang]))
+        theirs = f"softmax.shared.{name}"
+        if self.keep_head:
+            self._note("head: dense and LayerNorm are the source's")
+            return self._copied(theirs)
+        self._note("head: dense drawn, LayerNorm new")
+        if name.startswith("norm."):
+            return torch.full((self.shape.dim,), 1.0 if name.endswith("weight") else 0.0)
+        if name.endswith("bias"):
+            return torch.zeros(self.shape.dim)
+        return self._draw(f"head {name}", self.shape.dim, self.shape.dim)
+
+    def _words(self, lang: str) -> Tensor:
+        symbols, source = self.symbols[lang], self.source
+        ready, generator = self.vectors.get(lang), self._generator(f"words {lang}")
+        request = WordRequest(lang, symbols, source, generator, ready, self.options.keep_norms)
+        rows, how = word_ways[self.options.embeddings].rows(request)
+        text = f"{len(symbols):,} words: {how}"
+        if self.options.copy_shared:
+            theirs = {symbol: i for i, symbol in enumerate(source.symbols)}
+            pairs = [(i, theirs[s]) for i, s in enumerate(symbols) if i >= SPECIALS and s in theirs]
+            mine, its = map(list, zip(*pairs, strict=True)) if pairs else ([], [])
+            rows[mine] = source.embeddings[its]
+            text += f"; {len(pairs):,} symbols in common have the source's"
+        # No word in particular: the mean, and noise that tells it from other means.
+        null = source.embeddings[source.words()].mean(0) + self._draw("null", self.shape.dim)
+        for kind, row in SPECIAL_ROWS.items():
+            found = source.special_ids.get(kind)
+            rows[row] = null if found is None else source.embeddings[found]
+        made = [name for name in SPECIAL_ROWS if name not in source.special_ids]
+        text += "; special symbols have the source's"
+        if made:
+            text += f", {' and '.join(made)} their mean with noise"
+        self._note(text)
+        return rows
