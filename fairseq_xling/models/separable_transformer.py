@@ -101,6 +101,9 @@ class SeparableTransformer(BaseFairseqModel):
             "languages": list(task.vocab_sizes),
             "dictionaries": task.dictionary_digests,
             "separate": str(plan),
+            # No weight's shape tells these, and another value would be silently wrong.
+            "heads": encoder.shape.heads,
+            "norm_eps": encoder.shape.norm_eps,
         }
         heads = {
             name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))

@@ -5,6 +5,7 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 80,000, tri_bert_base has 154.65M parameters (147.56M without TRILayer), tri_bert_large 398.49M.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ class TriTransformerConfig(SeparableTransformerConfig):
     no_trilayer: bool = field(
         default=False, metadata={"help": "leave the TRILayer out (an ablation; no CdLM then)"}
     )
+    no_language_embeddings: bool = field(
+        default=False,
+        metadata={"help": "leave the language embeddings out (where each has its own tokens)"},
+    )
 
 
 @register_model("tri_encoder", dataclass=TriTransformerConfig)
@@ -44,8 +49,11 @@ class TriTransformer(SeparableTransformer):
     def build_encoder(
         cls, cfg: TriTransformerConfig, task: Any, plan: SharingPlan
     ) -> SeparableEncoder:
+        shape = make_shape(cfg)
+        if cfg.no_language_embeddings:
+            shape = dataclasses.replace(shape, language_embeddings=False)
         kind = SeparableEncoder if cfg.no_trilayer else TriEncoder
-        return kind(make_shape(cfg), task.vocab_sizes, plan)
+        return kind(shape, task.vocab_sizes, plan)
 
     @classmethod
     @exits_on_user_error

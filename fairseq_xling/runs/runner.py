@@ -117,8 +117,9 @@ class Runner:
         with open(log, "wb" if fresh else "ab") as file:
             if step.call is not None:
                 step.call()
-            for command in step.commands:
-                self._command(step, command, file)
+            for number, command in enumerate(step.commands, start=1):
+                more = step.late() if step.late and number == len(step.commands) else ()
+                self._command(step, [*command, *more], file)
         stamp.finish(time.monotonic() - start)
         self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
 

@@ -24,6 +24,8 @@ class Step:
     Attributes:
         name: unique in its run; names the stamp and the log.
         commands: argument lists, run one after the other with output to the step's log.
+        late: gives more arguments for the last command, known only once the inputs are there (such
+            as how long an earlier step took); what decides them is in ``settings`` or ``inputs``.
         call: instead of commands, a Python function; what decides its result is in ``settings``.
         settings: anything else that decides the result (JSON values).
         inputs: files or folders it reads: outputs of other steps, or files from outside.
@@ -35,6 +37,7 @@ class Step:
 
     name: str
     commands: Sequence[Sequence[str]] = ()
+    late: Callable[[], Sequence[str]] | None = None
     call: Callable[[], None] | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     inputs: Sequence[Path] = ()

@@ -1,0 +1,124 @@
+"""The ordinary translation model that TreLM's generation is compared with.
+
+Stock fairseq: an autoregressive Transformer (Vaswani et al., 2017) on the same token files, of the
+same width, trained for as long as the model it stands beside.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.runs import training_log
+from fairseq_xling.runs.step import Step
+
+
+def translation_data_step(name: str, data: Path, folder: Path, pair: tuple[str, str]) -> Step:
+    """The parallel text of a data folder as fairseq's ``translation`` task wants it: by links."""
+    return Step(
+        name,
+        call=lambda: link_translation_data(data, folder, pair),
+        settings={"pair": list(pair)},
+        inputs=[data],
+        outputs=[folder],
+    )
+
+
+def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> None:
+    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names.
+
+    Raises:
+        UserError: if the folder holds no training text of the pair.
+    """
+    source = DataFolder(data)
+    names = [p for p in source.pairs("train") if set(p) == set(pair)]
+    if not names:
+        raise UserError(f"{data}: has no parallel 'train' text of {'-'.join(pair)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = "-".join(names[0])
+    for split in ("train", "valid", "test"):
+        for lang in pair:
+            for kind in ("bin", "idx"):
+                there = data / "parallel" / f"{split}.{stored}.{lang}.{kind}"
+                if there.is_file():
+                    _link(there, folder / f"{split}.{'-'.join(pair)}.{lang}.{kind}")
+    for lang in pair:
+        _link(source.dictionary_path(lang), folder / f"dict.{lang}.txt")
+
+
+def _link(there: Path, here: Path) -> None:
+    here.unlink(missing_ok=True)
+    here.symlink_to(os.path.relpath(there.resolve(), here.parent.resolve()))
+
+
+def autoregressive_step(
+    name: str,
+    folder: Path,
+    save: Path,
+    log: Path,
+    pair: tuple[str, str],
+    seconds: Callable[[], float],
+    *,
+    layers: int,
+    dim: int,
+    max_tokens: int,
+    lr: float,
+    seed: int,
+    options: Sequence[str] = (),
+    device: str = "cpu",
+) -> Step:
+    """Train it for ``seconds()``, known when the step begins.
+
+    Args:
+        folder: made by `translation_data_step`.
+        save: where checkpoints go.
+        layers: of the encoder and of the decoder, each.
+    """
+    command = [
+        *("fairseq-train", str(folder), "--task", "translation", "--arch", "transformer"),
+        *("--source-lang", pair[0], "--target-lang", pair[1], "--share-all-embeddings"),
+        *("--encoder-layers", str(layers), "--decoder-layers", str(layers)),
+        *("--encoder-embed-dim", str(dim), "--decoder-embed-dim", str(dim)),
+        *("--encoder-ffn-embed-dim", str(4 * dim), "--decoder-ffn-embed-dim", str(4 * dim)),
+        *("--encoder-attention-heads", "4", "--decoder-attention-heads", "4", "--dropout", "0.1"),
+        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"),
+        *("--lr", str(lr), "--lr-scheduler", "inverse_sqrt", "--warmup-updates", "400"),
+        *("--max-tokens", str(max_tokens), "--required-batch-size-multiple", "1"),
+        *("--save-dir", str(save), "--no-epoch-checkpoints", "--num-workers", "0"),
+        *("--seed", str(seed), "--log-format", "json", "--log-interval", "50"),
+        *("--no-progress-bar", *options, *(("--cpu",) if device == "cpu" else ())),
+    ]
+    return Step(
+        name,
+        commands=[command],
+        late=lambda: ["--stop-time-hours", str(seconds() / 3600)],
+        inputs=[folder],
+        outputs=[save, log],
+        resumable=True,
+        progress=functools.partial(training_log.progress, updates=0),
+    )
+
+
+def generate_step(
+    name: str, folder: Path, checkpoint: Path, log: Path, pair: tuple[str, str], beam: int = 5
+) -> Step:
+    """Translate the test text with beam search; the log ends with sacrebleu's line."""
+    command = [
+        *("fairseq-generate", str(folder), "--task", "translation", "--path", str(checkpoint)),
+        *("--source-lang", pair[0], "--target-lang", pair[1], "--gen-subset", "test"),
+        *("--beam", str(beam), "--remove-bpe", "sentencepiece", "--scoring", "sacrebleu"),
+        *("--batch-size", "64", "--required-batch-size-multiple", "1", "--cpu"),
+        *("--results-path", str(log.with_suffix(""))),
+    ]
+    return Step(name, commands=[command], inputs=[folder, checkpoint.parent], outputs=[log])
+
+
+def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:
+    """How long ``steps`` of the run took together, to be asked when they are done."""
+    return lambda: sum(
+        float(read_json(run / ".steps" / f"{step.name}.json")["seconds"]) for step in steps
+    )
