@@ -126,8 +126,11 @@ class CodeSwitch:
             pieces += [tokens[last:start], options[rng.choice(len(options), p=chances)]]
             last = end
         swapped = np.concatenate([*pieces, tokens[last:]])
-        if len(swapped) > self.max_positions:  # longer translations; the final SEP stays
-            swapped = np.append(swapped[: self.max_positions - 1], swapped[-1])
+        room = self.max_positions
+        if row.follows is not None:  # a second segment stands behind in the same input
+            room -= len(row.target.tokens)
+        if len(swapped) > room:  # longer translations; the final SEP stays
+            swapped = np.append(swapped[: room - 1], swapped[-1])
         return row.with_source(swapped)
 
 

@@ -148,10 +148,10 @@ def _mono(folder: DataFolder, split: str, objective: Objective, scope: Scope) ->
 
 @readers.register("parallel")
 def _parallel(folder: DataFolder, split: str, objective: Objective, scope: Scope) -> list[Source]:
-    """Sentence pairs, in the directions asked for."""
-    there = [set(pair) for pair in folder.pairs(split)]
-    asked = scope.directions or folder.pairs(split)
-    found = [p for p in asked if set(p) in there and set(p) <= set(scope.languages)]
+    """Sentence pairs, in the directions asked for; those that were named must be there."""
+    found = scope.directions or [
+        pair for pair in folder.pairs(split) if set(pair) <= set(scope.languages)
+    ]
     return [
         Pairs(
             *folder.parallel(split, *pair),

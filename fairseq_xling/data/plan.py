@@ -110,7 +110,10 @@ class Plan:
         windows: dict[int, list[BatchSpec]] = {}
         for group in range(first, first + count):
             draw = _turn(group) if self.alternate else self._draw(group)
-            lane = min(int(np.searchsorted(np.cumsum(shares), draw)), len(shares) - 1)
+            # "right": a draw on a border belongs to the lane that begins there, and a lane without
+            # a share owns no draw at all.
+            found = np.searchsorted(np.cumsum(shares), draw, side="right")
+            lane = min(int(found), len(shares) - 1)
             yield [self._next(lane, cursors[lane], windows) for _ in range(size)]
 
     def _draw(self, group: int) -> float:

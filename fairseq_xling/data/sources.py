@@ -152,7 +152,7 @@ class Stream:
     def __getitem__(self, index: int) -> Row:
         start = index * self.step
         tokens = self.file.tokens[start : start + self.step].astype(np.int64)
-        return Row(Side(np.concatenate(([CLS], tokens)), self.name))
+        return Row(Side(np.concatenate(([CLS], tokens)), self.languages[0]))
 
 
 class Pairs:

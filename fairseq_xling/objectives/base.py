@@ -50,7 +50,8 @@ class Objective:
     ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg`` is the task's configuration.
     An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
     another order than it reads, which takes a model with a TRILayer; one that ``asks`` for an
-    auxiliary head by name is of no use without it.
+    auxiliary head by name is of no use without it. ``segments`` is how many rows of a segment table
+    it uses.
     """
 
     name: ClassVar[str]
@@ -58,6 +59,7 @@ class Objective:
     needs_order: ClassVar[bool] = False
     reorders: ClassVar[bool] = False
     asks: ClassVar[str] = ""
+    segments: ClassVar[int] = 0
     mixes_source_languages: ClassVar[bool] = False
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):

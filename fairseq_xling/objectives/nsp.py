@@ -20,6 +20,7 @@ class NextSentence(MaskedLM):
     name = "nsp"
     reads = "segments"
     asks = "nsp"
+    segments = 2
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         tokens = np.concatenate([row.source.tokens, row.target.tokens])

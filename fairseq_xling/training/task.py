@@ -146,6 +146,11 @@ class UnifiedTask(FairseqTask):
                     f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "
                     f"{','.join(self.auxiliary_names)!r}"
                 )
+            if objective.segments > model.encoder.shape.num_segments:
+                raise UserError(
+                    f"objective {objective.name!r} needs `--num-segments {objective.segments}`, "
+                    f"got {model.encoder.shape.num_segments}"
+                )
         private = model.private_parameters()
         self._private = [parameter for group in private.values() for parameter in group]
         if self.cfg.print_params and not from_checkpoint:

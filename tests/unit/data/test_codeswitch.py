@@ -97,6 +97,15 @@ def test_longer_translations_stay_within_the_longest_row_and_keep_the_end():
     assert after.source.tokens.tolist() == [CLS, 100, 200, 200, 200, 11, 100, SEP]
 
 
+def test_a_second_segment_behind_it_keeps_its_place():
+    change = switch([([10], [([100, 200, 200, 200], 1.0)])], 1.0, 1.0, max_positions=8)
+    second = Side(np.array([12, 13, SEP]), "en")
+    before = Row(Side(np.array([CLS, 10, 11, SEP]), "en"), second, follows=True)
+    (after,) = change([before], np.random.default_rng(0))
+    assert after.source.tokens.tolist() == [CLS, 100, 200, 200, SEP]
+    assert after.target is second and after.follows  # together 8 ids
+
+
 def test_nothing_happens_without_dictionary_words_or_words_at_all():
     change = switch(one_to_one([10]), share=1.0, cap=1.0)
     for rows in ([], [row()], [row(11, 12)], [row(10, lang="de")]):

@@ -1,10 +1,14 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from fairseq_xling.data.feeds import make_feeds, own_ids
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.feeds import Scope, make_feeds, own_ids, parse_directions
+from fairseq_xling.data.folder import CLS, SEP, SPECIALS, DataFolder
+from fairseq_xling.data.segments import SegmentPairs
 from fairseq_xling.data.sources import Pairs, Sentences, Stream
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
 
@@ -83,3 +87,149 @@ def test_own_ids_are_those_of_the_training_text_without_specials(tiny_corpus, pi
         words = set(tiny_corpus.stream("train", lang))
         assert found.tolist() == sorted(w for w in words if w >= SPECIALS)
         assert found.dtype == np.int64
+
+
+# ---- directions
+
+
+def keys(feeds):
+    return [feed.key for feed in feeds]
+
+
+def test_parallel_text_is_read_in_the_directions_asked_for(feeds_of, tiny_corpus):
+    assert keys(feeds_of("cdlm")) == ["cdlm:en-de"]
+    feeds = feeds_of("cdlm", directions="de-en, en-de")
+    assert keys(feeds) == ["cdlm:de-en", "cdlm:en-de"]
+    assert [feed.share for feed in feeds] == pytest.approx([0.5, 0.5])
+    to_german = dict(zip(tiny_corpus.ids["en"], tiny_corpus.ids["de"], strict=True))
+    for number, (en, de) in enumerate(tiny_corpus.pairs["train"]):
+        backward, forward = feeds[0].source[number], feeds[1].source[number]
+        assert backward.source.tokens.tolist() == forward.target.tokens.tolist() == [0, *de, 2]
+        assert backward.target.tokens.tolist() == forward.source.tokens.tolist() == [0, *en, 2]
+        read = backward.source.tokens[backward.order].tolist()
+        assert read == [to_german.get(word, word) for word in backward.target.tokens.tolist()]
+        assert (backward.source.lang, backward.target.lang) == ("de", "en")
+
+
+def test_a_direction_is_read_once_however_often_it_is_named(feeds_of):
+    assert keys(feeds_of("cdlm", directions="de-en,de-en")) == ["cdlm:de-en"]
+
+
+def test_alignments_are_opened_only_where_an_objective_needs_them(feeds_of, make_corpus):
+    (plain,), (aligned,) = feeds_of("tlm"), feeds_of("brlm-mask")
+    assert plain.source.order is None and aligned.source.order is not None
+
+
+def test_a_direction_without_an_alignment_is_refused(make_corpus, options):
+    corpus, cfg = make_corpus(), options(directions="de-en")
+    for suffix in ("bin", "idx"):
+        (corpus.path / "parallel" / f"train.de-en.order.{suffix}").unlink()
+    made = [objectives["cdlm"](cfg, Vocabulary({}, {}))]
+    with pytest.raises(UserError) as refused:
+        make_feeds(DataFolder(corpus.path), "train", ["en", "de"], made, cfg, {"cdlm": 1.0}, 64)
+    assert str(refused.value) == (
+        f"{corpus.path}: has no word alignment de-en for 'train'; prepare it with an --aligner or "
+        "--alignment"
+    )
+
+
+def test_a_direction_without_text_is_refused_though_another_has_some(feeds_of, make_corpus):
+    corpus = make_corpus()
+    meta = read_json(corpus.path / "meta.json")
+    meta["languages"] = ["en", "de", "fr"]
+    write_json(corpus.path / "meta.json", meta)
+    cfg = SimpleNamespace(directions="en-de,en-fr", mono_languages="", mono_text="mono")
+    cfg.lang_sampling_alpha, cfg.too_long = 0.7, "truncate"
+    made = [objectives["tlm"](cfg, Vocabulary({}, {}))]
+    with pytest.raises(UserError) as refused:
+        folder = DataFolder(corpus.path)
+        make_feeds(folder, "train", ["en", "de", "fr"], made, cfg, {"tlm": 1.0}, 64)
+    assert str(refused.value) == f"{corpus.path}: has no parallel 'train' text of en-fr"
+
+
+@pytest.mark.parametrize("text", ["en", "en-", "-de", "en-en", "en-de-fr", "ende,en-de"])
+def test_a_direction_that_is_none_is_refused(text):
+    with pytest.raises(UserError) as refused:
+        parse_directions(text)
+    bad = text.split(",")[0]
+    assert str(refused.value) == f"`--directions` must be like en-de,de-en, got {bad!r}"
+
+
+def test_no_direction_is_all_as_prepared(options):
+    assert parse_directions("") == parse_directions(" , ") == []
+    scope = Scope.of(options(), ["en", "de"], 64)
+    assert (scope.directions, scope.mono_languages) == ([], ["en", "de"])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"directions": "en-fr"}, {"mono_languages": "en,fr"}], ids=["pair", "mono"]
+)
+def test_languages_that_the_task_does_not_have_are_refused(feeds_of, changes):
+    with pytest.raises(UserError) as refused:
+        feeds_of("mlm", **changes)
+    assert str(refused.value) == "unknown language of this task 'fr'; known: en, de"
+
+
+# ---- what monolingual objectives read
+
+
+def test_monolingual_objectives_keep_to_their_languages_and_parallel_ones_do_not(feeds_of):
+    feeds = feeds_of("mlm", "cdlm", "nsp", mono_languages="de")
+    assert keys(feeds) == ["mlm:de", "cdlm:en-de", "nsp:de"]
+    assert type(feeds[2].source) is SegmentPairs
+
+
+def test_segments_share_by_sentences_as_other_monolingual_text(feeds_of):
+    shares = {name: [f.share for f in feeds_of(name)] for name in ("mlm", "nsp")}
+    assert shares["nsp"] == pytest.approx(shares["mlm"])
+
+
+@pytest.mark.parametrize("mode", ["sentence", "none"])
+def test_monolingual_text_can_be_a_side_of_the_parallel_text(feeds_of, tiny_corpus, mode):
+    feeds = feeds_of("mlm", mono_text="parallel", sample_break_mode=mode)
+    assert keys(feeds) == ["mlm:en@en-de", "mlm:de@en-de"]
+    for side, feed in enumerate(feeds):
+        rows = [feed.source[i].source for i in range(len(feed.source))]
+        assert {row.lang for row in rows} == {["en", "de"][side]} == set(feed.source.languages)
+        text = [token for row in rows for token in row.tokens.tolist() if token != CLS]
+        assert text == [t for pair in tiny_corpus.pairs["train"] for t in [*pair[side], SEP]]
+    only = feeds_of("mlm", mono_text="parallel", mono_languages="de", sample_break_mode=mode)
+    assert keys(only) == ["mlm:de@en-de"]
+
+
+def test_monolingual_text_from_a_folder_without_pairs_is_refused(make_corpus, options):
+    corpus, cfg = make_corpus(), options(mono_text="parallel")
+    meta = read_json(corpus.path / "meta.json")
+    del meta["parallel"]["train"]
+    write_json(corpus.path / "meta.json", meta)
+    made = [objectives["mlm"](cfg, Vocabulary({}, {}))]
+    with pytest.raises(UserError, match=r"has no 'train' text for objective 'mlm' \(mono\) in en"):
+        make_feeds(DataFolder(corpus.path), "train", ["en", "de"], made, cfg, {"mlm": 1.0}, 64)
+
+
+def test_any_other_text_is_refused(feeds_of):
+    with pytest.raises(UserError) as refused:
+        feeds_of("mlm", mono_text="both")
+    assert str(refused.value) == "`--mono-text` must be mono or parallel, got 'both'"
+
+
+# ---- sentences over the position table
+
+
+def test_too_long_sentences_can_be_refused_instead_of_cut(feeds_of, tiny_corpus):
+    lengths = {lang: [len(s) for s in tiny_corpus.mono["train"][lang]] for lang in ("en", "de")}
+    longest = max(map(max, lengths.values()))
+    feeds_of("mlm", max_positions=longest + 2, too_long="refuse")
+    with pytest.raises(UserError) as refused:
+        feeds_of("mlm", languages=["en"], max_positions=6, too_long="refuse")
+    cut = sum(length > 4 for length in lengths["en"])
+    assert str(refused.value).endswith(
+        f"data-bin: {cut} sentences of train en are longer than `--max-positions` 6, and "
+        "`--too-long` is refuse"
+    )
+
+
+def test_both_sides_of_pairs_may_be_too_long(feeds_of, tiny_corpus):
+    cut = 2 * sum(len(en) > 4 for en, _ in tiny_corpus.pairs["train"])
+    with pytest.raises(UserError, match=rf": {cut} sentences of train en-de are longer than"):
+        feeds_of("cdlm", max_positions=6, too_long="refuse")

@@ -182,6 +182,59 @@ def test_a_feed_without_a_share_is_never_read(fake_feeds):
     assert counts.tolist() == [500, 0]
 
 
+def turns(plan, groups, **kwargs):
+    return [int(g[0].feeds[0]) for g in take(plan, groups, **kwargs)]
+
+
+def test_two_equal_shares_take_turns_strictly_if_asked(fake_feeds):
+    feeds = fake_feeds(en=(300, 0.5), de=(300, 0.5))
+    plan = Plan(feeds, Limits(None, 9), seed=1, alternate=True, window=50)
+    assert turns(plan, 40) == [0, 1] * 20
+    drawn = turns(Plan(feeds, Limits(None, 9), seed=1, window=50), 40)
+    assert drawn != [0, 1] * 20
+
+
+@pytest.mark.parametrize("shares", [(0.75, 0.25), (0.6, 0.4), (0.5, 0.3, 0.2), (1 / 3,) * 3])
+def test_turns_keep_to_the_shares_at_every_time(fake_feeds, shares):
+    sizes = {"abc"[n]: (300, share) for n, share in enumerate(shares)}
+
+    def furthest(**how):
+        """The most turns that anybody is ever behind or ahead."""
+        plan = Plan(fake_feeds(**sizes), Limits(None, 9), seed=1, window=50, **how)
+        order = np.array(turns(plan, 600))
+        due = np.arange(1, 601)
+        return max(abs(np.cumsum(order == n) - x * due).max() for n, x in enumerate(shares))
+
+    assert furthest(alternate=True) <= 4 < 8 < furthest()
+
+
+def test_objectives_take_turns_whatever_the_languages_of_one_of_them(fake_feeds):
+    """CdLM* of TreLM: CdLM and MLM alternate, though MLM has two languages."""
+    feeds = fake_feeds(pairs=(300, 1.0), en=(300, 0.6), de=(300, 0.4))
+    plan = Plan(feeds, Limits(None, 9), seed=1, alternate=True, window=50)
+    order = turns(plan, 200)
+    assert [number == 0 for number in order] == [True, False] * 100
+    assert 55 <= order.count(1) <= 65
+
+
+def test_turns_do_not_depend_on_the_seed_and_go_on_where_they_stopped(fake_feeds):
+    def plan(seed):
+        feeds = fake_feeds(en=(300, 0.5), de=(300, 0.3), fr=(300, 0.2))
+        return Plan(feeds, Limits(None, 9), seed, alternate=True, window=50)
+
+    whole = turns(plan(1), 40)
+    assert turns(plan(2), 40) == whole
+    assert turns(plan(1), 25, first=15) == whole[15:]
+
+
+@pytest.mark.parametrize("silent", ["en", "de", "fr"])
+@pytest.mark.parametrize("alternate", [False, True])
+def test_whoever_has_no_share_gets_no_turn(fake_feeds, silent, alternate):
+    sizes = {lang: (30, 0.0 if lang == silent else 0.5) for lang in ("en", "de", "fr")}
+    plan = Plan(fake_feeds(**sizes), Limits(None, 5), seed=1, alternate=alternate)
+    assert ["en", "de", "fr"].index(silent) not in turns(plan, 64)
+
+
 def test_mixed_batches_hold_the_feeds_in_their_shares(fake_feeds):
     feeds = fake_feeds(en=(4000, 0.75), de=(1000, 0.25))
     plan = Plan(feeds, Limits(None, 100), seed=2, mix=True, window=1000)
