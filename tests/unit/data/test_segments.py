@@ -1,0 +1,101 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from fairseq_xling.data.folder import CLS, SEP, DataFolder
+from fairseq_xling.data.mmap import TokenFile, write_items
+from fairseq_xling.data.segments import SegmentPairs
+from fairseq_xling.errors import UserError
+
+
+@pytest.fixture
+def make_source(tmp_path):
+    """A text whose sentence k is ``lengths[k]`` words, all of them 6 + k."""
+
+    def make(lengths, max_positions=100) -> SegmentPairs:
+        sentences = [[6 + k] * length + [SEP] for k, length in enumerate(lengths)]
+        write_items(tmp_path / "text", sentences, "<u2")
+        return SegmentPairs(TokenFile(tmp_path / "text"), "en", max_positions)
+
+    return make
+
+
+def all_rows(source):
+    return [source[i] for i in range(len(source))]
+
+
+def sentence_of(side):
+    """Which sentence a segment holds, from its words."""
+    found = set(side.tokens.tolist()) - {CLS, SEP}
+    assert len(found) == 1
+    return found.pop() - 6
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 17, 200])
+def test_exactly_half_of_the_rows_are_continuations_and_all_others_are_not(make_source, count):
+    rows = all_rows(make_source([2] * count))
+    assert len(rows) == 2 * (count - 1)
+    assert sum(row.follows for row in rows) == count - 1
+    for number, row in enumerate(rows):
+        first, second = sentence_of(row.source), sentence_of(row.target)
+        assert first == number // 2  # every sentence but the last begins one row of each kind
+        assert second != first
+        assert (second == first + 1) == row.follows
+
+
+def test_what_does_not_follow_comes_from_the_whole_text(make_source):
+    count = 400
+    drawn = [sentence_of(row.target) for row in all_rows(make_source([1] * count))[1::2]]
+    assert len(set(drawn)) > 0.95 * count
+    distance = np.array(drawn) - np.arange(count - 1)
+    assert abs(np.mean(distance > 0) - 0.5) < 0.1 and np.median(abs(distance)) > count / 8
+
+
+def test_rows_are_the_same_whenever_they_are_read(make_source):
+    source = make_source([1, 2, 3, 4, 5, 6])
+    again = pickle.loads(pickle.dumps(source))
+    np.random.seed(3)
+    for row, other in zip(all_rows(source), all_rows(again)[:10], strict=True):
+        assert row.target.tokens.tolist() == other.target.tokens.tolist()
+
+
+@pytest.mark.parametrize("most", [3, 4, 7, 8, 100])
+def test_segments_share_the_places_and_each_keeps_its_end(make_source, most):
+    lengths = [1, 9, 2, 30, 3, 3, 0]
+    source = make_source(lengths, most)
+    half = {"first": most // 2, "second": (most - 1) // 2}
+    for row in all_rows(source):
+        first, second = row.source.tokens.tolist(), row.target.tokens.tolist()
+        assert first[0] == CLS and first[-1] == second[-1] == SEP
+        assert CLS not in second and len(first) + len(second) <= most
+        k = [i for i in range(7) if 6 + i in first[1:]]
+        if k:
+            assert first == [CLS, *[6 + k[0]] * min(lengths[k[0]], half["first"] - 1), SEP]
+        assert len(first) - 1 <= half["first"] and len(second) <= half["second"]
+    cut = sum(length + 1 > half["second"] for length in lengths)
+    assert source.num_truncated() == cut
+
+
+@pytest.mark.parametrize("most", [4, 9, 64])
+def test_lengths_are_known_without_reading_and_right(tiny_corpus, most):
+    source = SegmentPairs(DataFolder(tiny_corpus.path).mono("train", "de"), "de", most)
+    real = [len(row.source.tokens) + len(row.target.tokens) for row in all_rows(source)]
+    assert source.lengths(np.arange(len(source))).tolist() == real
+    assert max(real) <= most
+    assert (source.name, source.languages, source.num_sentences) == ("de", ("de",), 30)
+
+
+def test_its_tokens_are_counted_as_if_every_sentence_were_in_four_rows(tiny_corpus):
+    source = SegmentPairs(DataFolder(tiny_corpus.path).mono("train", "en"), "en", 64)
+    real = sum(len(row.source.tokens) + len(row.target.tokens) for row in all_rows(source))
+    assert source.num_tokens == pytest.approx(real, rel=0.05)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_too_short_a_text_is_refused(make_source, tmp_path, count):
+    with pytest.raises(UserError) as refused:
+        make_source([1] * count)
+    assert str(refused.value) == (
+        f"{tmp_path}/text: next sentence prediction needs at least 3 sentences, got {count}"
+    )

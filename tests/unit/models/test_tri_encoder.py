@@ -1,0 +1,206 @@
+"""The TRI models of fairseq: presets, phases, and checkpoints of other phases."""
+
+import argparse
+import io
+
+import pytest
+import torch
+
+from fairseq_xling.models import tri_encoder as presets
+from fairseq_xling.models.auxiliary import auxiliary_heads
+from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.models.tri_encoder import TriTransformer, TriTransformerConfig, read_identity
+from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.trelm.phases import fingerprint
+
+SMALL = {
+    "encoder_layers": 2,
+    "encoder_embed_dim": 8,
+    "encoder_ffn_embed_dim": 16,
+    "encoder_attention_heads": 2,
+    "max_positions": 12,
+    "language_embeddings": True,
+}
+
+
+@pytest.fixture
+def make_model(make_task):
+    """``make_model(phase="forward", auxiliary="order")``, random but for the seed."""
+
+    def make(phase="", seed=1, **changes) -> TriTransformer:
+        task = make_task()
+        task.phase = phase
+        torch.manual_seed(seed)
+        return TriTransformer.build_model(TriTransformerConfig(**SMALL | changes), task)
+
+    return make
+
+
+def saved(model):
+    """The model's state through a file, read as plain data only."""
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+# ---- sizes
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "dim", "heads", "positions"),
+    [
+        ("tri_bert_base", 12, 768, 12, 512),
+        ("tri_bert_large", 24, 1024, 16, 512),
+        ("tri_bert_tiny", 4, 64, 4, 128),
+    ],
+)
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_presets_are_those_of_their_source_models(name, layers, dim, heads, positions, family):
+    args = argparse.Namespace(dropout=0.3, encoder_ffn_embed_dim=99)
+    getattr(presets, name.replace("bert", family))(args)
+    assert (args.encoder_layers, args.encoder_embed_dim) == (layers, dim)
+    assert (args.encoder_attention_heads, args.max_positions) == (heads, positions)
+    assert args.language_embeddings and args.lm_head == "bert"
+    expected = (2, 1e-12) if family == "bert" else (1, 1e-5)
+    assert (args.num_segments, args.norm_eps) == expected
+    assert (args.dropout, args.encoder_ffn_embed_dim) == (0.3, 99)  # what the user said
+
+
+def test_the_trilayer_can_be_left_out_and_is_one_layer(make_model):
+    with_it, without = make_model(), make_model(no_trilayer=True)
+    assert type(with_it.encoder) is TriEncoder and with_it.reorders
+    assert type(without.encoder) is SeparableEncoder and not without.reorders
+    names = {name for name, _ in with_it.named_parameters()}
+    extra = names - {name for name, _ in without.named_parameters()}
+    assert {name.removeprefix("encoder.trilayer.") for name in extra} == {
+        name for name, _ in with_it.encoder.layers[0].shared.named_parameters()
+    }
+
+
+def test_an_odd_number_of_layers_ends_in_one_line(make_model):
+    with pytest.raises(SystemExit) as stopped:
+        make_model(encoder_layers=3)
+    assert str(stopped.value) == (
+        "fairseq-xling: error: `--encoder-layers` must be even with a TRILayer, got 3"
+    )
+    assert make_model(encoder_layers=3, no_trilayer=True).encoder.shape.layers == 3
+
+
+def test_a_head_that_reads_the_middle_needs_a_trilayer(make_model):
+    with pytest.raises(SystemExit) as stopped:
+        make_model(auxiliary="order", no_trilayer=True)
+    assert str(stopped.value) == (
+        "fairseq-xling: error: `--auxiliary` order needs a model with a TRILayer"
+    )
+    assert list(make_model(auxiliary="nsp", no_trilayer=True).auxiliary) == ["nsp"]
+
+
+def test_an_unknown_head_is_named_with_those_there_are(make_model):
+    with pytest.raises(SystemExit) as stopped:
+        make_model(auxiliary="nsp,ordre")
+    assert str(stopped.value) == (
+        "fairseq-xling: error: unknown auxiliary head 'ordre'; did you mean 'order'? "
+        f"known: {', '.join(auxiliary_heads)}"
+    )
+
+
+# ---- phases
+
+
+def test_a_phase_freezes_its_half_when_the_model_is_built(make_model):
+    model = make_model("forward", auxiliary="order", encoder_layers=4)
+    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    assert frozen == {
+        name
+        for name, _ in model.named_parameters()
+        if name.startswith(("encoder.layers.0.", "encoder.layers.1."))
+    }
+    assert all(p.requires_grad for p in make_model().parameters())
+
+
+def test_a_model_says_which_phase_it_is_in_and_what_it_began_with(make_model):
+    start = make_model("commonality")
+    assert (start.identity["phase"], start.identity["parent"]) == ("commonality", "")
+    forward, backward = make_model("forward", seed=2), make_model("backward", seed=3)
+    for model in (forward, backward):
+        model.load_state_dict(saved(start))
+    digest = fingerprint(start.state_dict())
+    assert forward.identity["parent"] == backward.identity["parent"] == digest
+    assert read_identity(saved(forward)) == forward.identity
+    other = make_model("forward")
+    other.load_state_dict(saved(make_model("commonality", seed=9)))
+    assert other.identity["parent"] != digest
+
+
+def test_a_phase_that_goes_on_keeps_what_it_began_with(make_model):
+    forward = make_model("forward")
+    forward.load_state_dict(saved(make_model("commonality")))
+    parent = forward.identity["parent"]
+    torch.nn.init.normal_(forward.encoder.trilayer.fc1.weight)
+    again = make_model("forward", seed=5)
+    again.load_state_dict(saved(forward))
+    assert len(parent) == 64 and again.identity["parent"] == parent
+    for name, value in saved(forward).items():
+        assert torch.equal(again.state_dict()[name], value), name
+
+
+def test_a_checkpoint_of_the_wrong_phase_is_refused_in_one_line(make_model):
+    with pytest.raises(SystemExit) as stopped:
+        make_model("language").load_state_dict(saved(make_model("forward")))
+    assert str(stopped.value) == (
+        "fairseq-xling: error: `--trelm-phase language` must start from a checkpoint of "
+        "'combined', 'commonality', 'init', got one of phase 'forward'"
+    )
+    with pytest.raises(SystemExit, match=r"must start from .* 'init', got one of phase 'none'$"):
+        make_model("commonality").load_state_dict(saved(make_model()))
+
+
+def test_a_model_without_a_phase_reads_the_checkpoint_of_any(make_model):
+    model = make_model(seed=2)
+    model.load_state_dict(saved(make_model("forward")))
+    assert model.identity["phase"] == "" and len(model.identity["parent"]) == 64
+
+
+def test_another_vocabulary_is_refused_in_every_phase(make_model, make_task):
+    task = make_task(en=30, fr=30)
+    task.phase = "forward"
+    other = TriTransformer.build_model(TriTransformerConfig(**SMALL), task)
+    with pytest.raises(SystemExit, match=r"trained with languages \['en', 'de'\], this model has"):
+        other.load_state_dict(saved(make_model("commonality")))
+
+
+# ---- heads that come and go between phases
+
+
+def test_heads_may_be_added_and_left_out_when_a_phase_begins(make_model):
+    start = make_model("commonality", auxiliary="nsp,length")
+    forward = make_model("forward", seed=2, auxiliary="order,length")
+    fresh = {n: p.clone() for n, p in forward.auxiliary["order"].named_parameters()}
+    forward.load_state_dict(saved(start))
+    assert list(forward.auxiliary) == ["order", "length"]
+    for name, parameter in forward.auxiliary["order"].named_parameters():
+        assert torch.equal(parameter, fresh[name]), name  # begins as it was initialised
+    for name, parameter in forward.auxiliary["length"].named_parameters():
+        assert torch.equal(parameter, start.auxiliary["length"].get_parameter(name)), name
+    for name, parameter in forward.encoder.named_parameters():
+        assert torch.equal(parameter, start.encoder.get_parameter(name)), name
+
+
+@pytest.mark.parametrize(("before", "now"), [("", "order"), ("order", "")])
+def test_heads_may_not_change_within_a_phase(make_model, before, now):
+    state = saved(make_model("forward", auxiliary=before))
+    with pytest.raises(SystemExit, match=r"does not fit this model; is it of another --arch or"):
+        make_model("forward", auxiliary=now).load_state_dict(state)
+
+
+def test_a_missing_tensor_that_is_no_heads_is_still_refused(make_model):
+    state = saved(make_model("commonality"))
+    del state["encoder.trilayer.fc1.bias"]
+    with pytest.raises(SystemExit, match=r"does not fit .*Missing key.* \"encoder\.trilayer\.fc1"):
+        make_model("forward").load_state_dict(state)
+
+
+@pytest.mark.parametrize("extra", [None, torch.tensor([1.0, 2.0]), torch.tensor([300.0]), "text"])
+def test_a_state_that_says_nothing_readable_about_itself_has_no_identity(extra):
+    assert read_identity({} if extra is None else {"_extra_state": extra}) == {}

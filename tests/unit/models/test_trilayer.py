@@ -1,0 +1,347 @@
+"""T1-T3, P4 and G4-G6 of TreLM: what the TRILayer reads, adds, sees and leaves alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.data.batch import collate
+from fairseq_xling.data.folder import CLS, NULL, PAD, SEP
+from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.trilayer import TriEncoder, take
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Vocabulary
+
+LANGS = {"en": 0, "de": 1}
+
+
+@pytest.fixture
+def make_tri():
+    """``make_tri("1-2", layers=4, dropout=0.5)``: weights from a fixed seed, far from 0."""
+
+    def make(separate="", layers=4, **changes) -> TriEncoder:
+        torch.manual_seed(1)
+        rates = {"dropout": 0.0, "attention_dropout": 0.0, "init_std": 0.3}
+        tables = {"language_embeddings": True, "num_segments": 2}
+        shape = EncoderShape(layers, 16, 32, 4, 20, **rates | tables | changes)
+        sizes = {"en": 30, "de": 30}
+        return TriEncoder(shape, sizes, SharingPlan.parse(separate, layers)).eval()
+
+    return make
+
+
+@pytest.fixture
+def make_batch(options):
+    """A collated batch of ``(objective, row)``."""
+
+    def make(*rows, pair=None):
+        vocabulary = Vocabulary({"en": 30, "de": 30}, LANGS)
+        examples = [
+            objectives[name](options(mask_prob=0.4), vocabulary)(row, np.random.default_rng(7))
+            for name, row in rows
+        ]
+        return collate(examples, [0] * len(rows), list(range(len(rows))), pair)
+
+    return make
+
+
+def pair_row(source, target, order):
+    """English and German words between ``<s>`` and ``</s>``; ``order`` is of all target tokens."""
+    sides = [
+        Side(np.array([CLS, *words, SEP]), lang) for words, lang in ((source, "en"), (target, "de"))
+    ]
+    assert len(order) == len(target) + 2
+    return Row(*sides, np.array(order))
+
+
+# What SPEC T2 names. A sentence of n words has positions 0 (<s>) to n + 1 (</s>).
+PAIRS = {
+    "shorter": pair_row([7, 8, 9, 10, 11], [20, 21], [0, 4, 1, 6]),
+    "equally long": pair_row([12, 13, 14], [22, 23, 24], [0, 3, 2, 1, 4]),
+    "longer": pair_row([15], [25, 26, 27, 28], [0, 1, -1, 1, -1, 2]),
+    "many to one": pair_row([7, 8], [20, 20, 21], [0, 2, 2, 2, 3]),
+    "no alignment": pair_row([9, 10], [23, 24, 25], [0, -1, -1, -1, 3]),
+    "all null": pair_row([11, 12, 13], [26, 27], [-1, -1, -1, -1]),
+    "no words": pair_row([], [], [0, 1]),
+}
+
+
+def slow_output(encoder, row):
+    """One row by itself, position by position, with no mask, no padding and no gather."""
+    tokens, positions = encoder.tokens.select("en").weight, encoder.positions.select("en").weight
+    language, segment = encoder.language_table.weight, encoder.segment_table.weight
+    source, target = row.source, row.target
+    states = [
+        tokens[token] + positions[place] + language[LANGS[source.lang]] + segment[0]
+        for place, token in enumerate(source.tokens.tolist())
+    ]
+    states.append(tokens[NULL] + language[LANGS[source.lang]] + segment[0])
+    x = encoder.embedding_norm(torch.stack(states))[None]
+    for slot in list(encoder.layers)[: len(encoder.layers) // 2]:
+        x = slot.select("en")(x)
+    read = []
+    for place, index in enumerate(row.order.tolist()):
+        state = x[0, index] if index >= 0 else x[0, len(source.tokens)]
+        read.append(state + positions[place] + language[LANGS[target.lang]])
+    x = encoder.trilayer(torch.stack(read)[None])
+    for slot in list(encoder.layers)[len(encoder.layers) // 2 :]:
+        x = slot.select("de")(x)
+    return x[0]
+
+
+@pytest.fixture
+def batch(make_batch):
+    return make_batch(*[("cdlm", row) for row in PAIRS.values()])["net_input"]
+
+
+def run(encoder, batch):
+    return encoder.output(batch["src"], batch["tgt"], batch.get("order"), batch.get("pair"))
+
+
+# ---- T2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("layers", [2, 4])
+def test_every_row_of_a_padded_batch_is_what_a_loop_over_its_positions_gives(
+    make_tri, batch, layers
+):
+    encoder = make_tri(layers=layers)
+    final = run(encoder, batch)[1]
+    for number, (name, row) in enumerate(PAIRS.items()):
+        expected = slow_output(encoder, row)
+        assert torch.allclose(final[number, : len(expected)], expected, atol=1e-5), name
+
+
+@torch.no_grad()
+def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch):
+    encoder = make_tri()
+    middle, final = run(encoder, batch)
+    for number, (name, row) in enumerate(PAIRS.items()):
+        alone_middle, alone = run(encoder, make_batch(("cdlm", row))["net_input"])
+        source, target = len(row.source.tokens), len(row.target.tokens)
+        assert torch.allclose(final[number, :target], alone[0], atol=1e-5), name
+        assert torch.allclose(middle[number, :source], alone_middle[0, :-1], atol=1e-5), name
+        # The null state too is the same, however much padding stands before it.
+        assert torch.allclose(middle[number, -1], alone_middle[0, -1], atol=1e-5), name
+
+
+@torch.no_grad()
+def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sources(
+    make_tri, make_batch
+):
+    """The released code keeps the source's mask in the upper half (SPEC G5)."""
+    rows = [PAIRS["shorter"], pair_row([15, 16], [25, 26, 27, 28, 29], [0, 1, -1, 1, 2, -1, 3])]
+    batch = make_batch(*[("cdlm", row) for row in rows])["net_input"]
+    assert batch["src"]["tokens"].shape == batch["tgt"]["tokens"].shape
+    assert not torch.equal(batch["src"]["padding_mask"], batch["tgt"]["padding_mask"])
+    encoder = make_tri()
+
+    def error(source_mask, target_mask):
+        src = {**batch["src"], "padding_mask": source_mask}
+        tgt = {**batch["tgt"], "padding_mask": target_mask}
+        final = encoder.output(src, tgt, batch["order"])[1]
+        slow = [slow_output(encoder, row) for row in rows]
+        return [
+            float((final[n, : len(expected)] - expected).abs().max())
+            for n, expected in enumerate(slow)
+        ]
+
+    source, target = batch["src"]["padding_mask"], batch["tgt"]["padding_mask"]
+    assert max(error(source, target)) < 1e-5
+    assert min(error(source, source)) > 1e-2  # the released code's
+    assert min(error(target, target)) > 1e-2
+    assert error(source, torch.zeros_like(target))[0] > 1e-2  # all ones, as its TRILayer has
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make_tri, batch, mode):
+    """No LayerNorm, no dropout and no segment on the sum, also while training."""
+    encoder = getattr(make_tri(dropout=0.9), mode)()
+    seen = []
+    encoder.trilayer.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    src = {**batch["src"], "segments": torch.ones_like(batch["src"]["tokens"])}
+    tgt = {**batch["tgt"], "segments": torch.ones_like(batch["tgt"]["tokens"])}
+    middle, _ = encoder.output(src, tgt, batch["order"])
+    expected = take(middle, batch["order"], batch["order"].shape[1])
+    expected = expected + encoder.positions.shared.weight[tgt["positions"]]
+    expected = expected + encoder.language_table.weight[tgt["langs"]]
+    assert torch.equal(seen[0], expected)
+
+
+def test_states_are_gathered_as_a_loop_does(make_tri):
+    middle, order = torch.randn(3, 6, 4), torch.tensor([[0, 4, -1, 2, 2, 0, -1]] * 3)
+    order[1], order[2] = -1, torch.arange(7) % 5
+    found = take(middle, order, 7)
+    for b in range(3):
+        for u in range(7):
+            index = int(order[b, u])
+            assert torch.equal(found[b, u], middle[b, 5 if index < 0 else index])
+
+
+def test_an_odd_number_of_layers_has_no_middle(make_tri):
+    with pytest.raises(UserError, match=r"^`--encoder-layers` must be even with a TRILayer, got 3"):
+        make_tri(layers=3)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, -1, -1, -1]])
+def test_gradients_reach_exactly_the_states_that_are_read(order):
+    middle = torch.randn(1, 5, 4, requires_grad=True)
+    take(middle, torch.tensor([order]), 4).sum().backward()
+    read = {index if index >= 0 else 4 for index in order}
+    assert [bool(row.any()) for row in middle.grad[0]] == [place in read for place in range(5)]
+
+
+# ---- T1, G6: languages
+
+
+@torch.no_grad()
+def test_source_languages_count_below_the_trilayer_and_target_languages_from_it_on(make_tri, batch):
+    encoder = make_tri()
+    middle, final = run(encoder, batch)
+    swapped = {side: {**batch[side], "langs": 1 - batch[side]["langs"]} for side in ("src", "tgt")}
+    other_middle, other = encoder.output(swapped["src"], batch["tgt"], batch["order"])
+    assert (other_middle != middle).any(-1).all() and (other != final).any(-1).all()
+    same_middle, other = encoder.output(batch["src"], swapped["tgt"], batch["order"])
+    assert torch.equal(same_middle, middle) and (other != final).any(-1).all()
+
+
+@torch.no_grad()
+def test_private_parts_serve_the_source_below_and_the_target_above(make_tri, make_batch):
+    row = PAIRS["longer"]
+    encoder = make_tri("emb,1,4")
+    batch = make_batch(("cdlm", row), pair=("en", "de"))["net_input"]
+
+    def result():
+        return encoder.logits(run(encoder, batch)[1], batch["pair"])
+
+    before = result()
+    owners = {
+        "tokens": lambda lang: encoder.tokens.private[lang].weight,
+        "positions": lambda lang: encoder.positions.private[lang].weight,
+        "softmax": lambda lang: encoder.softmax.private[lang].bias,
+        "layer 1": lambda lang: encoder.layers[0].private[lang].fc1.bias,
+        "layer 4": lambda lang: encoder.layers[3].private[lang].fc1.bias,
+    }
+    used = {}
+    for name, parameter in owners.items():
+        for lang in ("en", "de"):
+            kept = parameter(lang).data.clone()
+            parameter(lang).data += torch.randn_like(kept)
+            used[name, lang] = not torch.equal(result(), before)
+            parameter(lang).data = kept
+    assert used == {
+        **{("tokens", "en"): True, ("tokens", "de"): True},  # read; tied to the softmax
+        **{("positions", "en"): True, ("positions", "de"): True},
+        **{("softmax", "en"): False, ("softmax", "de"): True},
+        **{("layer 1", "en"): True, ("layer 1", "de"): False},
+        **{("layer 4", "en"): False, ("layer 4", "de"): True},
+    }
+
+
+# ---- T3: the monolingual pass
+
+
+def mono_row(words, lang="de"):
+    return Row(Side(np.array([CLS, *words, SEP]), lang))
+
+
+@torch.no_grad()
+def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, make_batch):
+    rows = [mono_row(range(8, 16)), mono_row([9]), mono_row([], "en")]
+    batch = make_batch(*[("mlm", row) for row in rows])["net_input"]
+    assert "order" not in batch and "padding_mask" in batch["tgt"]
+    width = batch["tgt"]["tokens"].shape[1]
+    identity = torch.arange(width).expand(len(rows), -1)
+    encoder = make_tri()
+    for order in (identity, identity.masked_fill(batch["tgt"]["padding_mask"], -1)):
+        states = encoder.output(batch["src"], batch["tgt"], order)[1]
+        expected = encoder.output(batch["src"], batch["tgt"])[1]
+        real = ~batch["tgt"]["padding_mask"]
+        assert torch.equal(states[real], expected[real])
+    assert torch.equal(encoder.states(batch["src"])[-1], expected)
+
+
+@torch.no_grad()
+def test_the_states_of_a_monolingual_pass_are_those_of_every_layer_and_of_every_token(
+    make_tri, make_batch
+):
+    batch = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
+    encoder = make_tri()
+    states = encoder.states(batch["src"])
+    assert encoder.depth == 5 and len(states) == encoder.depth + 1
+    assert {tuple(x.shape) for x in states} == {(2, 10, 16)}
+    lower = encoder.lower(batch["src"])
+    assert all(torch.equal(a, b[:, :-1]) for a, b in zip(states[:3], lower, strict=True))
+    # The TRILayer is in the middle of them: take its parameters away and later states change only.
+    encoder.trilayer.fc2.bias.data += 1
+    changed = [
+        not torch.equal(a, b) for a, b in zip(states, encoder.states(batch["src"]), strict=True)
+    ]
+    assert changed == [False, False, False, True, True, True]
+
+
+@torch.no_grad()
+def test_segments_and_their_default_are_those_of_the_input(make_tri, make_batch):
+    batch = make_batch(("mlm", mono_row(range(8, 16))))["net_input"]
+    encoder, src = make_tri(), batch["src"]
+    first = encoder.states({**src, "segments": torch.zeros_like(src["tokens"])})[-1]
+    second = encoder.states({**src, "segments": torch.ones_like(src["tokens"])})[-1]
+    assert torch.equal(encoder.states(src)[-1], first) and not torch.equal(first, second)
+
+
+# ---- G4: the null state
+
+
+@torch.no_grad()
+def test_the_null_state_is_the_null_symbols_and_every_source_token_may_attend_to_it(
+    make_tri, batch
+):
+    encoder = make_tri()
+    middle, _ = run(encoder, batch)
+    weight = encoder.tokens.shared.weight
+    assert not (batch["src"]["tokens"] == NULL).any()
+    weight[PAD] += 1.0  # the released code's null is padding, and nobody attends to it
+    assert torch.equal(run(encoder, batch)[0][~batch_padding(batch)], middle[~batch_padding(batch)])
+    weight[NULL] += 1.0
+    moved = (run(encoder, batch)[0] != middle).any(-1)
+    assert moved[~batch_padding(batch)].all()
+
+
+def batch_padding(batch):
+    """(B, T + 1): the source's padding; the null state is none."""
+    return torch.nn.functional.pad(batch["src"]["padding_mask"], (0, 1), value=False)
+
+
+# ---- P4: restricted attention through the whole model
+
+
+@pytest.mark.parametrize("order", [[0, 3, -1, 1, 1, 5], [0, -1, -1, -1, -1, 5]])
+@pytest.mark.parametrize("company", [False, True])
+def test_a_hidden_word_depends_on_the_words_it_is_aligned_with_only(
+    make_tri, make_batch, order, company
+):
+    row = pair_row([7, 8, 9, 10], [20, 21, 22, 23], order)
+    rows = [("brlm-attn", row)]
+    if company:  # of other objectives and lengths
+        rows += [("cdlm", PAIRS["longer"]), ("mlm", mono_row(range(8, 20))), ("tlm", row)]
+    batch = make_batch(*rows)["net_input"]
+    encoder, source = make_tri(), len(row.source.tokens)
+    embedded, make_sum = [], encoder._sum
+
+    def kept_sum(src, lang):
+        embedded.append(make_sum(src, lang).detach().requires_grad_())
+        return embedded[-1]
+
+    encoder._sum = kept_sum
+    reached = {}
+    for u in range(len(row.target.tokens)):
+        run(encoder, batch)[1][0, source + u].pow(2).sum().backward()
+        grad = embedded[-1].grad
+        reached[u] = [place for place, state in enumerate(grad[0]) if state.any()]
+        assert not grad[1:].any()  # nor on other rows
+    for u, aligned in enumerate(order):
+        mates = [source + v for v, index in enumerate(order) if index == aligned]
+        assert reached[u] == ([aligned] if aligned >= 0 else []) + mates

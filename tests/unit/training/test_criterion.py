@@ -1,0 +1,154 @@
+"""The criterion with auxiliary losses; the language models' own: models/test_separable_..., P6."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fairseq_xling.models.auxiliary import Prediction
+from fairseq_xling.training.criterion import LOG2, UnifiedLMCriterion
+
+VOCAB = 7
+
+
+def make_task(auxiliary=("order", "nsp"), objectives=("cdlm", "mlm"), weights=None):
+    return SimpleNamespace(
+        objective_names=list(objectives),
+        objective_weights=weights or {},
+        languages=["en", "de"],
+        auxiliary_names=list(auxiliary),
+    )
+
+
+class FakeModel:
+    """Given logits and auxiliary (loss sum, count); what the criterion does with them is tested."""
+
+    def __init__(self, auxiliary, predicted=5):
+        torch.manual_seed(1)
+        self.logits = torch.randn(predicted, VOCAB, requires_grad=True)
+        self.auxiliary = {
+            name: (torch.tensor(float(total), requires_grad=True), torch.tensor(count))
+            for name, (total, count) in auxiliary.items()
+        }
+
+    def __call__(self, **net_input):
+        return Prediction(self.logits, self.auxiliary)
+
+
+def sample(predicted=5):
+    """Three rows, the first of CdLM; all predicted words are German."""
+    predict = torch.zeros(3, 4, dtype=torch.bool)
+    predict.view(-1)[:predicted] = True
+    target = torch.arange(12).view(3, 4) % VOCAB
+    tgt = {"predict": predict, "langs": torch.ones(3, 4, dtype=torch.long)}
+    return {
+        "net_input": {"tgt": tgt},
+        "target": target,
+        "objective": torch.tensor([0, 1, 1]),
+        "ntokens": 12,
+        "nsentences": 3,
+    }
+
+
+def language_loss(model, batch):
+    predict = batch["net_input"]["tgt"]["predict"]
+    log_probs = model.logits.log_softmax(-1)
+    targets = batch["target"][predict].tolist()
+    return -sum(log_probs[n, word] for n, word in enumerate(targets))
+
+
+def test_each_heads_mean_stands_beside_the_language_models_mean():
+    """The trainer divides by 5 predicted words; the heads count 8 and 2 examples of their own."""
+    model, batch = FakeModel({"order": (12.0, 8), "nsp": (3.0, 2)}), sample()
+    criterion = UnifiedLMCriterion(make_task(), auxiliary_weights="order=0.5")
+    loss, size, logs = criterion(model, batch)
+    assert size == logs["sample_size"] == 5
+    expected = language_loss(model, batch).item() / 5 + 0.5 * 12 / 8 + 1.0 * 3 / 2
+    assert loss.item() / size == pytest.approx(expected, rel=1e-6)
+    # The loss that is logged as such stays the language model's.
+    assert float(logs["loss"]) == pytest.approx(language_loss(model, batch).item(), rel=1e-6)
+    assert (float(logs["order_nll"]), int(logs["order_count"])) == (12.0, 8)
+    assert (float(logs["nsp_nll"]), int(logs["nsp_count"])) == (3.0, 2)
+
+
+def test_gradients_of_heads_are_weighted_means_too():
+    model = FakeModel({"order": (12.0, 8)})
+    loss, size, _ = UnifiedLMCriterion(make_task(["order"]), auxiliary_weights="order=3")(
+        model, sample()
+    )
+    (loss / size).backward()
+    assert model.auxiliary["order"][0].grad.item() == pytest.approx(3 / 8)
+
+
+def test_a_weight_of_nothing_leaves_the_language_model_alone():
+    model, batch = FakeModel({"order": (12.0, 8)}), sample()
+    loss, _, logs = UnifiedLMCriterion(make_task(["order"]), auxiliary_weights="order=0")(
+        model, batch
+    )
+    assert loss.item() == pytest.approx(language_loss(model, batch).item(), rel=1e-6)
+    assert float(logs["order_nll"]) == 12.0  # it is logged all the same
+
+
+def test_per_sentence_both_kinds_of_loss_keep_their_proportion():
+    model, batch = FakeModel({"order": (12.0, 8)}), sample()
+    by_token, tokens, _ = UnifiedLMCriterion(make_task(["order"]))(model, batch)
+    by_sentence, sentences, _ = UnifiedLMCriterion(make_task(["order"]), sentence_avg=True)(
+        model, batch
+    )
+    assert by_token.item() == by_sentence.item() and (tokens, sentences) == (5, 3)
+
+
+def test_a_head_without_examples_costs_nothing_and_is_logged_with_zeros():
+    model, batch = FakeModel({"order": (0.0, 0)}), sample()
+    loss, _, logs = UnifiedLMCriterion(make_task(["order"]))(model, batch)
+    assert loss.item() == pytest.approx(language_loss(model, batch).item(), rel=1e-6)
+    assert (float(logs["order_nll"]), int(logs["order_count"])) == (0.0, 0)
+
+
+def test_every_step_has_the_same_keys_whatever_was_in_it():
+    criterion = UnifiedLMCriterion(make_task())
+    full = criterion(FakeModel({"order": (1.0, 2), "nsp": (1.0, 1)}), sample())[2]
+    empty = criterion(FakeModel({"order": (0.0, 0), "nsp": (0.0, 0)}, 0), sample(0))[2]
+    assert list(full) == list(empty)
+    expected = {f"{o}_{lang}" for o in ("cdlm", "mlm") for lang in ("en", "de")} | {"order", "nsp"}
+    assert {key.removesuffix("_nll") for key in full if key.endswith("_nll")} == expected
+    assert {key.removesuffix("_count") for key in full if key.endswith("_count")} == expected
+
+
+def reduced(logs):
+    from fairseq.logging import metrics
+
+    with metrics.aggregate(new_root=True) as found:
+        UnifiedLMCriterion.reduce_metrics(logs)
+    return found.get_smoothed_values()
+
+
+def test_heads_have_loss_and_perplexity_of_their_own_in_bits_over_all_workers():
+    criterion = UnifiedLMCriterion(make_task())
+    logs = [
+        criterion(FakeModel({"order": (total, count), "nsp": (0.0, 0)}), sample())[2]
+        for total, count in ((12.0, 8), (3.0, 2), (0.0, 0))
+    ]
+    found = reduced(logs)
+    assert found["order_loss"] == pytest.approx(15 / 10 / LOG2, abs=1e-3)
+    assert found["order_ppl"] == pytest.approx(2 ** (15 / 10 / LOG2), abs=0.01)
+    assert "nsp_loss" not in found  # nothing of it in this step
+
+
+def test_what_validation_reports_of_heads_may_be_named_as_the_best_metric():
+    names = UnifiedLMCriterion(make_task()).metric_names
+    assert {"order_loss", "nsp_ppl", "cdlm_de_ppl", "loss"} <= set(names)
+    assert "length_loss" not in names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("oder=1", "`--auxiliary-weights`: unknown auxiliary head 'oder'; did you mean 'order'?"),
+        ("order=-1", "`--auxiliary-weights` must be name=number with numbers >= 0, got 'order=-1'"),
+    ],
+)
+def test_a_mistaken_weight_is_named(text, message):
+    with pytest.raises(SystemExit) as stopped:
+        UnifiedLMCriterion(make_task(), auxiliary_weights=text)
+    assert str(stopped.value).startswith(f"fairseq-xling: error: {message}")
