@@ -7,9 +7,11 @@ row by row.
 
 from dataclasses import dataclass, field
 
+from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
 from fairseq_xling.trelm.phases import phases
@@ -43,3 +45,13 @@ class CdlmTask(UnifiedTask):
         self.phase = cfg.trelm_phase
         if self.phase:
             phases[self.phase]  # an unknown name ends here
+
+    @exits_on_user_error
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        model = super().build_model(cfg, from_checkpoint)
+        if self.phase != getattr(model, "identity", {}).get("phase", ""):
+            raise UserError(
+                f"`--trelm-phase` {self.phase} needs an `--arch` that knows phases, such as "
+                f"tri_bert_base, got {type(model).__name__}"
+            )
+        return model
