@@ -5,9 +5,11 @@ Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language 
 input and output embeddings tied.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -67,6 +69,8 @@ class SeparableTransformerConfig(FairseqDataclass):
 class SeparableTransformer(BaseFairseqModel):
     """An encoder that knows which vocabulary, languages and plan it was trained with."""
 
+    config = SeparableTransformerConfig
+
     def __init__(
         self,
         encoder: SeparableEncoder,
@@ -93,6 +97,7 @@ class SeparableTransformer(BaseFairseqModel):
                 "`--arch separable_transformer*` needs a task that makes its batches, such as "
                 f"bilingual_mlm, got {type(task).__name__}"
             )
+        cfg = _complete(cfg, cls.config)
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
@@ -208,6 +213,15 @@ _LEAST = {
     "num_segments": 0,
     "init_std": 0,
 }
+
+
+def _complete(cfg: Any, config: type) -> SimpleNamespace:
+    """``cfg`` with defaults for options that are younger than the checkpoint it comes from.
+
+    fairseq fills them in for models, but not for named architectures.
+    """
+    names = [option.name for option in dataclasses.fields(config)]
+    return SimpleNamespace(**{name: getattr(cfg, name, getattr(config, name)) for name in names})
 
 
 def _check_sizes(cfg: SeparableTransformerConfig) -> None:

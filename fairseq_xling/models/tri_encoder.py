@@ -45,6 +45,8 @@ class TriTransformer(SeparableTransformer):
     began with, by which `combine` knows the two halves of one model.
     """
 
+    config = TriTransformerConfig
+
     @classmethod
     def build_encoder(
         cls, cfg: TriTransformerConfig, task: Any, plan: SharingPlan
