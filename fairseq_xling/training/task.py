@@ -14,7 +14,7 @@ from fairseq.tasks import FairseqTask
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
-from fairseq_xling.data.feeds import make_feeds, own_ids
+from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
@@ -77,6 +77,7 @@ class UnifiedTask(FairseqTask):
         ):
             if value < least:
                 raise UserError(f"`{name}` must be at least {least}, got {value}")
+        Scope.of(cfg, self.languages, 0)  # refuses languages and directions that are not there
         if cfg.too_long not in ("truncate", "refuse"):
             raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
         if cfg.extra_anchors and any(c.needs_order for c in self._classes):
@@ -84,7 +85,7 @@ class UnifiedTask(FairseqTask):
                 "`--extra-anchors` moves words, which word alignments do not follow; it cannot go "
                 f"with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
-        for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
+        for name in ("order_blur", "mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
                 raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
