@@ -12,13 +12,15 @@ from fairseq.tasks import register_task
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.generation.options import TranslationOptions
+from fairseq_xling.generation.task import Translates
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
 from fairseq_xling.trelm.phases import phases
 
 
 @dataclass
-class CdlmConfig(UnifiedTaskConfig):
+class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
     objectives: str = field(
         default="cdlm,mlm",
         metadata={"help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp"},
@@ -37,7 +39,7 @@ class CdlmConfig(UnifiedTaskConfig):
 
 
 @register_task("cdlm", dataclass=CdlmConfig)
-class CdlmTask(UnifiedTask):
+class CdlmTask(Translates, UnifiedTask):
     """CdLM beside any other objective; see the module's docstring."""
 
     def __init__(self, cfg: CdlmConfig, folder: DataFolder):
@@ -45,6 +47,7 @@ class CdlmTask(UnifiedTask):
         self.phase = cfg.trelm_phase
         if self.phase:
             phases[self.phase]  # an unknown name ends here
+        self.check_translation()
 
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):

@@ -1,0 +1,1 @@
+"""Translating in one pass through the encoder: generator, orderings, data and text."""

@@ -1,0 +1,106 @@
+"""Sentences to translate, as fairseq's programs want them: batches by length, ids as in the text.
+
+B sentences, T source length, U target length.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset
+
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.folder import PAD
+from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.data.sources import frame, frame_order
+
+
+class Items(Protocol):
+    """What a `TokenFile` is: arrays of ids by index, and all their sizes (n,)."""
+
+    sizes: np.ndarray
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> np.ndarray: ...
+
+
+class Sentences:
+    """`Items` in memory."""
+
+    def __init__(self, items: Sequence[np.ndarray]):
+        self.items = list(items)
+        self.sizes = np.array([len(item) for item in self.items], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.items[index]
+
+
+class TranslationDataset(FairseqDataset):
+    """``dataset[indices]`` is the batch of those sentences; an empty one for ``None``.
+
+    Args:
+        source: ids of each sentence, ending in ``</s>``; longer ones are cut for the model.
+        max_positions: the longest row that the model reads, ``<s>`` and ``</s>`` included.
+        target: references, likewise; they are never cut.
+        order: for each target token its source token's index + 1, or 0, as the data folder has it.
+        window: how many sentences are sorted by length together.
+    """
+
+    def __init__(
+        self,
+        source: Items,
+        max_positions: int,
+        target: Items | None = None,
+        order: Items | None = None,
+        window: int = 1 << 15,
+    ):
+        self.source, self.target, self.order = source, target, order
+        self.max_positions, self.window = max_positions, window
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def num_truncated(self) -> int:
+        """How many sources are too long for the model."""
+        return int((self.source.sizes >= self.max_positions).sum())
+
+    def batches(self, limits: Limits) -> Iterator[np.ndarray]:
+        """The indices of each batch: neighbours in length, every sentence once."""
+        for start in range(0, len(self), self.window):
+            sizes = np.asarray(self.source.sizes[start : start + self.window])
+            lengths = np.minimum(sizes + 1, self.max_positions)
+            yield from (start + rows for rows in cut(lengths, limits))
+
+    def __getitem__(self, indices: np.ndarray | None) -> dict[str, Any]:
+        """A batch: ``id`` (B,), ``nsentences``, ``ntokens``, ``target`` (B, U) without ``<s>`` or
+        None, and ``net_input``: ``src_tokens`` (B, T), ``src_lengths`` (B,), and with alignments
+        ``order`` (B, U) and ``tgt_lengths`` (B,), counted with ``<s>`` and cut at the positions.
+        """
+        if indices is None:
+            return {}
+        numbers = indices.tolist()
+        sources = [frame(self.source[i], self.max_positions) for i in numbers]
+        targets = None if self.target is None else [self.target[i] for i in numbers]
+        net_input = {
+            "src_tokens": pad_rows(sources, PAD),
+            "src_lengths": torch.tensor([len(row) for row in sources]),
+        }
+        if self.order is not None:
+            lengths = [min(len(row) + 1, self.max_positions) for row in targets]
+            orders = [
+                frame_order(self.order[i], len(source), length)
+                for i, source, length in zip(numbers, sources, lengths, strict=True)
+            ]
+            net_input |= {"order": pad_rows(orders, -1), "tgt_lengths": torch.tensor(lengths)}
+        return {
+            "id": torch.from_numpy(np.asarray(indices, dtype=np.int64)),
+            "nsentences": len(numbers),
+            "ntokens": int(net_input["src_lengths"].sum()),
+            "net_input": net_input,
+            "target": None if targets is None else pad_rows(targets, PAD),
+        }

@@ -1,0 +1,47 @@
+"""The options of translation, which `--task cdlm` has beside those of training."""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
+
+
+@dataclass
+class TranslationOptions(FairseqDataclass):
+    source_lang: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "translation: language to read (default: the first of --directions, else of "
+            "the data folder's first pair)",
+            "argparse_alias": "-s",
+        },
+    )
+    target_lang: Optional[str] = field(
+        default=None,
+        metadata={"help": "translation: language to write", "argparse_alias": "-t"},
+    )
+    ordering: str = field(
+        default="identity",
+        metadata={
+            "help": "translation: where the order and the length come from: identity (the source), "
+            "oracle (alignments of the data folder), predicted (heads of the model)"
+        },
+    )
+    length_candidates: int = field(
+        default=1,
+        metadata={"help": "translation: lengths to try for each sentence with predicted"},
+    )
+    length_weight: float = field(
+        default=1.0,
+        metadata={
+            "help": "translation: weight of a length's log-probability beside the mean "
+            "log-probability of the tokens"
+        },
+    )
+    keep_repeats: bool = field(
+        default=False,
+        metadata={"help": "translation: do not turn equal neighbouring tokens into one"},
+    )
+    # Whether fairseq joins the symbols of its output itself (its --remove-bpe).
+    post_process: Optional[str] = II("common_eval.post_process")

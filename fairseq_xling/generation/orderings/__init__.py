@@ -1,0 +1,79 @@
+"""Orderings: which source position each target position takes its state from, found by name.
+
+A model with a TRILayer writes all words of a translation at once, and must be told before how many
+there are and where each comes from. In training the word alignment says so; in translation an
+ordering does. To add one, put a file here, or in a folder of your own, with a class registered
+under ``@orderings.register("name")``.
+
+B sentences, K candidates for each, R = B K, T source length, U target length, D width.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor
+
+from fairseq_xling.registry import Registry
+
+orderings: Registry = Registry("`--ordering`", package=__name__)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Sentences that have been through the lower half.
+
+    Attributes:
+        src: ``tokens``, ``langs`` and ``positions`` (B, T), and ``padding_mask`` where padded.
+        lengths: (B,), with ``<s>`` and ``</s>``.
+        middles: (B, T + 1, D), the null state last, of each model of the ensemble.
+        target_lang: the number of the language to write.
+        limit: the longest target that the models have positions for.
+        given: for an ordering that ``reads_alignments``, ``order`` (B, U), -1 for none and for
+            padding, and ``tgt_lengths`` (B,).
+    """
+
+    src: Mapping[str, Tensor]
+    lengths: Tensor
+    middles: Sequence[Tensor]
+    target_lang: int
+    limit: int
+    given: Mapping[str, Tensor]
+
+
+class Candidates(NamedTuple):
+    """K candidates for each sentence; row b K + k is candidate k of sentence b.
+
+    Attributes:
+        lengths: (R,) target lengths, with ``<s>`` and ``</s>``: at least 2.
+        order: (R, U) source positions, -1 for the null state and for padding; ``None`` is the
+            identity (then K = 1, and ``lengths`` are the sources').
+        log_scores: (R,) log-probabilities that the ordering itself gives its candidates; ``None``
+            where it has nothing to say.
+    """
+
+    lengths: Tensor
+    order: Tensor | None = None
+    log_scores: Tensor | None = None
+
+
+class Ordering:
+    """Base class of the orderings.
+
+    Args:
+        cfg: the task's options.
+        models: the ensemble.
+
+    Raises:
+        UserError: if the models lack what the ordering needs.
+    """
+
+    reads_alignments: ClassVar[bool] = False  # whether it needs those of the data folder
+    candidates: int = 1  # K
+
+    def __init__(self, cfg: Any, models: Sequence[Any]):
+        self.cfg, self.models = cfg, models
+
+    def __call__(self, sources: Sources) -> Candidates:
+        """The candidates for a batch; ``models`` and ``sources.middles`` are in the same order."""
+        raise NotImplementedError(type(self).__name__)

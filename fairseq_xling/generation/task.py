@@ -1,0 +1,245 @@
+"""What a task needs so that fairseq-generate and fairseq-interactive translate with its models."""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_xling.data.feeds import parse_directions
+from fairseq_xling.data.folder import SEP
+from fairseq_xling.data.iterator import EvaluationIterator
+from fairseq_xling.data.plan import Limits
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.generation.codec import FolderCodec
+from fairseq_xling.generation.dataset import Sentences, TranslationDataset
+from fairseq_xling.generation.generator import NonAutoregressiveGenerator
+from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.registry import unknown_name
+
+logger = logging.getLogger(__name__)
+
+# fairseq's options of left-to-right search that would be silently without effect, and what they
+# must be.
+_WITHOUT_EFFECT = {
+    "prefix_size": 0,
+    "constraints": None,
+    "sampling": False,
+    "replace_unk": None,
+    "score_reference": False,
+    "print_step": False,
+    "retain_iter_history": False,
+    "lm_path": None,
+    "no_repeat_ngram_size": 0,
+    "diverse_beam_groups": -1,
+    "match_source_len": False,
+}
+
+
+class Translates:
+    """Mixed into a `UnifiedTask` whose configuration has `TranslationOptions`."""
+
+    @cached_property
+    def direction(self) -> tuple[str, str]:
+        """Source and target language of translation.
+
+        Raises:
+            UserError: if the options name languages that the task does not have, or one twice.
+        """
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        for lang in filter(None, (source, target)):
+            if lang not in self.languages:
+                raise unknown_name("language of this task", lang, self.languages)
+        known = [*parse_directions(self.cfg.directions), *self._prepared()]
+        known += [pair[::-1] for pair in known]
+        for pair in known:
+            if source in (None, pair[0]) and target in (None, pair[1]):
+                return pair
+        if not source and not target:  # training on monolingual text
+            return self.languages[0], self.languages[-1]
+        if not (source and target) or source == target:
+            raise UserError(
+                "`--source-lang` and `--target-lang` must name two of the languages "
+                f"{','.join(self.languages)}, got {source} and {target}"
+            )
+        return source, target
+
+    def check_translation(self) -> None:
+        """Refuse options of translation that no data could make right.
+
+        Raises:
+            UserError: for an unknown ordering or language.
+        """
+        orderings[self.cfg.ordering]
+        if self.cfg.source_lang or self.cfg.target_lang:
+            self.direction  # noqa: B018  raises
+
+    def _prepared(self) -> list[tuple[str, str]]:
+        """The folder's pairs in the languages of this task, in any split."""
+        splits = self.folder.meta.get("parallel", {})
+        pairs = [pair for split in splits for pair in self.folder.pairs(split)]
+        return [pair for pair in pairs if set(pair) <= set(self.languages)]
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        return self.dictionaries[self.direction[0]]
+
+    @property
+    def target_dictionary(self) -> Dictionary:
+        return self.dictionaries[self.direction[1]]
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        # Only fairseq-generate passes a checkpoint's configuration and no epoch.
+        if "task_cfg" in kwargs and "epoch" not in kwargs:
+            self.datasets[split] = self._sentences(split)
+        else:
+            super().load_dataset(split, combine, **kwargs)
+
+    def _sentences(self, split: str) -> TranslationDataset:
+        """A split's parallel text in this direction, or else the source language's own text."""
+        ordering = orderings[self.cfg.ordering]
+        target = order = None
+        if set(self.direction) in map(set, self.folder.pairs(split)):
+            source, target = self.folder.parallel(split, *self.direction)
+            if ordering.reads_alignments:
+                order = self.folder.order(split, *self.direction)
+        elif ordering.reads_alignments:
+            source, _ = self.folder.parallel(split, *self.direction)  # says that there is none
+        else:
+            source = self.folder.mono(split, self.direction[0])
+            logger.info("%s: no parallel text %s-%s, so no score", split, *self.direction)
+        return self._checked(
+            TranslationDataset(source, self.max_positions(), target, order, self.cfg.sort_window),
+            split,
+        )
+
+    def _checked(self, dataset: TranslationDataset, name: str) -> TranslationDataset:
+        cut = dataset.num_truncated()
+        if cut and self.cfg.too_long == "refuse":
+            raise UserError(
+                f"{cut} sentences of {name} are longer than `--max-positions` "
+                f"{dataset.max_positions}, and `--too-long` is refuse"
+            )
+        if cut:
+            logger.warning(
+                "%s: %d sentences are cut at --max-positions %d", name, cut, dataset.max_positions
+            )
+        return dataset
+
+    def get_batch_iterator(
+        self,
+        dataset: Any,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        num_shards: int = 1,
+        shard_id: int = 0,
+        num_workers: int = 0,
+        **kwargs: Any,
+    ):
+        """Every sentence once for a dataset of translation, even where a batch is not full."""
+        if not isinstance(dataset, TranslationDataset):
+            return super().get_batch_iterator(
+                dataset,
+                max_tokens,
+                max_sentences,
+                num_shards=num_shards,
+                shard_id=shard_id,
+                num_workers=num_workers,
+                **kwargs,
+            )
+        return EvaluationIterator(
+            dataset,
+            list(dataset.batches(Limits(max_tokens, max_sentences))),
+            num_shards=num_shards,
+            shard=shard_id,
+            num_workers=num_workers,
+        )
+
+    @exits_on_user_error
+    def build_generator(
+        self, models: Sequence[Any], args: Any, seq_gen_cls: Any = None, **kwargs: Any
+    ) -> NonAutoregressiveGenerator:
+        """fairseq's hook; ``args`` are its options of generation."""
+        for name, value in _WITHOUT_EFFECT.items():
+            if getattr(args, name, value) != value:
+                option = "--" + name.replace("_", "-")
+                raise UserError(
+                    f"`{option}` has no effect on a model that writes all words at once, got "
+                    f"{getattr(args, name)!r}"
+                )
+        align = getattr(args, "print_alignment", None)
+        if align == "soft":
+            raise UserError("`--print-alignment` must be hard with this task, got 'soft'")
+        for model in models:
+            if not getattr(model, "reorders", False):
+                raise UserError(
+                    "translation needs a model with a TRILayer, such as tri_bert_base, got "
+                    f"{type(model).__name__}"
+                )
+        ordering = orderings[self.cfg.ordering](self.cfg, models)
+        nbest = getattr(args, "nbest", 1)
+        if nbest > ordering.candidates:
+            raise UserError(
+                f"`--nbest` must be at most {ordering.candidates}, the number of candidates of "
+                f"`--ordering {self.cfg.ordering}`, got {nbest}"
+            )
+        if self.cfg.bf16:
+            for model in models:
+                model.bfloat16()
+        return NonAutoregressiveGenerator(
+            ordering,
+            self.direction,
+            {lang: number for number, lang in enumerate(self.languages)},
+            length_weight=self.cfg.length_weight,
+            keep_repeats=self.cfg.keep_repeats,
+            unk_penalty=getattr(args, "unkpen", 0.0),
+            align=align is not None,
+        )
+
+    @exits_on_user_error
+    def inference_step(
+        self,
+        generator: NonAutoregressiveGenerator,
+        models: Sequence[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Any = None,
+        constraints: Any = None,
+    ):
+        with self._precision():
+            return generator.generate(models, sample)
+
+    @exits_on_user_error
+    def build_bpe(self, args: Any):
+        """fairseq's `--bpe` if one is given, else the data folder's own codec."""
+        if args is not None:
+            return super().build_bpe(args)
+        return FolderCodec(
+            self.folder,
+            self.direction,
+            (self.source_dictionary, self.target_dictionary),
+            joined=self.cfg.post_process is not None,
+        )
+
+    @exits_on_user_error
+    def get_interactive_tokens_and_lengths(
+        self, lines: Sequence[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[np.ndarray], list[int]]:
+        """Ids of each line, ending in ``</s>``."""
+        index = self.source_dictionary.index
+        tokens = [
+            np.array([*map(index, filter(None, encode_fn(line).split(" "))), SEP], dtype=np.int64)
+            for line in lines
+        ]
+        return tokens, [len(ids) for ids in tokens]
+
+    @exits_on_user_error
+    def build_dataset_for_inference(
+        self, src_tokens: Sequence[Any], src_lengths: Sequence[int], **kwargs: Any
+    ) -> TranslationDataset:
+        """What fairseq-interactive translates."""
+        tokens = [torch.as_tensor(ids).numpy() for ids in src_tokens]
+        return self._checked(TranslationDataset(Sentences(tokens), self.max_positions()), "input")
