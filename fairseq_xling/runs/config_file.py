@@ -38,13 +38,14 @@ def option_name(field: str) -> str:
     return field.replace("_", "-")
 
 
-def add_options(parser: argparse.ArgumentParser, config: type) -> None:
-    """``--config`` and an option for each field of ``config``; none has a default here."""
-    parser.add_argument(
-        "--config",
-        metavar="YAML",
-        help="file with values for the options below; an option given here wins",
-    )
+def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool = True) -> None:
+    """An option for each field of ``config``, none with a default here, and ``--config``."""
+    if file_option:
+        parser.add_argument(
+            "--config",
+            metavar="YAML",
+            help="file with values for the options below; an option given here wins",
+        )
     for field, text in describe_fields(config):
         kind: dict[str, Any] = {}
         if isinstance(field.default, tuple):

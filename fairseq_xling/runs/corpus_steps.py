@@ -27,6 +27,7 @@ def prepare_step(
     vocab_type: str,
     vocab_size: int,
     options: Sequence[str] = (),
+    aligner: str = "none",
 ) -> Step:
     """A data folder; an interrupted call goes on.
 
@@ -38,7 +39,7 @@ def prepare_step(
     command = [
         *("fairseq-xling", "prepare", str(data), "--languages", ",".join(languages), *source),
         *("--vocab", mode, "--vocab-type", vocab_type, "--vocab-size", str(vocab_size)),
-        *("--aligner", "none", *options),
+        *("--aligner", aligner, *options),
     ]
     return Step(name, commands=[command], inputs=inputs, outputs=[data], resumable=True)
 

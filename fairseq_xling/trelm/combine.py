@@ -21,7 +21,7 @@ from fairseq_xling.trelm.phases import LOWER, UPPER, part_of
 
 PHASE = "combined"
 _IDENTITY = "_extra_state"
-_SAME = ("languages", "dictionaries", "separate")
+_OWN = {"phase", "parent"}  # what the two halves say about themselves; all else must be equal
 
 
 def combine_states(
@@ -104,7 +104,7 @@ def _check_phases(first: _Half, second: _Half) -> None:
 def _check_pair(first: _Half, second: _Half) -> None:
     """Raise a UserError unless both began with the same weights and are of the same form."""
     between = f"{first.path} and {second.path}: halves must"
-    for name in _SAME:
+    for name in sorted((first.identity.keys() | second.identity.keys()) - _OWN):
         if first.identity.get(name) != second.identity.get(name):
             raise UserError(
                 f"{between} have the same {name}, got {_show(first.identity.get(name))} and "

@@ -169,6 +169,7 @@ def test_the_file_is_a_checkpoint_of_its_own_phase_before_its_first_update(halve
             {},
             "{both} have the same separate, got 'tokens,softmax' and ''",
         ),
+        ({"identity": {"heads": 4}}, {}, "{both} have the same heads, got 4 and None"),
         (
             {},
             {"drop": ["auxiliary.nsp.output.weight"]},
