@@ -41,10 +41,10 @@ class OrderHead(AuxiliaryHead):
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
         scores = self.scores(view.middle, view.src.get("padding_mask"), view.tgt)
-        rows = view.extra.get("reordered")
+        rows = view.extra.get("alignment")
         if rows is None or view.order is None:
             return scores.sum() * 0.0, scores.new_zeros(())
-        chosen = (rows > 0).expand(view.order.shape)
+        chosen = (rows[:, :1] > 0).expand(view.order.shape)
         if "padding_mask" in view.tgt:
             chosen = chosen & ~view.tgt["padding_mask"]
         gold = view.order.where(view.order >= 0, scores.shape[-1] - 1)

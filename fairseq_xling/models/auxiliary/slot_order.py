@@ -63,13 +63,13 @@ class SlotOrderHead(AuxiliaryHead):
         self.nulls = nn.Linear(width, NULLS)
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        rows = view.extra.get("reordered")
-        if rows is None or view.order is None:
+        alignment = view.extra.get("alignment")
+        if alignment is None:
             return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
-        chosen = rows[:, 0] > 0
-        order, middle = view.order[chosen], view.middle[chosen]
+        chosen = alignment[:, 0] > 0
+        order, middle = (alignment[chosen] - 2).clamp(min=-1), view.middle[chosen]
         source_padding = _padding(view.src, middle.shape[1] - 1)[chosen]
-        real = ~_padding(view.tgt, order.shape[1])[chosen]
+        real = alignment[chosen] > 0
         words = self.encode(middle, source_padding, view.tgt["langs"][chosen, 0])
 
         gold = fertility_of(order, real, source_padding.shape[1])
@@ -96,7 +96,9 @@ class SlotOrderHead(AuxiliaryHead):
     def encode(self, middle: Tensor, padding: Tensor, langs: Tensor) -> Tensor:
         """(B, T, width) states of the source words from the middle ones (B, T + 1, D)."""
         x = self.reduce(middle[:, :-1])
-        x = x + self.places(torch.arange(x.shape[1], device=x.device))
+        # Other rows of the batch (two sentences in one) may be longer than the table.
+        places = torch.arange(x.shape[1], device=x.device).clamp(max=len(self.places.weight) - 1)
+        x = x + self.places(places)
         x = self.norm(x + self.target_language(langs)[:, None])
         return self.words(x, attention_mask(padding))
 

@@ -80,7 +80,6 @@ BUGS = {
     ("test_a_batch_of_others_gives_every_parameter_a_gradient_of_zeros", "order"): "0 x -inf",
     ("test_a_pair_longer_than_the_table_of_positions_is_no_matter", "order"): "no such row",
     ("test_a_pair_longer_than_the_table_of_positions_is_no_matter", "length"): "no such row",
-    ("test_a_pair_longer_than_the_table_of_positions_is_no_matter", "slots"): "no such row",
 }
 
 
