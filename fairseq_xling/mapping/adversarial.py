@@ -1,0 +1,141 @@
+"""An orthogonal map found without any pair of words, by a game against a discriminator.
+
+Conneau et al. 2018, "Word Translation Without Parallel Data", sections 2.1 and 3.1, which TreLM
+(appendix A.1) uses to bring the skip-gram vectors of a new language to the raw embeddings of a
+pretrained encoder:
+
+    L_D = -mean ln P(1 | v W) - mean ln P(0 | u)        the discriminator tells them apart
+    L_W = -mean ln P(0 | v W) - mean ln P(1 | u)        the map makes that impossible
+    W  <- (1 + beta) W - beta W W^T W                   and stays nearly orthogonal
+
+Symbols: ``N`` moving vectors v, ``M`` fixed vectors u, ``D`` width; ``mapped = v @ W``.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.mapping.discriminator import Discriminator
+from fairseq_xling.mapping.procrustes import nearest_orthogonal
+
+
+@dataclasses.dataclass(frozen=True)
+class AdversarialOptions:
+    """Settings of the game; the defaults are those of the released MUSE.
+
+    Attributes:
+        hidden: units of each of the discriminator's two hidden layers.
+        dropout: share of the discriminator's input that is dropped.
+        smoothing: how far labels are moved from 0 and 1.
+        discriminator_steps: updates of the discriminator for one of the map.
+        lr: first learning rate of both; only the map's changes.
+        lr_decay: factor of the map's learning rate after every epoch.
+        lr_shrink: further factor when the criterion has fallen, from the second time on.
+        batch: words of each language in a batch.
+        epoch_size: words that the map sees in an epoch.
+        epochs: how many.
+        beta: strength of the pull towards orthogonal maps.
+        most_frequent: only this many of each language's words are shown; 0 = all.
+    """
+
+    hidden: int = 2048
+    dropout: float = 0.1
+    smoothing: float = 0.1
+    discriminator_steps: int = 5
+    lr: float = 0.1
+    lr_decay: float = 0.98
+    lr_shrink: float = 0.5
+    batch: int = 32
+    epoch_size: int = 1_000_000
+    epochs: int = 5
+    beta: float = 0.001
+    most_frequent: int = 75_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Epoch:
+    """What an epoch ended with.
+
+    Attributes:
+        criterion: of the orthogonal matrix nearest to W.
+        singular_values: smallest and largest of W as it is; 1 and 1 for an orthogonal W.
+        lr: the map's learning rate in the epoch.
+    """
+
+    criterion: float
+    singular_values: tuple[float, float]
+    lr: float
+
+
+def pull_to_orthogonal(w: Tensor, beta: float) -> Tensor:
+    """``(1 + beta) W - beta W W^T W``: moves every singular value towards 1.
+
+    >>> pull_to_orthogonal(torch.tensor([[2.0]]), 0.1).item()  # 2.2 - 0.1 * 8
+    1.4000000953674316
+    """
+    return (1 + beta) * w - beta * w @ (w.T @ w)
+
+
+def train_adversarial(
+    moving: Tensor,
+    fixed: Tensor,
+    options: AdversarialOptions,
+    seed: int,
+    criterion: Callable[[Tensor], float],
+    progress: Callable[[int], object] = lambda steps: None,
+) -> tuple[Tensor, list[Epoch]]:
+    """Play the game from ``W = I`` and keep the best epoch's map.
+
+    Args:
+        moving: (N, D), most frequent first; fixed: (M, D), likewise. Neither is changed.
+        seed: of the discriminator, the batches and the dropout.
+        criterion: how good a map is, without a dictionary; larger is better.
+        progress: called with the number of updates of the map just made.
+
+    Returns:
+        The orthogonal matrix (D, D) nearest to the W of the epoch with the highest criterion, and
+        all epochs in order. They end early if W stops being finite; if it does so in the first,
+        there is none and the map is the identity.
+    """
+    generator = torch.Generator(moving.device).manual_seed(seed)
+    width = moving.shape[1]
+    judge = Discriminator(width, options.hidden, options.dropout, generator)
+    w = torch.eye(width, dtype=moving.dtype, device=moving.device)
+    best, best_w, lr, fallen = float("-inf"), w, options.lr, False
+    sides = [x[: options.most_frequent or len(x)] for x in (moving, fixed)]
+    truth = torch.full((2 * options.batch,), options.smoothing, device=moving.device)
+    truth[: options.batch] = 1 - options.smoothing
+
+    def draw() -> list[Tensor]:
+        return [
+            side[
+                torch.randint(len(side), (options.batch,), generator=generator, device=side.device)
+            ]
+            for side in sides
+        ]
+
+    epochs = []
+    for _ in range(options.epochs):
+        for _ in range(-(-options.epoch_size // options.batch)):
+            for _ in range(options.discriminator_steps):
+                v, u = draw()
+                judge.update(torch.cat([v @ w, u]), truth, options.lr)
+            v, u = draw()
+            gradient = judge.input_gradient(torch.cat([v @ w, u]), 1 - truth)
+            w = pull_to_orthogonal(w - lr * v.T @ gradient[: options.batch], options.beta)
+            progress(1)
+        if not torch.isfinite(w).all():
+            break
+        orthogonal = nearest_orthogonal(w)
+        value = criterion(orthogonal)
+        values = torch.linalg.svdvals(w)
+        epochs.append(Epoch(value, (float(values[-1]), float(values[0])), lr))
+        lr *= options.lr_decay
+        if value > best:
+            best, best_w = value, orthogonal
+        else:
+            lr *= options.lr_shrink if fallen else 1
+            fallen = True
+    return best_w, epochs

@@ -1,0 +1,217 @@
+"""`fairseq-xling map`: two vectors files in, the mapped one and a report out.
+
+Symbols: ``V`` ids of the moving vocabulary, ``N`` of them that occur, ``D`` width.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256, write_json
+from fairseq_xling.mapping.csls import csls_neighbours
+from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+from fairseq_xling.mapping.normalize import parse_steps
+from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
+from fairseq_xling.mapping.space import Space, shared_symbols
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.mapping.work import work_folder
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.text.progress import progress
+
+MATCHES = ("none", "moments")
+
+
+@dataclasses.dataclass(frozen=True)
+class MapOptions:
+    """What a map is made of, besides the options of its method.
+
+    Attributes:
+        source_vectors: file of the fixed vectors, the raw embeddings of the source encoder.
+        vectors: file of the vectors to map.
+        output: vectors file to write; ``<output>.json`` is the report.
+        seeds: tried one after the other, where the method depends on them.
+        normalize: what is done to both spaces while the map is sought.
+        match: ``none`` writes ``V W``; ``moments`` gives it the place and size of the fixed space.
+        keep_failed: whether to write the best map even if every seed failed.
+        search: how maps are refined and judged.
+        device: where to compute.
+    """
+
+    source_vectors: str
+    vectors: str
+    output: str
+    seeds: Sequence[int] = (1, 2, 3, 4, 5)
+    normalize: str = "unit,centre,unit"
+    match: str = "none"
+    keep_failed: bool = False
+    search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
+    device: str = "cpu"
+
+
+def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> dict[str, Any]:
+    """Find the best orthogonal map by ``method`` and write the mapped vectors and the report.
+
+    A seed that a killed run finished is not repeated, and the result is the same.
+
+    Args:
+        args: the method's own options.
+
+    Raises:
+        UserError: if the files do not fit together, or every seed failed (the report is written).
+    """
+    started = time.monotonic()
+    solver = METHODS[method]()
+    _check(options)
+    settings = {
+        "method": method,
+        **solver.settings(args),
+        "normalize": ",".join(parse_steps(options.normalize)) or "none",
+        **dataclasses.asdict(options.search),
+    }
+    files = {"vectors": options.vectors, "source vectors": options.source_vectors}
+    read = {role: read_vectors(path) for role, path in files.items()}
+    widths = [vectors.vectors.shape[1] for vectors in read.values()]
+    if widths[0] != widths[1]:
+        raise UserError(
+            f"{options.vectors} and {options.source_vectors}: must have equal width, "
+            f"got {widths[0]} and {widths[1]}"
+        )
+    spaces = []
+    for role, path in files.items():
+        try:
+            spaces.append(Space.of(read[role], settings["normalize"], options.device))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+    moving, fixed = spaces
+    seeds = list(options.seeds) if solver.seeded else [options.seeds[0]]
+
+    def solve(search: Search, seed: int) -> Fit:
+        what = f"{method}, seed {seed}" if solver.seeded else method
+        with progress(solver.steps(args), what, "steps") as bar:
+            around = Surroundings(seed, search.criterion, bar.update)
+            return solver.fit(moving, fixed, args, around)
+
+    identity = [settings, {role: sha256(path) for role, path in files.items()}]
+    with work_folder(options.output, identity) as work:
+        search = Search(moving, fixed, options.search, work)
+        chance = search.chance()
+        attempts = [search.attempt(seed, partial(solve, search, seed), chance) for seed in seeds]
+        best = best_of(attempts)
+        report = {
+            "settings": {**settings, "seeds": seeds, "match": options.match},
+            "best_seed": seeds[best],
+            "failed": attempts[best].failure is not None,
+            "failed_seeds": [
+                s for s, found in zip(seeds, attempts, strict=True) if found.failure is not None
+            ],
+            "chance": chance,
+            "identity_criterion": search.criterion(torch.eye(widths[0]).to(moving.vectors)),
+            "criterion": attempts[best].criterion,
+            "seeds": {str(s): _about(a) for s, a in zip(seeds, attempts, strict=True)},
+            "shared_words": shared_accuracy(moving, fixed, attempts[best].w),
+            "words": {"moving": len(moving.ids), "fixed": len(fixed.ids)},
+            "seconds": round(time.monotonic() - started, 1),
+            "provenance": provenance(files),
+        }
+        write_json(f"{options.output}.json", report)
+        if report["failed"] and not options.keep_failed:
+            raise UserError(
+                f"{options.output}: not written, as every seed failed ({attempts[best].failure}); "
+                f"see {options.output}.json, or write the best map all the same: --keep-failed"
+            )
+        w = attempts[best].w.cpu()
+        table = apply_map(read["vectors"], read["source vectors"], w, options.match)
+        write_vectors(
+            options.output,
+            dataclasses.replace(
+                read["vectors"],
+                vectors=table,
+                map=w.numpy(),
+                settings={**read["vectors"].settings, "mapped": report["settings"]},
+            ),
+        )
+    return report
+
+
+def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -> np.ndarray:
+    """The mapped vectors (V, D) float32, all ids included.
+
+    ``none`` is ``V W``. ``moments`` is ``s (V - m_V) W + m_U``, where ``m`` are the mean vectors of
+    the ids that occur and ``s`` makes the mean squared distance from the mean equal to that of the
+    fixed space: an encoder expects embeddings of the size, and around the place, of its own.
+    """
+    v = torch.from_numpy(moving.vectors).double()
+    if match == "none":
+        return (v @ w.double()).float().numpy()
+    u = torch.from_numpy(fixed.vectors[fixed.counts > 0]).double()
+    known = v[torch.from_numpy(moving.counts > 0)]
+    spread = [(x - x.mean(0)).square().sum(1).mean().sqrt() for x in (u, known)]
+    return (spread[0] / spread[1] * (v - known.mean(0)) @ w.double() + u.mean(0)).float().numpy()
+
+
+def shared_accuracy(moving: Space, fixed: Space, w: Tensor, limit: int = 1500) -> dict[str, Any]:
+    """P@1 by CSLS of the ``limit`` most frequent words that both vocabularies spell alike.
+
+    A figure to look at, not one that a choice rests on: spelling is no proof of meaning. For the
+    method that starts from these words it says how well they fit, not how well others are found.
+    """
+    pairs = shared_symbols(moving, fixed)[:limit].to(w.device)
+    if not len(pairs):
+        return {"words": 0, "p_at_1": None, "unmapped_p_at_1": None}
+    scores = []
+    for map_ in (w, torch.eye(len(w)).to(w)):
+        nearest = csls_neighbours(moving.vectors @ map_, fixed.vectors)[1][:, 0]
+        scores.append(float((nearest[pairs[:, 0]] == pairs[:, 1]).double().mean()))
+    return {"words": len(pairs), "p_at_1": scores[0], "unmapped_p_at_1": scores[1]}
+
+
+def _check(options: MapOptions) -> None:
+    if options.match not in MATCHES:
+        raise unknown_name("way to `--match`", options.match, list(MATCHES))
+    for name, least in (("refine", 0), ("max_rank", 1), ("criterion_rank", 1), ("k", 1)):
+        value = getattr(options.search, name)
+        if value < least:
+            option = name.replace("_", "-")
+            raise UserError(f"`--{option}` must be at least {least}, got {value}")
+    if options.search.chance < 1:
+        raise UserError(f"`--chance` must be at least 1, got {options.search.chance}")
+    try:
+        torch.empty(0, device=options.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"`--device` {options.device}: cannot be used here ({reason})") from None
+
+
+def _about(attempt: Attempt) -> dict[str, Any]:
+    names = ("criterion", "unrefined", "rounds", "history", "failure")
+    return {name: getattr(attempt, name) for name in names}
+
+
+def summary(output: str | Path, report: dict[str, Any]) -> str:
+    """What the command prints: a line per seed, then what was kept."""
+    lines = []
+    name = f"{report['settings']['method']} seed"
+    for seed, about in report["seeds"].items():
+        state = f"FAILED: {about['failure']}" if about["failure"] else "ok"
+        lines.append(
+            f"{name} {seed}: criterion {about['unrefined']:.4f}, refined {about['criterion']:.4f} "
+            f"(chance {report['chance']:.4f}): {state}"
+        )
+    shared = report["shared_words"]
+    if shared["words"]:
+        lines.append(
+            f"P@1 of {shared['words']:,} words spelt alike: {shared['p_at_1']:.3f} "
+            f"(without a map {shared['unmapped_p_at_1']:.3f})"
+        )
+    lines.append(f"{output}: seed {report['best_seed']}, criterion {report['criterion']:.4f}")
+    return "\n".join(lines)

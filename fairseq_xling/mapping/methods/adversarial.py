@@ -1,0 +1,118 @@
+"""Without any pair of words, by a game against a discriminator (TreLM, appendix A.1)."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+
+if TYPE_CHECKING:
+    from fairseq_xling.mapping.adversarial import AdversarialOptions
+    from fairseq_xling.mapping.space import Space
+
+_LOST = 0.05  # a smaller singular value than this: vectors that differ are mapped to one
+
+
+@METHODS.register("adversarial")
+class Adversarial:
+    """The map of `train_adversarial`, made exactly orthogonal."""
+
+    help = "from both spaces' shapes alone, by a game against a discriminator"
+    seeded = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--epochs", type=int, default=5, metavar="N", help="epochs of the game")
+        add(
+            "--epoch-size",
+            type=int,
+            default=1_000_000,
+            metavar="N",
+            help="words that the map sees in an epoch",
+        )
+        add("--batch", type=int, default=32, metavar="N", help="words of each language in a batch")
+        add(
+            "--hidden",
+            type=int,
+            default=2048,
+            metavar="N",
+            help="units of each of the discriminator's two layers; 512 is eight times as fast",
+        )
+        add("--dropout", type=float, default=0.1, metavar="P", help="on the discriminator's input")
+        add("--smoothing", type=float, default=0.1, metavar="P", help="of the labels 0 and 1")
+        add(
+            "--discriminator-steps",
+            type=int,
+            default=5,
+            metavar="N",
+            help="updates of the discriminator for each of the map",
+        )
+        add("--lr", type=float, default=0.1, metavar="X", help="learning rate of both")
+        add("--lr-decay", type=float, default=0.98, metavar="X", help="of the map's, by epoch")
+        add(
+            "--lr-shrink",
+            type=float,
+            default=0.5,
+            metavar="X",
+            help="factor of the map's learning rate when the criterion falls, but for the first",
+        )
+        add("--beta", type=float, default=0.001, metavar="X", help="pull towards orthogonal maps")
+        add(
+            "--most-frequent",
+            type=int,
+            default=75_000,
+            metavar="N",
+            help="words of each language that the discriminator is shown; 0 = all",
+        )
+
+    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
+        return dataclasses.asdict(_options(args))
+
+    def steps(self, args: argparse.Namespace) -> int:
+        return args.epochs * -(-args.epoch_size // args.batch)
+
+    def fit(
+        self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings
+    ) -> Fit:
+        from fairseq_xling.mapping.adversarial import train_adversarial
+
+        w, epochs = train_adversarial(
+            moving.vectors,
+            fixed.vectors,
+            _options(args),
+            around.seed,
+            around.criterion,
+            around.show,
+        )
+        flaw = None
+        if len(epochs) < args.epochs:
+            flaw = f"the map stopped being finite in epoch {len(epochs) + 1}"
+        elif all(epoch.singular_values[0] < _LOST for epoch in epochs):
+            least = epochs[-1].singular_values[0]
+            flaw = f"the map lost a direction: its smallest singular value is {least:.2g}"
+        return Fit(w, [dataclasses.asdict(epoch) for epoch in epochs], flaw)
+
+
+def _options(args: argparse.Namespace) -> AdversarialOptions:
+    from fairseq_xling.mapping.adversarial import AdversarialOptions
+
+    for name in ("epochs", "epoch_size", "batch", "hidden", "discriminator_steps"):
+        if getattr(args, name) < 1:
+            option = name.replace("_", "-")
+            raise UserError(f"`--{option}` must be at least 1, got {getattr(args, name)}")
+    for name, stop in (("dropout", 1.0), ("smoothing", 0.5)):
+        if not 0 <= getattr(args, name) < stop:
+            raise UserError(f"`--{name}` must lie in [0, {stop:g}), got {getattr(args, name):g}")
+    for name in ("lr", "lr_decay", "lr_shrink"):
+        if not 0 < getattr(args, name) <= 1:
+            option, value = name.replace("_", "-"), getattr(args, name)
+            raise UserError(f"`--{option}` must lie in (0, 1], got {value:g}")
+    if not 0 <= args.beta < 0.5:
+        raise UserError(f"`--beta` must lie in [0, 0.5), got {args.beta:g}")
+    if args.most_frequent < 0:
+        raise UserError(f"`--most-frequent` must not be negative, got {args.most_frequent}")
+    fields = dataclasses.fields(AdversarialOptions)
+    return AdversarialOptions(**{field.name: getattr(args, field.name) for field in fields})

@@ -1,0 +1,63 @@
+"""From the strings that both vocabularies share: names, numbers, words of the source language.
+
+Conneau et al. 2018, "Word Translation Without Parallel Data", use identical strings in place of a
+dictionary; a vocabulary learnt on both languages shares many.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+
+if TYPE_CHECKING:
+    from fairseq_xling.mapping.space import Space
+
+
+@METHODS.register("identical")
+class Identical:
+    """Procrustes on the pairs of words that are spelt alike."""
+
+    help = "from the words that are spelt alike in both"
+    seeded = False
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--min-letters",
+            type=int,
+            default=1,
+            metavar="N",
+            help="leave out shared strings of fewer characters (the word mark not counted)",
+        )
+
+    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
+        if args.min_letters < 1:
+            raise UserError(f"`--min-letters` must be at least 1, got {args.min_letters}")
+        return {"min_letters": args.min_letters}
+
+    def steps(self, args: argparse.Namespace) -> int:
+        return 1
+
+    def fit(
+        self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings
+    ) -> Fit:
+        from fairseq_xling.mapping.procrustes import procrustes
+        from fairseq_xling.mapping.space import shared_symbols
+
+        for side, option in ((moving, "--vectors"), (fixed, "--source-vectors")):
+            if side.symbols is None:
+                raise UserError(f"`{option}` has no symbols, so no word is known to be shared")
+        pairs = shared_symbols(moving, fixed)
+        kept = [
+            row
+            for row, (place, _) in enumerate(pairs.tolist())
+            if len(moving.symbols[place].removeprefix("▁")) >= args.min_letters
+        ]
+        if not kept:
+            raise UserError("the two vocabularies share no string that occurs in both texts")
+        pairs = pairs[kept]
+        w = procrustes(moving.vectors[pairs[:, 0]], fixed.vectors[pairs[:, 1]])
+        around.show(1)
+        return Fit(w, [{"pairs": len(pairs)}])

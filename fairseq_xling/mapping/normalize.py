@@ -1,0 +1,70 @@
+"""Normalisation of vectors before a map between two spaces is sought.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1, and Artetxe et al. 2018, "A
+robust self-learning method for fully unsupervised cross-lingual mappings", section 3.1: rows of
+equal length make an orthogonal map maximise cosines, rows of mean zero keep it from merely mapping
+one mean onto the other.
+
+Symbols: ``N`` rows, ``D`` width. Rows are vectors.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+
+NORMALIZATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("normalisation")
+
+
+@NORMALIZATIONS.register("unit")
+def unit(x: Tensor) -> Tensor:
+    """Rows of length 1: ``x_i / ||x_i||``; a zero row stays zero.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    lengths = x.norm(dim=-1, keepdim=True)
+    return x / torch.where(lengths > 0, lengths, torch.ones_like(lengths))
+
+
+@NORMALIZATIONS.register("centre")
+def centre(x: Tensor) -> Tensor:
+    """Rows of mean zero: ``x_i - (1/N) sum_j x_j``.
+
+    >>> centre(torch.tensor([[1.0, 4.0], [3.0, 0.0]])).tolist()
+    [[-1.0, 2.0], [1.0, -2.0]]
+    """
+    return x - x.mean(0)
+
+
+def normalize(x: Tensor, steps: str) -> Tensor:
+    """``x`` (N, D) after the comma-separated ``steps``, from left to right; ``none`` or '' is none.
+
+    >>> normalize(torch.tensor([[5.0, 1.0], [1.0, 1.0]]), "centre,unit").tolist()
+    [[1.0, 0.0], [-1.0, 0.0]]
+
+    Raises:
+        UserError: for an unknown step (with near matches).
+    """
+    for step in parse_steps(steps):
+        x = NORMALIZATIONS[step](x)
+    return x
+
+
+def parse_steps(steps: str) -> list[str]:
+    """The names in a comma-separated list, each checked.
+
+    >>> parse_steps("unit, centre"), parse_steps("none")
+    (['unit', 'centre'], [])
+    """
+    if steps.strip() in ("", "none"):
+        return []
+    names = [step.strip() for step in steps.split(",")]
+    for name in names:
+        if not name:
+            raise UserError(f"`--normalize` must be names separated by commas, got {steps!r}")
+        NORMALIZATIONS[name]
+    return names

@@ -1,0 +1,133 @@
+"""The best of several maps: one per seed, each refined, judged without a dictionary.
+
+An unsupervised method can fail for a seed (Conneau et al. 2018, section 3.1; TreLM, appendix A.1),
+so several are tried. What a failure looks like must be measured, too: refinement makes words agree
+from any start, and lifts the criterion of a random rotation almost as far as that of a poor map.
+A seed **failed** if its refined map is no better than the best refined random rotation.
+
+Symbols: ``D`` width; ``mapped = moving @ W``.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.mapping.csls import csls_criterion
+from fairseq_xling.mapping.methods import Fit
+from fairseq_xling.mapping.refine import random_rotation, refine
+from fairseq_xling.mapping.space import Space
+from fairseq_xling.mapping.work import WorkFolder
+from fairseq_xling.text.progress import progress
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions:
+    """How maps are refined and judged.
+
+    Attributes:
+        refine: rounds of refinement; 0 judges maps as they are found.
+        max_rank: most frequent words of each language that may stand in a dictionary.
+        criterion_rank: most frequent words of each language that the criterion looks at.
+        k: neighbourhood of CSLS.
+        chance: how many random rotations say what chance reaches.
+    """
+
+    refine: int = 5
+    max_rank: int = 15_000
+    criterion_rank: int = 10_000
+    k: int = 10
+    chance: int = 3
+
+
+@dataclasses.dataclass
+class Attempt:
+    """A map found from one start and refined.
+
+    Attributes:
+        w: (D, D).
+        criterion: of ``w``; ``unrefined`` before refinement.
+        rounds: pairs and criterion of every round of refinement.
+        history: what the method went through (JSON values).
+        failure: why the map is no good, or None.
+    """
+
+    w: Tensor
+    criterion: float
+    unrefined: float
+    rounds: list[dict[str, Any]]
+    history: list[dict[str, Any]]
+    failure: str | None = None
+
+
+class Search:
+    """Finds maps of ``moving`` to ``fixed``; each is kept in ``work``, so a killed run goes on."""
+
+    def __init__(self, moving: Space, fixed: Space, options: SearchOptions, work: WorkFolder):
+        self.moving, self.fixed, self.options, self._work = moving, fixed, options, work
+
+    def criterion(self, w: Tensor) -> float:
+        """Mean cosine of the most frequent mapped words to their nearest by CSLS."""
+        rank = self.options.criterion_rank
+        mapped = self.moving.vectors[:rank] @ w
+        return csls_criterion(mapped, self.fixed.vectors[:rank], self.options.k)
+
+    def chance(self) -> float:
+        """The highest criterion that random rotations reach by refinement alone."""
+        width = self.moving.vectors.shape[1]
+        attempts = [
+            self._attempt(f"chance-{n}", lambda n=n: Fit(random_rotation(width, n)))
+            for n in range(self.options.chance)
+        ]
+        return max((attempt.criterion for attempt in attempts), default=-1.0)
+
+    def attempt(self, seed: int, fit: Callable[[], Fit], chance: float) -> Attempt:
+        """The map of one seed, refined and judged against ``chance``."""
+        found = self._attempt(f"seed-{seed}", fit)
+        if found.failure is None and found.criterion <= chance:
+            found.failure = (
+                f"its criterion, {found.criterion:.4f}, is not above the {chance:.4f} that refined "
+                "random rotations reach"
+            )
+        return found
+
+    def _attempt(self, name: str, fit: Callable[[], Fit]) -> Attempt:
+        kept = self._work.find(name)
+        if kept is not None:
+            return Attempt(torch.from_numpy(kept[0]["w"]).to(self.moving.vectors), **kept[1])
+        fitted = fit()
+        w = fitted.w.to(self.moving.vectors)
+        unrefined = self.criterion(w)
+        rounds = []
+        if self.options.refine and fitted.flaw is None:
+            with progress(self.options.refine, f"refining {name}", "rounds") as bar:
+                w, done = refine(
+                    w,
+                    self.moving.vectors,
+                    self.fixed.vectors,
+                    self.criterion,
+                    self.options.refine,
+                    self.options.max_rank,
+                    self.options.k,
+                    bar.update,
+                )
+            rounds = [dataclasses.asdict(each) for each in done]
+        values = {
+            "criterion": max([unrefined, *(each["criterion"] for each in rounds)]),
+            "unrefined": unrefined,
+            "rounds": rounds,
+            "history": fitted.history,
+            "failure": fitted.flaw,
+        }
+        self._work.keep(name, {"w": w.cpu().numpy()}, values)
+        return Attempt(w, **values)
+
+
+def best_of(attempts: Sequence[Attempt]) -> int:
+    """Place of the attempt with the highest criterion, a failed one only if all failed."""
+    return max(
+        range(len(attempts)),
+        key=lambda i: (attempts[i].failure is None, attempts[i].criterion, -i),
+    )

@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.normalize import centre, normalize, unit
+
+
+@pytest.fixture
+def x():
+    return torch.randn(50, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_steps_are_done_from_left_to_right(x):
+    assert torch.equal(normalize(x, "unit,centre"), centre(unit(x)))
+    assert torch.equal(normalize(x, "centre, unit"), unit(centre(x)))
+    assert not torch.allclose(normalize(x, "unit,centre"), normalize(x, "centre,unit"))
+    assert normalize(x, "unit,centre").mean(0).abs().max() < 1e-15
+    assert (normalize(x, "centre,unit").norm(dim=1) - 1).abs().max() < 1e-15
+
+
+def test_no_step_leaves_the_vectors(x):
+    assert torch.equal(normalize(x, "none"), x)
+    assert torch.equal(normalize(x, ""), x)
+
+
+def test_normalisation_gives_new_vectors(x):
+    before = x.clone()
+    normalize(x, "unit,centre,unit")
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("units", "unknown normalisation 'units'; did you mean 'unit'? known: centre, unit"),
+        ("unit,", "`--normalize` must be names separated by commas, got 'unit,'"),
+    ],
+)
+def test_a_step_that_does_not_exist_is_refused(x, steps, message):
+    with pytest.raises(UserError) as error:
+        normalize(x, steps)
+    assert str(error.value) == message
