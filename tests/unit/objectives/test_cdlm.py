@@ -66,7 +66,7 @@ def test_a_blurred_order_keeps_states_and_places_and_the_heads_see_the_alignment
         assert example.order[[0, -1]].tolist() == [0, 5]
         assert example.extra["alignment"].tolist() == [2, 6, 4, 1, 3, 7]
         seen.add(tuple(example.order.tolist()))
-    assert (0, 1, 2, -1, 4, 5) in seen and len(seen) >= 3  # the source's order, and ones between
+    assert seen == {(0, 4, 2, -1, 1, 5), (0, 1, 2, -1, 4, 5)}  # the nearer of the two orders
 
 
 def test_nothing_about_it_is_random(cdlm):
