@@ -1,8 +1,11 @@
 """The benchmarks run, at a size that says nothing about speed."""
 
+import random
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = (
@@ -12,23 +15,27 @@ TINY = (
 )
 
 
-def run(*arguments):
+def run(*arguments, script="mlm_throughput.py"):
     return subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / "mlm_throughput.py", *arguments],
+        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / script, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
 
 
+def table_of(output):
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in output.splitlines()
+        if line.startswith("|")
+    ]
+
+
 def test_the_training_benchmark_prints_every_system_beside_the_limit(tmp_path):
     done = run(*TINY, "--work", tmp_path)
     assert done.returncode == 0, done.stderr
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    cells = table_of(done.stdout)
     header, rows = cells[0], {row[0]: row for row in cells[2:]}
     assert set(rows) == {
         *("ours fp32", "ours --cpu-bf16", "stock fairseq fp32"),
@@ -47,3 +54,48 @@ def test_a_missing_text_is_named_in_one_line(tmp_path):
     done = run("--text", "en=nowhere.txt", "--work", tmp_path)
     assert done.returncode == 1
     assert "nowhere.txt: no such file" in done.stderr.splitlines()[-1]
+
+
+CDLM = (
+    *("--vocab", "120", "--layers", "2", "--dim", "8", "--heads", "2", "--pairs", "4"),
+    *("--micro", "2", "--seconds", "0.05", "--rounds", "1", "--threads", "1"),
+    *("--num-workers", "0"),
+)
+
+
+@pytest.fixture
+def bitext(tmp_path):
+    rng = random.Random(1)
+    for lang in ("en", "de"):
+        words = [lang + "".join(rng.choices("abcde", k=3)) for _ in range(30)]
+        lines = (" ".join(rng.choices(words, k=rng.randint(2, 9))) for _ in range(60))
+        (tmp_path / f"train.{lang}").write_text("\n".join(lines) + "\n")
+    return ("--text", tmp_path / "train.en", tmp_path / "train.de", "--work", tmp_path / "work")
+
+
+def test_the_cdlm_benchmark_feeds_one_model_in_two_ways(bitext):
+    done = run(*CDLM, *bitext, "--count", "0", script="cdlm_training.py")
+    assert done.returncode == 0, done.stderr
+    header, _, *lines = table_of(done.stdout)
+    rows = {line[0]: dict(zip(header, line, strict=True)) for line in lines}
+    assert set(rows) == {
+        f"{fed} {precision}"
+        for fed in ("ours", "padded to 512")
+        for precision in ("fp32", "--cpu-bf16")
+    }
+    ours, padded = rows["ours fp32"], rows["padded to 512 fp32"]
+    assert float(ours["times"]) > 1 == float(padded["times"])
+    # 512 places for each of eight int64 and two boolean tensors
+    assert int(padded["bytes/pair"].replace(",", "")) >= 512 * (8 * 8 + 2)
+    assert int(ours["bytes/pair"].replace(",", "")) < 512 * 66 / 10
+
+
+@pytest.mark.slow
+def test_the_cdlm_benchmark_shows_memory_for_ten_times_as_many_pairs(bitext):
+    options = ("--count", "40000", "--batches", "20")
+    done = run(*CDLM, *bitext, *options, script="cdlm_training.py")
+    assert done.returncode == 0, done.stderr
+    small, large, lists, _ = table_of(done.stdout)[-4:]
+    assert (small[1], large[1]) == ("40,000", "400,000")
+    assert float(large[2]) < float(small[2]) + 3  # megabytes
+    assert float(lists[2]) > 512 * 8 * 3 * 2000 / 1e6 * 0.8
