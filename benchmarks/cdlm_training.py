@@ -182,7 +182,7 @@ def main() -> None:
         print("", memory(args, data), sep="\n")
         print(
             f"\nMemory above that of the imports, at its peak over {args.batches} batches of 128. "
-            "The page cache\nis pages of the mapped files, which the system drops when it needs room."
+            "The page cache\nis pages of mapped files, which the system drops when it needs room."
         )
 
 
