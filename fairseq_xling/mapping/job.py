@@ -17,11 +17,11 @@ from torch import Tensor
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
-from fairseq_xling.mapping.csls import csls_neighbours
+from fairseq_xling.mapping.evidence import shared_words, split_shared
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
 from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
-from fairseq_xling.mapping.space import Space, shared_symbols
+from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.mapping.work import work_folder
 from fairseq_xling.registry import unknown_name
@@ -101,12 +101,15 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
             around = Surroundings(seed, search.criterion, bar.update)
             return solver.fit(moving, fixed, args, around)
 
+    pairs = shared_words(moving, fixed)
+    if solver.from_shared_words:
+        pairs = split_shared(pairs)[1]
     identity = [settings, {role: sha256(path) for role, path in files.items()}]
     with work_folder(options.output, identity) as work:
-        search = Search(moving, fixed, options.search, work)
+        search = Search(moving, fixed, pairs, options.search, work)
         chance = search.chance()
         attempts = [search.attempt(seed, partial(solve, search, seed), chance) for seed in seeds]
-        best = best_of(attempts)
+        best, unmapped = best_of(attempts), torch.eye(widths[0]).to(moving.vectors)
         report = {
             "settings": {**settings, "seeds": seeds, "match": options.match},
             "best_seed": seeds[best],
@@ -115,10 +118,11 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
                 s for s, found in zip(seeds, attempts, strict=True) if found.failure is not None
             ],
             "chance": chance,
-            "identity_criterion": search.criterion(torch.eye(widths[0]).to(moving.vectors)),
+            "criterion_unmapped": search.criterion(unmapped),
             "criterion": attempts[best].criterion,
             "seeds": {str(s): _about(a) for s, a in zip(seeds, attempts, strict=True)},
-            "shared_words": shared_accuracy(moving, fixed, attempts[best].w),
+            "shared_words": attempts[best].evidence,
+            "shared_words_unmapped": dataclasses.asdict(search.evidence(unmapped)),
             "words": {"moving": len(moving.ids), "fixed": len(fixed.ids)},
             "seconds": round(time.monotonic() - started, 1),
             "provenance": provenance(files),
@@ -159,22 +163,6 @@ def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -
     return (spread[0] / spread[1] * (v - known.mean(0)) @ w.double() + u.mean(0)).float().numpy()
 
 
-def shared_accuracy(moving: Space, fixed: Space, w: Tensor, limit: int = 1500) -> dict[str, Any]:
-    """P@1 by CSLS of the ``limit`` most frequent words that both vocabularies spell alike.
-
-    A figure to look at, not one that a choice rests on: spelling is no proof of meaning. For the
-    method that starts from these words it says how well they fit, not how well others are found.
-    """
-    pairs = shared_symbols(moving, fixed)[:limit].to(w.device)
-    if not len(pairs):
-        return {"words": 0, "p_at_1": None, "unmapped_p_at_1": None}
-    scores = []
-    for map_ in (w, torch.eye(len(w)).to(w)):
-        nearest = csls_neighbours(moving.vectors @ map_, fixed.vectors)[1][:, 0]
-        scores.append(float((nearest[pairs[:, 0]] == pairs[:, 1]).double().mean()))
-    return {"words": len(pairs), "p_at_1": scores[0], "unmapped_p_at_1": scores[1]}
-
-
 def _check(options: MapOptions) -> None:
     if options.match not in MATCHES:
         raise unknown_name("way to `--match`", options.match, list(MATCHES))
@@ -193,8 +181,8 @@ def _check(options: MapOptions) -> None:
 
 
 def _about(attempt: Attempt) -> dict[str, Any]:
-    names = ("criterion", "unrefined", "rounds", "history", "failure")
-    return {name: getattr(attempt, name) for name in names}
+    fields = dataclasses.fields(Attempt)
+    return {field.name: getattr(attempt, field.name) for field in fields if field.name != "w"}
 
 
 def summary(output: str | Path, report: dict[str, Any]) -> str:
@@ -207,11 +195,14 @@ def summary(output: str | Path, report: dict[str, Any]) -> str:
             f"{name} {seed}: criterion {about['unrefined']:.4f}, refined {about['criterion']:.4f} "
             f"(chance {report['chance']:.4f}): {state}"
         )
-    shared = report["shared_words"]
-    if shared["words"]:
+    found, before = report["shared_words"], report["shared_words_unmapped"]
+    if found["words"]:
+        scores = [
+            f"P@1 {each['p_at_1']:.3f}, P@10 {each['p_at_10']:.3f}" for each in (found, before)
+        ]
         lines.append(
-            f"P@1 of {shared['words']:,} words spelt alike: {shared['p_at_1']:.3f} "
-            f"(without a map {shared['unmapped_p_at_1']:.3f})"
+            f"{found['words']:,} words spelt alike, not used for the map: {scores[0]} "
+            f"(unmapped {scores[1]})"
         )
     lines.append(f"{output}: seed {report['best_seed']}, criterion {report['criterion']:.4f}")
     return "\n".join(lines)

@@ -3,7 +3,8 @@
 An unsupervised method can fail for a seed (Conneau et al. 2018, section 3.1; TreLM, appendix A.1),
 so several are tried. What a failure looks like must be measured, too: refinement makes words agree
 from any start, and lifts the criterion of a random rotation almost as far as that of a poor map.
-A seed **failed** if its refined map is no better than the best refined random rotation.
+A seed **failed** if its refined map has no higher criterion than the best refined random rotation,
+or if words spelt alike do not find each other (`Evidence`), or if the method says so itself.
 
 Symbols: ``D`` width; ``mapped = moving @ W``.
 """
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.mapping.csls import csls_criterion
+from fairseq_xling.mapping.evidence import Evidence, find_evidence
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.refine import random_rotation, refine
 from fairseq_xling.mapping.space import Space
@@ -51,6 +53,7 @@ class Attempt:
         criterion: of ``w``; ``unrefined`` before refinement.
         rounds: pairs and criterion of every round of refinement.
         history: what the method went through (JSON values).
+        evidence: how well words spelt alike find each other (an `Evidence`).
         failure: why the map is no good, or None.
     """
 
@@ -59,20 +62,38 @@ class Attempt:
     unrefined: float
     rounds: list[dict[str, Any]]
     history: list[dict[str, Any]]
+    evidence: dict[str, Any]
     failure: str | None = None
 
 
 class Search:
-    """Finds maps of ``moving`` to ``fixed``; each is kept in ``work``, so a killed run goes on."""
+    """Finds maps of ``moving`` to ``fixed``; each is kept in ``work``, so a killed run goes on.
 
-    def __init__(self, moving: Space, fixed: Space, options: SearchOptions, work: WorkFolder):
-        self.moving, self.fixed, self.options, self._work = moving, fixed, options, work
+    ``pairs`` (P, 2) are places of words that judge the maps and were not used to make them.
+    """
+
+    def __init__(
+        self,
+        moving: Space,
+        fixed: Space,
+        pairs: Tensor,
+        options: SearchOptions,
+        work: WorkFolder,
+    ):
+        self.moving, self.fixed, self.options = moving, fixed, options
+        self._pairs, self._work = pairs, work
 
     def criterion(self, w: Tensor) -> float:
         """Mean cosine of the most frequent mapped words to their nearest by CSLS."""
         rank = self.options.criterion_rank
         mapped = self.moving.vectors[:rank] @ w
         return csls_criterion(mapped, self.fixed.vectors[:rank], self.options.k)
+
+    def evidence(self, w: Tensor) -> Evidence:
+        """How well the most frequent words that are spelt alike find each other."""
+        rank = self.options.criterion_rank
+        sides = self.moving.vectors[:rank], self.fixed.vectors[:rank]
+        return find_evidence(*sides, w, self._pairs, self.options.k)
 
     def chance(self) -> float:
         """The highest criterion that random rotations reach by refinement alone."""
@@ -91,6 +112,8 @@ class Search:
                 f"its criterion, {found.criterion:.4f}, is not above the {chance:.4f} that refined "
                 "random rotations reach"
             )
+        if found.failure is None:
+            found.failure = Evidence(**found.evidence).objection()
         return found
 
     def _attempt(self, name: str, fit: Callable[[], Fit]) -> Attempt:
@@ -119,6 +142,7 @@ class Search:
             "unrefined": unrefined,
             "rounds": rounds,
             "history": fitted.history,
+            "evidence": dataclasses.asdict(self.evidence(w)),
             "failure": fitted.flaw,
         }
         self._work.keep(name, {"w": w.cpu().numpy()}, values)

@@ -51,19 +51,3 @@ class Space:
             torch.from_numpy(order).to(device),
             None if symbols is None else [symbols[i] for i in order.tolist()],
         )
-
-
-def shared_symbols(moving: Space, fixed: Space) -> Tensor:
-    """Pairs (P, 2) of candidates (of ``moving``, of ``fixed``) that are spelt alike.
-
-    Empty where the strings of one are unknown. Most frequent of ``moving`` first.
-
-    >>> space = lambda *symbols: Space(torch.zeros(2, 1), torch.arange(2), symbols)
-    >>> shared_symbols(space("▁die", "▁Berlin"), space("▁Berlin", "▁dog")).tolist()
-    [[1, 0]]
-    """
-    if moving.symbols is None or fixed.symbols is None:
-        return torch.empty(0, 2, dtype=torch.int64)
-    places = {symbol: place for place, symbol in enumerate(fixed.symbols)}
-    pairs = [(row, places[s]) for row, s in enumerate(moving.symbols) if s in places]
-    return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)

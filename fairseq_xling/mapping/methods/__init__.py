@@ -55,10 +55,13 @@ class Method(Protocol):
     Attributes:
         help: one line for the user.
         seeded: whether seeds give different maps, so that several are worth trying.
+        from_shared_words: whether it starts from words spelt alike; it then leaves out those of
+            `split_shared`, by which its map is judged.
     """
 
     help: str
     seeded: bool
+    from_shared_words: bool
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Options of its own."""

@@ -22,6 +22,7 @@ class Adversarial:
 
     help = "from both spaces' shapes alone, by a game against a discriminator"
     seeded = True
+    from_shared_words = False
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

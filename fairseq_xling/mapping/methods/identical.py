@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 @METHODS.register("identical")
 class Identical:
-    """Procrustes on the pairs of words that are spelt alike."""
+    """Procrustes on the pairs of words that are spelt alike, but for those that judge the map."""
 
     help = "from the words that are spelt alike in both"
     seeded = False
+    from_shared_words = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -29,7 +30,7 @@ class Identical:
             type=int,
             default=1,
             metavar="N",
-            help="leave out shared strings of fewer characters (the word mark not counted)",
+            help="leave out shared words of fewer characters (the word mark not counted)",
         )
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
@@ -43,20 +44,20 @@ class Identical:
     def fit(
         self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings
     ) -> Fit:
+        from fairseq_xling.mapping.evidence import shared_words, split_shared
         from fairseq_xling.mapping.procrustes import procrustes
-        from fairseq_xling.mapping.space import shared_symbols
 
         for side, option in ((moving, "--vectors"), (fixed, "--source-vectors")):
             if side.symbols is None:
                 raise UserError(f"`{option}` has no symbols, so no word is known to be shared")
-        pairs = shared_symbols(moving, fixed)
+        pairs = split_shared(shared_words(moving, fixed))[0]
         kept = [
             row
             for row, (place, _) in enumerate(pairs.tolist())
             if len(moving.symbols[place].removeprefix("▁")) >= args.min_letters
         ]
         if not kept:
-            raise UserError("the two vocabularies share no string that occurs in both texts")
+            raise UserError("the two vocabularies share no words that occur in both texts")
         pairs = pairs[kept]
         w = procrustes(moving.vectors[pairs[:, 0]], fixed.vectors[pairs[:, 1]])
         around.show(1)
