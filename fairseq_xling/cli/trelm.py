@@ -1,0 +1,45 @@
+"""Migrate a pretrained encoder to other languages (TreLM), with one command.
+
+  fairseq-xling trelm run config.yaml
+  fairseq-xling trelm run config.yaml --output runs/de --languages en,de --dry-run
+
+From an encoder checkpoint and plain text to a migrated checkpoint and a report: vocabulary, vectors
+of its subwords, their map onto the encoder's embeddings, first weights, the phases of training,
+evaluation and translation. Stopped in between, the same command goes on; what has not changed is
+not done again.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.config_file import add_options
+    from fairseq_xling.trelm.run_config import TrelmConfig
+
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    run = actions.add_parser(
+        "run",
+        help="run a migration from start to end",
+        description="Run a migration from start to end. Every option may stand in the "
+        "configuration file (without the dashes in front), and wins over it on the command line.",
+    )
+    run.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of options")
+    run.add_argument(
+        "--output",
+        metavar="DIR",
+        help="folder of the run (default: runs/trelm/ and the name of the configuration file)",
+    )
+    run.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_options(run, TrelmConfig, file_option=False)
+
+
+def run(args: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from fairseq_xling.errors import UserError
+    from fairseq_xling.trelm.run import run_trelm
+
+    if not (args.output or args.config):
+        raise UserError("`--output` must name a folder where there is no configuration file")
+    args.output = args.output or str(Path("runs", "trelm", Path(args.config).stem))
+    run_trelm(args)

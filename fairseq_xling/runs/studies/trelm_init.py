@@ -1,0 +1,58 @@
+"""How the embeddings of the new words begin (TreLM, Table 5)."""
+
+import argparse
+from typing import Any
+
+from fairseq_xling.runs.studies import STUDIES
+from fairseq_xling.trelm.run_study import Row, TrelmStudy
+
+# code: (what it is, settings, bits per word in the paper after 20K steps)
+_WAYS: dict[str, tuple[str, dict[str, Any], float]] = {
+    "random": ("random", {"embeddings": "random", "mapping": "none"}, 6.99),
+    "random-adv": (
+        "random, mapped adversarially",
+        {"embeddings": "random", "mapping": "adversarial"},
+        6.77,
+    ),
+    "skipgram": ("skip-gram", {"embeddings": "skip-gram", "mapping": "none"}, 6.53),
+    "skipgram-adv": (
+        "skip-gram, mapped adversarially",
+        {"embeddings": "skip-gram", "mapping": "adversarial"},
+        5.93,
+    ),
+}
+
+
+@STUDIES.register("trelm-init")
+class TrelmInit(TrelmStudy):
+    """Four beginnings, after the commonality phase, at its length and at twice its length."""
+
+    help = "embedding initialisation: TreLM, Table 5"
+    title = "TreLM: how the embeddings of new words begin"
+    lead = "Bits per word after commonality training alone, at one and two times its length."
+    notes = (
+        "The paper's figures are those after 20K steps.",
+        "Every word of either language begins in the row's own way; none is copied from the source "
+        "because it is spelt alike, as `fairseq-xling trelm run` does unless told otherwise.",
+        "Where no seed of the adversarial map did better than chance, the best of them was taken.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        return [
+            Row(
+                code if factor == 1 else f"{code}-{factor}x",
+                name,
+                {
+                    **changes,
+                    "embed_languages": "both",
+                    "copy_shared": False,
+                    "map_keep_failed": True,
+                    "commonality_steps": factor * config.commonality_steps,
+                    "transfer_steps": 0,
+                    "language_steps": 0,
+                },
+                paper if factor == 1 else None,
+            )
+            for factor in (1, 2)
+            for code, (name, changes, paper) in _WAYS.items()
+        ]

@@ -1,0 +1,86 @@
+"""BLEU-1 to BLEU-4 of what fairseq-generate wrote (TreLM, Table 6; SPEC T18, G19).
+
+Both readings of "BLEU-n" are given, without smoothing: the precision of n-grams alone, as sacrebleu
+prints it, and the cumulative score, the geometric mean of the precisions up to n with the brevity
+penalty.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+
+ORDERS = 4
+# Languages that are written without spaces; all others take sacrebleu's usual tokenizer.
+_TOKENIZERS = {"zh": "zh", "ja": "char"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sentence of the test text, its translation, and what a model wrote."""
+
+    number: int
+    source: str
+    reference: str
+    hypothesis: str
+
+
+def read_samples(path: str | Path) -> list[Sample]:
+    """The sentences in an output file of fairseq-generate, in the order of the test text.
+
+    Raises:
+        UserError: if the file is missing, or holds no sentence with source, reference and output.
+    """
+    found: dict[str, dict[int, str]] = {"S": {}, "T": {}, "D": {}}
+    for line in read_lines(path):
+        kind, dash, rest = line.partition("-")
+        if not dash or kind not in found:
+            continue
+        number, *fields = rest.split("\t")
+        if number.isdigit() and fields:
+            found[kind].setdefault(int(number), fields[-1])
+    numbers = sorted(found["S"].keys() & found["T"].keys() & found["D"].keys())
+    if not numbers:
+        raise UserError(f"{path}: holds no translations beside references")
+    return [Sample(n, found["S"][n], found["T"][n], found["D"][n]) for n in numbers]
+
+
+def tokenizer_for(lang: str, chosen: str = "") -> str:
+    """sacrebleu's tokenizer for ``lang``, unless one is ``chosen``.
+
+    >>> tokenizer_for("de"), tokenizer_for("zh"), tokenizer_for("de", "intl")
+    ('13a', 'zh', 'intl')
+    """
+    return chosen or _TOKENIZERS.get(lang, "13a")
+
+
+def score(samples: list[Sample], tokenizer: str) -> dict[str, Any]:
+    """``precisions`` and ``cumulative`` (percent, for 1 to 4), ``bleu`` (the cumulative of 4),
+    ``brevity_penalty``, ``length_ratio``, ``sentences`` and sacrebleu's ``signature``.
+
+    >>> found = score([Sample(0, "", "a b c d", "a b c d")], "none")
+    >>> round(found["bleu"], 6), found["precisions"]
+    (100.0, [100.0, 100.0, 100.0, 100.0])
+    """
+    hypotheses = [sample.hypothesis for sample in samples]
+    references = [[sample.reference for sample in samples]]
+    cumulative = []
+    for order in range(1, ORDERS + 1):
+        metric = sacrebleu.BLEU(
+            tokenize=tokenizer, smooth_method="none", max_ngram_order=order, force=True
+        )
+        found = metric.corpus_score(hypotheses, references)
+        cumulative.append(found.score)
+    return {
+        "precisions": list(found.precisions),
+        "cumulative": cumulative,
+        "bleu": cumulative[-1],
+        "brevity_penalty": found.bp,
+        "length_ratio": found.sys_len / max(found.ref_len, 1),
+        "sentences": len(samples),
+        "signature": str(metric.get_signature()),
+    }

@@ -1,0 +1,190 @@
+"""The table of a study: a row per variation, the paper's figure beside ours."""
+
+import dataclasses
+import shlex
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+from fairseq_xling.runs.provenance import machine, provenance
+from fairseq_xling.runs.report import Section, write_report
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.trelm.report_results import read_outcome
+from fairseq_xling.trelm.run_config import TrelmConfig
+from fairseq_xling.trelm.run_steps import Outcome
+from fairseq_xling.trelm.run_study import Row, TrelmStudy
+
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+Found = Sequence[tuple[Row, list[dict[str, Any]]]]
+
+
+def write_study(
+    study: TrelmStudy,
+    run: Path,
+    config: TrelmConfig,
+    outcomes: Sequence[tuple[Row, list[Outcome]]],
+    steps: Sequence[Step],
+) -> None:
+    """Write `FILES` into ``run``."""
+    found = [(row, [read_outcome(config, one) for one in many]) for row, many in outcomes]
+    header, rows = study_table(found, config)
+    notes = [*study.notes, *_notes(found, config)]
+    svg = to_svg(_figure(study, found, config))
+    with atomic_write(run / "plot.svg", "w") as file:
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
+    with atomic_write(run / "table.md", "w") as file:
+        file.write(markdown_table(header, rows) + "\n\n")
+        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_csv(run / "table.csv", *_long_rows(found))
+    record = {
+        "study": study.title,
+        "config": dataclasses.asdict(config),
+        "header": header,
+        "rows": rows,
+        "notes": notes,
+        "migrations": {row.code: many for row, many in found},
+        "provenance": provenance({}),
+    }
+    write_json(run / "results.json", record)
+    sections = [
+        Section("Table", header=header, rows=rows, notes=notes),
+        Section("Bits per word", svg=svg),
+        Section(
+            "Settings of the rows",
+            text="What differs from the settings of the study.",
+            header=["row", "what it is", "changes"],
+            rows=[
+                (row.code, row.name, ", ".join(f"{k} = {v}" for k, v in row.changes.items()))
+                for row, _ in found
+            ],
+        ),
+        Section(
+            "Settings of the study",
+            header=["option", "value"],
+            rows=[(k, str(v)) for k, v in dataclasses.asdict(config).items() if v not in ("", ())],
+        ),
+        Section(
+            "Exact commands",
+            text="Also in commands.sh beside this file.",
+            code="\n\n".join(shlex.join(c) for step in steps for c in step.commands),
+        ),
+    ]
+    write_report(run / "report.html", study.title, [study.lead], sections)
+
+
+def final_bpw(one: dict[str, Any]) -> float:
+    """Bits per word of the target language at the end."""
+    return one["phases"][-1]["bpw"][one["target"]]
+
+
+def study_table(found: Found, config: TrelmConfig) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows; mean and deviation over seeds, differences to the first row."""
+    orderings = [
+        name
+        for name in config.ordering_list
+        if any(name in one["translation"] for _, many in found for one in many)
+    ]
+    header = ["row", "", "parameters", "steps", "tokens"]
+    for target in config.targets:
+        header += [f"bits per word, {target}", "Δ"]
+        header += [f"BLEU {name}, {target}" for name in orderings]
+    header.append("paper: bits per word")
+    rows = []
+    for row, many in found:
+        cells: list[Any] = [row.code, row.name, _parameters(many), *_budget(many)]
+        for target in config.targets:
+            ours = [final_bpw(one) for one in many if one["target"] == target]
+            first = [final_bpw(one) for one in found[0][1] if one["target"] == target]
+            cells.append(mean_and_spread(ours, 3))
+            cells.append(f"{statistics.fmean(ours) - statistics.fmean(first):+.3f}")
+            cells += [_bleu(many, target, name) for name in orderings]
+        rows.append([*cells, None if row.paper is None else f"{row.paper:.3f}"])
+    return header, rows
+
+
+def _parameters(many: Sequence[dict[str, Any]]) -> int:
+    """Parameters of the model, without heads that only some phases have."""
+    return min(c["parameters"] for one in many for c in one["cost"]["trainings"])
+
+
+def _budget(many: Sequence[dict[str, Any]]) -> list[int]:
+    """Steps and tokens of a migration, the mean over seeds and targets."""
+    return [
+        round(statistics.fmean(one["cost"]["sums"][name] for one in many))
+        for name in ("steps", "tokens")
+    ]
+
+
+def _bleu(many: Sequence[dict[str, Any]], target: str, ordering: str) -> str | None:
+    scores = [
+        one["translation"][ordering]["bleu"]
+        for one in many
+        if one["target"] == target and ordering in one["translation"]
+    ]
+    return mean_and_spread(scores, 2) if scores else None
+
+
+def _long_rows(found: Found) -> tuple[list[str], list[list[Any]]]:
+    header = ["row", "target", "seed", "phase", "steps", "bits per word", "paper"]
+    return header, [
+        [
+            row.code,
+            one["target"],
+            one["seed"],
+            phase["phase"],
+            phase["steps"],
+            phase["bpw"][one["target"]],
+            row.paper,
+        ]
+        for row, many in found
+        for one in many
+        for phase in one["phases"]
+    ]
+
+
+def _figure(study: TrelmStudy, found: Found, config: TrelmConfig):
+    if study.axis:
+        lines = []
+        for style, target in enumerate(config.targets):
+            points = []
+            for row, many in found:
+                size = study.size(row)
+                values = [final_bpw(one) for one in many if one["target"] == target]
+                if size is not None:
+                    points.append((size, statistics.fmean(values)))
+            x, y = zip(*sorted(points), strict=True) if points else ((), ())
+            lines.append(Line(target, x, y, style))
+        return draw([Panel(lines, xlabel=study.axis, ylabel="bits per word")])
+    names = [f"{row.code}: {row.name}" for row, _ in found]
+    return draw_dots(
+        [
+            DotPanel(
+                names,
+                [[final_bpw(one) for one in many if one["target"] == target] for _, many in found],
+                xlabel="bits per word",
+                title=target,
+            )
+            for target in config.targets
+        ]
+    )
+
+
+def _notes(found: Found, config: TrelmConfig) -> list[str]:
+    uniform = {one["target"]: one["uniform_bpw"][one["target"]] for one in found[0][1]}
+    nothing = ", ".join(f"{value:.2f} ({lang})" for lang, value in uniform.items())
+    seeds = f"seed {config.seeds}"
+    if len(config.seed_list) > 1:
+        seeds = f"mean ± standard deviation over seeds {config.seeds}"
+    return [
+        f"Bits per word of masked words of the {config.bpw_split} text, with the same masks for "
+        f"every row; {seeds}; Δ is the difference to {found[0][0].code}. A model that knows "
+        f"nothing: {nothing}.",
+        "The paper's figures are of models and texts thousands of times larger; they stand here "
+        "for the order of the rows only.",
+        f"{machine()}.",
+    ]

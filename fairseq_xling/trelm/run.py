@@ -1,0 +1,63 @@
+"""The verb ``trelm run``: from an encoder and plain text to a migrated encoder and a report."""
+
+import argparse
+import functools
+from pathlib import Path
+
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+from fairseq_xling.trelm.report import write_report
+from fairseq_xling.trelm.run_autoregressive import add_autoregressive
+from fairseq_xling.trelm.run_book import Book
+from fairseq_xling.trelm.run_check import read_config
+from fairseq_xling.trelm.run_config import TrelmConfig, result_settings
+from fairseq_xling.trelm.run_facts import Facts, read_shape, survey
+from fairseq_xling.trelm.run_steps import Outcome, add_migration
+
+REPORT = ("report.html", "results.json", "summary.txt", "curves.csv")
+
+
+def run_trelm(args: argparse.Namespace) -> None:
+    """Plan and run everything; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, input that is missing, or a step that fails.
+    """
+    config, run = read_config(args), Path(args.output)
+    shape = read_shape(config)
+    facts = {target: survey(config, target, shape) for target in config.targets}
+    runner = Runner(run, trelm_steps(run, config, facts), config.jobs)
+    if args.dry_run:
+        runner.print_plan()
+        return
+    runner.run()
+    print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
+    print(f"report: {run / 'report.html'}")
+    print(f"exact commands: {run / 'commands.sh'}")
+
+
+def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:
+    """All steps of a run, the report last; ``facts`` by target language."""
+    book = Book(run)
+    outcomes = add_migrations(book, config, facts)
+    steps = list(book.steps.values())
+    report = Step(
+        "report",
+        call=functools.partial(write_report, run, config, outcomes, steps),
+        settings={"config": result_settings(config)},
+        inputs=[path for outcome in outcomes for path in outcome.results],
+        outputs=[run / name for name in REPORT],
+    )
+    return [*steps, report]
+
+
+def add_migrations(book: Book, config: TrelmConfig, facts: dict[str, Facts]) -> list[Outcome]:
+    """One migration for each target language and seed."""
+    outcomes = []
+    for target in config.targets:
+        for seed in config.seed_list:
+            outcome = add_migration(book, config, facts[target], target, seed)
+            if config.autoregressive and outcome.translations:
+                add_autoregressive(book, config, facts[target], outcome)
+            outcomes.append(outcome)
+    return outcomes

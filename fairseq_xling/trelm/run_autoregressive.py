@@ -1,0 +1,85 @@
+"""An ordinary translation model beside a migration: same text, same width, same time."""
+
+import dataclasses
+import functools
+from pathlib import Path
+
+from fairseq_xling.runs.autoregressive import (
+    autoregressive_step,
+    seconds_of,
+    translation_data_step,
+)
+from fairseq_xling.runs.step import Step
+from fairseq_xling.trelm.run_book import Book
+from fairseq_xling.trelm.run_config import TrelmConfig
+from fairseq_xling.trelm.run_facts import Facts
+from fairseq_xling.trelm.run_steps import Outcome
+
+NAME = "autoregressive"
+_MAX_TOKENS = 4096
+_LR = 5e-4
+_GENERATE_BATCH = 64
+
+
+def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
+    """Train it for as long as everything took that the forward model is built on, the data folder
+    aside; its beam search becomes one more of the translations of ``outcome``.
+
+    It has half of the source's layers in its encoder and half in its decoder.
+    """
+    run, pair = book.run, (config.source_lang, outcome.target)
+    spent = [
+        step
+        for step in book.needed([outcome.checkpoints["forward"]])
+        if not step.name.startswith("prepare-")
+    ]
+    data = book.add(
+        f"{NAME}-data-{outcome.target}",
+        outcome.label,
+        lambda name: translation_data_step(name, outcome.data, run / "data" / name, pair),
+        plain=True,
+    )
+    folder = run / "data" / data
+
+    def train(name: str) -> Step:
+        options = () if "valid" in facts.parallel else ("--disable-validation",)
+        step = autoregressive_step(
+            name,
+            folder,
+            run / "models" / name,
+            run / "logs" / f"{name}.log",
+            pair,
+            seconds_of(run, spent),
+            layers=max(1, facts.shape.layers // 2),
+            dim=facts.shape.dim,
+            max_tokens=config.max_tokens or _MAX_TOKENS,
+            lr=_LR,
+            seed=outcome.seed,
+            options=[*options, *config.words("autoregressive_args")],
+            device=config.device,
+        )
+        # It must not begin before it is known how long it may take.
+        return dataclasses.replace(step, inputs=[*step.inputs, outcome.checkpoints["forward"]])
+
+    kind = f"{NAME}-{outcome.target}-{outcome.seed}"
+    trained = book.add(kind, outcome.label, train)
+    best = "best" if "valid" in facts.parallel else "last"
+    model = run / "models" / trained / f"checkpoint_{best}.pt"
+    build = functools.partial(_translate, run, config, folder, model, pair)
+    name = book.add(f"translate-{kind}", outcome.label, build)
+    split = config.translate_split
+    outcome.translations[f"{NAME}, beam 5"] = run / "translations" / name / f"generate-{split}.txt"
+
+
+def _translate(
+    run: Path, config: TrelmConfig, folder: Path, model: Path, pair: tuple[str, str], name: str
+) -> Step:
+    output = run / "translations" / name
+    command = [
+        *("fairseq-generate", str(folder), "--task", "translation", "--path", str(model)),
+        *("-s", pair[0], "-t", pair[1], "--gen-subset", config.translate_split, "--beam", "5"),
+        *("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH)),
+        *("--required-batch-size-multiple", "1", "--results-path", str(output)),
+        *(("--cpu",) if config.device == "cpu" else ()),
+    ]
+    return Step(name, commands=[command], inputs=[folder, model], outputs=[output])

@@ -1,0 +1,82 @@
+"""Checks of a migration's settings, before anything is read or run."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.objectives import objectives
+from fairseq_xling.runs.config_file import load_config, parse_seeds
+from fairseq_xling.text.options import PrepareOptions, parse_segmentation
+from fairseq_xling.trelm.run_config import PRESETS, STAGES, TrelmConfig, names_in
+
+
+def read_config(args: argparse.Namespace) -> TrelmConfig:
+    """The settings that ``args`` and the file they name give.
+
+    Raises:
+        UserError: for an unknown key, a value that breaks a rule, or missing text.
+    """
+    config = load_config(TrelmConfig, args, PRESETS)
+    check_config(config)
+    return config
+
+
+def check_config(config: TrelmConfig) -> None:
+    """Raise a UserError for settings that do not go together, or files that are not there."""
+    if not config.source:
+        raise UserError("`--source` must name a source encoder (a folder or a checkpoint)")
+    if not Path(config.source).exists():
+        raise UserError(f"`--source` {config.source}: no such source encoder")
+    if not config.targets:
+        raise UserError(
+            "`--languages` must name the source's language and at least one more, got "
+            f"{config.languages!r}"
+        )
+    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds)
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_args"):
+            config.words(field.name)
+    _check_text(config)
+    _check_training(config)
+
+
+def _check_text(config: TrelmConfig) -> None:
+    if config.data and (config.text or config.mono or config.parallel):
+        raise UserError("`--data` is a ready folder; it cannot go with `--text` or other text")
+    if not (config.data or config.text or config.mono or config.parallel):
+        raise UserError("`--text` must name a folder of text (or give `--mono` and `--parallel`)")
+    for target in config.targets:
+        PrepareOptions(
+            languages=(config.source_lang, target),
+            vocab=config.vocab,
+            vocab_size=config.vocab_size,
+            vocab_type=config.vocab_type,
+            segment=parse_segmentation(config.segment_of(target), [config.source_lang, target]),
+            aligner=config.aligner,
+        )
+
+
+def _check_training(config: TrelmConfig) -> None:
+    if not (config.batch_size or config.max_tokens):
+        raise UserError("`--batch-size` or `--max-tokens` must be above 0")
+    stages = [config.stage(name) for name in STAGES]
+    if not any(stage.steps for stage in stages):
+        raise UserError("nothing to train: `--commonality-steps` and the others are all 0")
+    for stage in stages:
+        if 0 < stage.steps <= config.warmup:
+            raise UserError(
+                f"`--warmup` must be less than `--{stage.name}-steps` {stage.steps}, "
+                f"got {config.warmup}"
+            )
+    if config.device == "cpu" and config.precision == "fp16":
+        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
+    for name in names_in(config.transfer_objectives):
+        if objectives[name].reorders and not config.trilayer:
+            raise UserError(
+                f"`--transfer-objectives` {name} needs a TRILayer; without one take tlm,mlm, got "
+                f"{config.transfer_objectives!r}"
+            )
+    for stage in stages:
+        for name in names_in(stage.objectives):
+            _ = objectives[name]  # an unknown one ends here

@@ -1,0 +1,222 @@
+"""The settings of a whole migration, from a YAML file and the command line, checked at once.
+
+Defaults suit a small model on a CPU; ``preset: trelm`` is the paper's (Li et al., 2021, Appendix
+A.5: peak learning rates 3e-5, 3e-5, 2e-5 over 20K, 20K, 80K steps of 128 sentences of at most 512
+tokens; warm-up, epsilon and clipping from the released code).
+"""
+
+import dataclasses
+import shlex
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.runs.config_file import option, option_name, parse_seeds
+from fairseq_xling.text.vocabularies import modes
+
+NO_MAP, TARGET = "none", "target"
+EMBEDDINGS = ("skip-gram", "random")
+PRECISIONS = ("fp32", "bf16", "fp16")
+CHECKPOINTS = ("last", "best")
+STAGES = ("commonality", "transfer", "language")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """What one part of the training does: ``transfer`` stands for both directions."""
+
+    name: str
+    steps: int
+    lr: float
+    objectives: str
+    args: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrelmConfig:
+    """One sentence of help per field."""
+
+    preset: str = option("", "values of a published system: trelm")
+    source: str = option("", "source encoder: a Hugging Face folder or a fairseq checkpoint")
+    source_data: str = option("", "where a source checkpoint's dict.txt or data folder is")
+    source_language: str = option("", "whose parts to take of a source with private ones")
+    languages: str = option("en,de", "the source's language, then one target or more")
+
+    text: str = option("", "folder of text in the layout of `fairseq-xling synthesize`")
+    mono: tuple[str, ...] = option((), "SPLIT.LANG=FILE[,FILE...], as for prepare; repeatable")
+    parallel: tuple[str, ...] = option((), "SPLIT.A-B=FILE_A,FILE_B, as for prepare; repeatable")
+    alignment: tuple[str, ...] = option((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
+    data: str = option("", "ready data folder of all languages, instead of text")
+    vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
+    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_size: int = option(8000, "pieces of the vocabulary of a pair of languages", least=1)
+    segment: str = option("", "LANG=HOW for prepare, comma-separated")
+    aligner: str = option("fast_align", "word aligner of parallel text without ready links")
+    prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
+    parallel_limit: int = option(0, "transfer with this many sentence pairs; 0 is all", least=0)
+    extra_mono: bool = option(
+        False, "in the last phase, add the target's side of the pairs to its monolingual text"
+    )
+
+    embeddings: str = option(
+        "skip-gram", "vectors of the new subwords: skip-gram or random", choices=EMBEDDINGS
+    )
+    vectors: str = option("", "ready text file of vectors (.vec), instead of training them")
+    embed_languages: str = option(
+        TARGET,
+        "whose text gives words of a joint vocabulary their vectors: target, or both",
+        choices=(TARGET, "both"),
+    )
+    copy_shared: bool = option(
+        True, "give words that the source has too, spelt alike, the source's embedding"
+    )
+    embed_epochs: int = option(10, "passes of skip-gram over the text", least=1)
+    embed_threads: int = option(1, "threads of skip-gram; above 1 runs differ", least=1)
+    embed_args: str = option("", "more options of `fairseq-xling embed train`, as one text")
+    mapping: str = option(
+        "adversarial",
+        "how vectors are mapped onto the source's embeddings: a method of `fairseq-xling map`, or "
+        "none",
+        choices=(*METHODS, NO_MAP),
+    )
+    map_seeds: str = option("1,2,3,4,5", "seeds of adversarial mapping; the best counts")
+    map_refine: int = option(5, "rounds of refinement of the map", least=0)
+    map_keep_failed: bool = option(False, "go on with the best map even if every seed failed")
+    map_args: str = option("", "more options of `fairseq-xling map`, as one text")
+
+    arch: str = option("tri_bert_base", "architecture; its sizes are overruled by the source's")
+    trilayer: bool = option(True, "whether the model has a TRILayer")
+    separate: str = option("", "parts that each language has for itself, e.g. tokens,softmax")
+    max_positions: int = option(0, "longest sentence in tokens; 0 is the source's", least=0)
+    auxiliary: str = option("order,length", "heads trained beside CdLM, for translation")
+    init_args: str = option("", "more options of `fairseq-xling init`, as one text")
+
+    commonality_steps: int = option(2000, "steps of commonality training; 0 leaves it out", least=0)
+    commonality_lr: float = option(1e-3, "its peak learning rate", least=0)
+    commonality_objectives: str = option("mlm", "its objectives")
+    commonality_args: str = option("", "more options of its fairseq-train, as one text")
+    transfer_steps: int = option(4000, "steps of either direction; 0 leaves them out", least=0)
+    transfer_lr: float = option(1e-3, "their peak learning rate", least=0)
+    transfer_objectives: str = option("cdlm,mlm", "their objectives")
+    transfer_args: str = option("", "more options of their fairseq-train, as one text")
+    language_steps: int = option(
+        4000, "steps of target language training; 0 leaves it out", least=0
+    )
+    language_lr: float = option(5e-4, "its peak learning rate", least=0)
+    language_objectives: str = option("mlm", "its objectives")
+    language_args: str = option("", "more options of its fairseq-train, as one text")
+    nsp: bool = option(False, "train next sentence prediction, too, in the last phase (BERT only)")
+
+    batch_size: int = option(128, "most sentences in a batch; 0 is no limit", least=0)
+    max_tokens: int = option(0, "most padded tokens in a batch; 0 is no limit", least=0)
+    update_freq: int = option(1, "batches of a step", least=1)
+    warmup: int = option(200, "steps of warm-up", least=0)
+    schedule: str = option("polynomial_decay", "learning rate scheduler of fairseq-train")
+    adam_betas: str = option("0.9,0.999", "Adam's betas")
+    adam_eps: float = option(1e-6, "Adam's epsilon", least=0)
+    weight_decay: float = option(0.01, "weight decay", least=0)
+    clip: float = option(5.0, "largest norm of the gradient", least=0)
+    every: int = option(500, "steps between two validations and checkpoints", least=1)
+    checkpoint: str = option(
+        "last", "checkpoint that a phase hands on: last, or best by validation", choices=CHECKPOINTS
+    )
+    train_args: str = option("", "more options of every fairseq-train, as one text")
+    seeds: str = option("1", "seeds of training; each is a migration of its own")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+
+    bpw_split: str = option("valid", "split whose bits per word are measured")
+    orderings: str = option("identity,predicted,oracle", "how translation finds its order")
+    translate_split: str = option("test", "split that is translated")
+    bleu_tokenizer: str = option(
+        "", "sacrebleu's tokenizer; by default 13a, zh for zh, char for ja"
+    )
+    generate_args: str = option("", "more options of fairseq-generate, as one text")
+    autoregressive: bool = option(
+        False, "train an ordinary translation model for the same time, to compare with"
+    )
+    autoregressive_args: str = option("", "more options of its fairseq-train, as one text")
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def source_lang(self) -> str:
+        return parse_languages(self.languages)[0]
+
+    @property
+    def targets(self) -> list[str]:
+        return parse_languages(self.languages)[1:]
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def ordering_list(self) -> list[str]:
+        return names_in(self.orderings)
+
+    def stage(self, name: str) -> Stage:
+        """``commonality``, ``transfer`` or ``language``."""
+        values = {part: getattr(self, f"{name}_{part}") for part in ("steps", "lr", "objectives")}
+        return Stage(name, **values, args=self.words(f"{name}_args"))
+
+    def words(self, field: str) -> tuple[str, ...]:
+        """The options in a field that holds several as one text.
+
+        Raises:
+            UserError: if a quotation in it does not end.
+        """
+        try:
+            return tuple(shlex.split(getattr(self, field)))
+        except ValueError as error:
+            text = getattr(self, field)
+            raise UserError(f"`--{option_name(field)}`: {error}, got {text!r}") from None
+
+    def segment_of(self, target: str) -> list[str]:
+        """The parts of ``segment`` that concern the source language or ``target``."""
+        parts = [part.strip() for part in self.segment.split(",") if part.strip()]
+        others = {lang for lang in self.targets if lang != target}
+        return [part for part in parts if part.partition("=")[0] not in others]
+
+
+def names_in(text: str) -> list[str]:
+    """Names separated by commas.
+
+    >>> names_in("cdlm, mlm")
+    ['cdlm', 'mlm']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def named_languages(text: str) -> set[str]:
+    """The languages in ``train.en-de=...``; what has another form is left to `prepare`."""
+    return set(text.partition("=")[0].partition(".")[2].split("-"))
+
+
+def result_settings(config: TrelmConfig) -> dict[str, Any]:
+    """The settings that decide results: all but how many steps run at a time."""
+    return {name: v for name, v in dataclasses.asdict(config).items() if name != "jobs"}
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "trelm": {
+        "vocab_size": 80_000,
+        "prepare_args": "--alphabet 30000",
+        "max_positions": 512,
+        "commonality_steps": 20_000,
+        "commonality_lr": 3e-5,
+        "transfer_steps": 20_000,
+        "transfer_lr": 3e-5,
+        "language_steps": 80_000,
+        "language_lr": 2e-5,
+        "batch_size": 128,
+        "max_tokens": 0,
+        "warmup": 500,
+        "adam_betas": "0.9,0.999",
+        "adam_eps": 1e-6,
+        "weight_decay": 0.01,
+        "clip": 5.0,
+        "every": 2000,
+        "device": "cuda",
+    },
+}

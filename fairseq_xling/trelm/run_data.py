@@ -1,0 +1,87 @@
+"""Data folders made of a data folder: with fewer sentence pairs, or with more monolingual text.
+
+Vocabulary and alignments stay as they are, so what is trained on one folder can be compared with
+what is trained on another. Files that do not change are hard links.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.mmap import TokenFile, write_items
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
+
+
+def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: int) -> None:
+    """``data`` with ``count`` training pairs of languages ``pair``, drawn at random.
+
+    The draw of a smaller number is part of that of a larger one, for the same seed.
+
+    Raises:
+        UserError: if there are fewer pairs.
+    """
+    folder = DataFolder(data)
+    sides = folder.parallel("train", *pair)
+    total = len(sides[0])
+    if count > total:
+        raise UserError(
+            f"`--parallel-limit` must be at most the {total} pairs of {data}, got {count}"
+        )
+    kept = np.sort(np.random.default_rng(seed).permutation(total)[:count])
+    name = _name(folder, pair)
+    changed = [f"train.{name}.{lang}" for lang in pair]
+    orders = [f"train.{a}-{b}.order" for a, b in (tuple(pair), tuple(pair)[::-1])]
+    changed += [stem for stem in orders if (data / "parallel" / f"{stem}.idx").is_file()]
+    _link(data, output, [f"parallel/{stem}" for stem in changed])
+    for stem in changed:
+        file = TokenFile(data / "parallel" / stem)
+        write_items(output / "parallel" / stem, (file[i] for i in kept.tolist()), file.dtype)
+    meta = read_json(data / "meta.json")
+    tokens = {lang: int(side.sizes[kept].sum()) for lang, side in zip(pair, sides, strict=True)}
+    meta["parallel"]["train"][name] |= {"pairs": count, "tokens": tokens}
+    write_json(output / "meta.json", {**meta, "derived": {"pairs": count, "seed": seed}})
+
+
+def pairs_into_mono(data: Path, output: Path, pair: Sequence[str], lang: str) -> None:
+    """``data`` with the training pairs' ``lang`` side at the end of its monolingual text."""
+    folder = DataFolder(data)
+    mono = folder.mono("train", lang)
+    side = folder.parallel("train", *pair)[list(pair).index(lang)]
+    stem = f"mono/train.{lang}"
+    _link(data, output, [stem])
+    items = (file[i] for file in (mono, side) for i in range(len(file)))
+    write_items(output / stem, items, mono.dtype)
+    meta = read_json(data / "meta.json")
+    meta["mono"]["train"][lang]["sentences"] = len(mono) + len(side)
+    write_json(output / "meta.json", {**meta, "derived": {"pairs in mono": lang}})
+
+
+def _name(folder: DataFolder, pair: Sequence[str]) -> str:
+    found = {frozenset(known): "-".join(known) for known in folder.pairs("train")}
+    return found[frozenset(pair)]
+
+
+def _link(data: Path, output: Path, changed: Sequence[str]) -> None:
+    """Everything of ``data`` in ``output``, but meta.json and the token files ``changed``."""
+    left_out = {data / "meta.json"}
+    left_out |= {data / f"{stem}.{end}" for stem in changed for end in ("bin", "idx")}
+    shutil.copytree(
+        data,
+        output,
+        copy_function=_hard_link,
+        ignore=lambda folder, names: [n for n in names if Path(folder) / n in left_out],
+        dirs_exist_ok=True,
+    )
+
+
+def _hard_link(source: str, target: str) -> None:
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)

@@ -1,0 +1,96 @@
+"""A study of TreLM: the same migration several times, each with a few settings changed.
+
+Work that two rows have in common is done once. A study is one file in `runs.studies` with a class
+derived from `TrelmStudy`; imports here are light, because all studies are declared before any runs.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+
+if TYPE_CHECKING:
+    from fairseq_xling.trelm.run_config import TrelmConfig
+    from fairseq_xling.trelm.run_steps import Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One variation.
+
+    Attributes:
+        code: its name in options, files and tables.
+        name: what it is, in a few words.
+        changes: settings that differ from the study's.
+        paper: the paper's bits per word, where it gives them.
+        add: adds its steps, if it is no migration: called like `run_steps.add_migration`.
+        needs_text: whether it makes a data folder of its own, and so cannot use a ready one.
+    """
+
+    code: str
+    name: str
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    paper: float | None = None
+    add: Callable[..., "Outcome"] | None = None
+    needs_text: bool = False
+
+
+class TrelmStudy:
+    """Base class of the studies.
+
+    ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` stand under
+    the table.
+    """
+
+    help: str
+    title: str
+    lead: str
+    notes: Sequence[str] = ()
+
+    def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Row]:
+        """All variations of the settings ``config``; the first is what others are compared with."""
+        raise NotImplementedError(type(self).__name__)
+
+    def size(self, row: Row) -> float | None:
+        """Where the row stands on the horizontal axis, in a study that draws a curve."""
+        return None
+
+    axis: str = ""  # what `size` is
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.trelm.run_config import TrelmConfig
+
+        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
+        add_options(parser, TrelmConfig)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.trelm.run_study_steps import run_study
+
+        run_study(self, args)
+
+
+def choose_rows(rows: Sequence[Row], asked: str | None, ready_data: bool) -> list[Row]:
+    """The rows asked for, or all that the inputs allow.
+
+    Raises:
+        UserError: for a row that is unknown, or that a ready data folder does not allow.
+    """
+    if not asked:
+        return [row for row in rows if not (row.needs_text and ready_data)]
+    by_code = {row.code: row for row in rows}
+    chosen = []
+    for code in filter(None, (piece.strip() for piece in asked.split(","))):
+        if code not in by_code:
+            raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
+        if by_code[code].needs_text and ready_data:
+            raise UserError(
+                f"`--rows` {code} needs a vocabulary of its own: give `--text` instead of `--data`"
+            )
+        chosen.append(by_code[code])
+    return chosen

@@ -1,0 +1,98 @@
+"""The steps of a study, and its run."""
+
+import argparse
+import dataclasses
+import functools
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+from fairseq_xling.trelm.report_study import FILES, write_study
+from fairseq_xling.trelm.run_book import Book
+from fairseq_xling.trelm.run_check import check_config, read_config
+from fairseq_xling.trelm.run_config import TrelmConfig, result_settings
+from fairseq_xling.trelm.run_facts import read_shape, survey
+from fairseq_xling.trelm.run_steps import Outcome, add_migration
+from fairseq_xling.trelm.run_study import Row, TrelmStudy, choose_rows
+
+
+def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
+    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, input that is missing, or a step that fails.
+    """
+    config, run = read_config(args), Path(args.output)
+    rows = study.rows(config, args)
+    chosen = choose_rows(rows, args.rows, bool(config.data))
+    left_out = [row.code for row in rows if row not in chosen]
+    steps = study_steps(study, run, config, rows, chosen, read_shape(config))
+    runner = Runner(run, steps, config.jobs)
+    if args.dry_run:
+        runner.print_plan()
+        return
+    if left_out:
+        print(f"left out: {', '.join(left_out)}")
+    runner.run()
+    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
+    print(f"report: {run / 'report.html'}")
+    print(f"exact commands: {run / 'commands.sh'}")
+
+
+def study_steps(
+    study: TrelmStudy,
+    run: Path,
+    config: TrelmConfig,
+    rows: list[Row],
+    chosen: list[Row],
+    shape: EncoderShape,
+) -> list[Step]:
+    """The steps of the ``chosen`` ones of ``rows``, the table last.
+
+    All rows are planned, so that a step has the same name whichever of them are run.
+    """
+    book = Book(run)
+    outcomes: dict[str, list[Outcome]] = {}
+    for row in rows:
+        if row.needs_text and config.data:
+            continue
+        outcomes[row.code] = _plan(book, row_config(config, row), row, shape)
+    found = [(row, outcomes[row.code]) for row in chosen]
+    results = [path for _, many in found for one in many for path in one.results]
+    steps = book.needed(results)
+    table = Step(
+        "table",
+        call=functools.partial(write_study, study, run, config, found, steps),
+        settings={
+            "config": result_settings(config),
+            "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
+        },
+        inputs=results,
+        outputs=[run / name for name in FILES],
+    )
+    return [*steps, table]
+
+
+def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
+    """The settings of one row.
+
+    Raises:
+        UserError: if they do not go together; names the row.
+    """
+    changed = dataclasses.replace(config, **row.changes)
+    try:
+        check_config(changed)
+    except UserError as error:
+        raise UserError(f"row {row.code}: {error}") from None
+    return changed
+
+
+def _plan(book: Book, config: TrelmConfig, row: Row, shape: EncoderShape) -> list[Outcome]:
+    add = row.add or add_migration
+    return [
+        add(book, config, survey(config, target, shape), target, seed, row.code)
+        for target in config.targets
+        for seed in config.seed_list
+    ]

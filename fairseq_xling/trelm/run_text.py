@@ -1,0 +1,227 @@
+"""The first steps of a migration: data folder, vectors, their map, first weights."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.runs.corpus_steps import prepare_step
+from fairseq_xling.runs.step import Step
+from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.trelm.run_book import Book
+from fairseq_xling.trelm.run_config import NO_MAP, TARGET, TrelmConfig, named_languages
+from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
+from fairseq_xling.trelm.run_facts import Facts
+from fairseq_xling.trelm.run_training import segments
+from fairseq_xling.trelm.run_vectors import write_random_vectors
+
+_SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
+_VECTOR_SEED = 1
+
+
+def data_folder(book: Book, config: TrelmConfig, facts: Facts, target: str, label: str) -> Path:
+    """The data folder of the source language and ``target``, ready or made by a step."""
+    if config.data:
+        return Path(config.data)
+    build = functools.partial(_prepare, book.run, config, facts, target)
+    return book.run / "data" / book.add(f"prepare-{target}", label, build, plain=True)
+
+
+def transfer_folder(book: Book, config: TrelmConfig, data: Path, target: str, label: str) -> Path:
+    """``data``, or a folder with fewer of its sentence pairs (`--parallel-limit`)."""
+    if not config.parallel_limit:
+        return data
+    settings = {"count": config.parallel_limit, "seed": _SUBSET_SEED}
+    settings["pair"] = [config.source_lang, target]
+    return _derived(book, f"subset-{target}", label, data, keep_pairs, settings)
+
+
+def language_folder(book: Book, config: TrelmConfig, data: Path, target: str, label: str) -> Path:
+    """``data``, or a folder with more monolingual text (`--extra-mono`)."""
+    if not config.extra_mono:
+        return data
+    settings = {"pair": [config.source_lang, target], "lang": target}
+    return _derived(book, f"extra-{target}", label, data, pairs_into_mono, settings)
+
+
+def _prepare(run: Path, config: TrelmConfig, facts: Facts, target: str, name: str) -> Step:
+    pair = [config.source_lang, target]
+    given = [
+        ("--mono", config.mono),
+        ("--parallel", config.parallel),
+        ("--alignment", config.alignment),
+    ]
+    source = ["--from", config.text] if config.text else []
+    source += [
+        part
+        for option, texts in given
+        for text in texts
+        if named_languages(text) <= set(pair)
+        for part in (option, text)
+    ]
+    segment = [part for how in config.segment_of(target) for part in ("--segment", how)]
+    return prepare_step(
+        name,
+        run / "data" / name,
+        pair,
+        source=source,
+        inputs=facts.files,
+        mode=config.vocab,
+        vocab_type=config.vocab_type,
+        vocab_size=config.vocab_size // len(modes[config.vocab]().groups(pair)),
+        aligner=config.aligner,
+        options=[*segment, *config.words("prepare_args")],
+    )
+
+
+def _derived(
+    book: Book,
+    kind: str,
+    label: str,
+    data: Path,
+    make: Callable[..., None],
+    settings: dict[str, Any],
+) -> Path:
+    """The folder that ``make`` derives from ``data``."""
+
+    def build(name: str) -> Step:
+        output = book.run / "data" / name
+        return Step(
+            name,
+            call=functools.partial(make, data, output, **settings),
+            settings=settings,
+            inputs=[data],
+            outputs=[output],
+        )
+
+    return book.run / "data" / book.add(kind, label, build, plain=True)
+
+
+def first_weights(
+    book: Book,
+    config: TrelmConfig,
+    facts: Facts,
+    data: Path,
+    target: str,
+    seed: int,
+    label: str,
+) -> tuple[Path, list[Path]]:
+    """The checkpoint that training starts from, and the files of vectors that it is made from."""
+    files = [
+        _vectors(book, config, facts, data, target, languages, label)
+        for languages in facts.dictionaries
+    ]
+    vectors = [file for file in files if file is not None]
+
+    def build(name: str) -> Step:
+        output = book.run / "models" / f"{name}.pt"
+        command = [
+            *("fairseq-xling", "init", config.source, *source_options(config)),
+            *("--data", str(data), "--output", str(output), "--arch", config.arch),
+            *("--languages", f"{config.source_lang},{target}"),
+            *([] if config.trilayer else ["--no-trilayer"]),
+            *(["--separate", config.separate] if config.separate else []),
+            *("--max-positions", str(config.max_positions or facts.shape.max_positions)),
+            *("--num-segments", str(segments(config, facts.shape))),
+            *(part for file in vectors for part in ("--vectors", str(file))),
+            *(("--copy-shared",) if config.copy_shared else ()),
+            *("--seed", str(seed), *config.words("init_args")),
+        ]
+        inputs = [Path(config.source), data, *vectors]
+        return Step(name, commands=[command], inputs=inputs, outputs=[output])
+
+    name = book.add(f"init-{target}-{seed}", label, build)
+    return book.run / "models" / f"{name}.pt", vectors
+
+
+def source_options(config: TrelmConfig) -> list[str]:
+    """How `init` finds what belongs to the source checkpoint."""
+    data, lang = config.source_data, config.source_language
+    return [
+        *(("--source-data", data) if data else ()),
+        *(("--source-language", lang) if lang else ()),
+    ]
+
+
+def _vectors(
+    book: Book,
+    config: TrelmConfig,
+    facts: Facts,
+    data: Path,
+    target: str,
+    languages: tuple[str, ...],
+    label: str,
+) -> Path | None:
+    """Vectors of one dictionary's subwords, mapped where that is asked for; ``None`` if they are
+    drawn by `init`."""
+    if config.embeddings == "random" and config.mapping == NO_MAP:
+        return None
+    which = f"-{languages[0]}" if len(facts.dictionaries) > 1 else ""
+    if len(languages) > 1 and config.embed_languages == TARGET:
+        languages = (target,)
+    kind = f"embed-{target}{which}"
+    build = functools.partial(_embed, book.run, config, facts, data, languages)
+    made = book.run / "vectors" / f"{book.add(kind, label, build, plain=True)}.safetensors"
+    if config.mapping == NO_MAP:
+        return made
+    name = book.add(
+        "source-vectors", label, functools.partial(_source_vectors, book.run, config), plain=True
+    )
+    fixed = book.run / "vectors" / f"{name}.safetensors"
+    kind = f"map-{target}{which}"
+    build = functools.partial(_map, book.run, config, made, fixed)
+    return book.run / "vectors" / f"{book.add(kind, label, build, plain=True)}.safetensors"
+
+
+def _source_vectors(run: Path, config: TrelmConfig, name: str) -> Step:
+    output = run / "vectors" / f"{name}.safetensors"
+    command = ["fairseq-xling", "init", config.source, *source_options(config)]
+    command += ["--source-vectors", str(output)]
+    return Step(name, commands=[command], inputs=[Path(config.source)], outputs=[output])
+
+
+def _embed(
+    run: Path,
+    config: TrelmConfig,
+    facts: Facts,
+    data: Path,
+    languages: tuple[str, ...],
+    name: str,
+) -> Step:
+    output = run / "vectors" / f"{name}.safetensors"
+    width = facts.shape.dim
+    if config.embeddings == "random":
+        settings = {"languages": list(languages), "dim": width, "seed": _VECTOR_SEED}
+        return Step(
+            name,
+            call=functools.partial(write_random_vectors, data, output, **settings),
+            settings=settings,
+            inputs=[data],
+            outputs=[output],
+        )
+    way = ["--vec", config.vectors] if config.vectors else ["--dim", str(width)]
+    if not config.vectors:
+        way += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]
+    command = [
+        *("fairseq-xling", "embed", "train", str(data), "--output", str(output)),
+        *("--languages", ",".join(languages), *way),
+        *("--seed", str(_VECTOR_SEED), *config.words("embed_args")),
+    ]
+    inputs = [data, *([Path(config.vectors)] if config.vectors else [])]
+    outputs = [output, Path(f"{output}.json")]
+    return Step(name, commands=[command], inputs=inputs, outputs=outputs, resumable=True)
+
+
+def _map(run: Path, config: TrelmConfig, moving: Path, fixed: Path, name: str) -> Step:
+    output = run / "vectors" / f"{name}.safetensors"
+    command = [
+        *("fairseq-xling", "map", config.mapping, "--source-vectors", str(fixed)),
+        *("--vectors", str(moving), "--output", str(output)),
+        *(("--seeds", config.map_seeds) if METHODS[config.mapping]().seeded else ()),
+        *("--refine", str(config.map_refine)),
+        *(("--keep-failed",) if config.map_keep_failed else ()),
+        *("--device", config.device, *config.words("map_args")),
+    ]
+    outputs = [output, Path(f"{output}.json")]
+    return Step(name, commands=[command], inputs=[moving, fixed], outputs=outputs, resumable=True)

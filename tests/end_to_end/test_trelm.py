@@ -1,0 +1,370 @@
+"""`fairseq-xling trelm run` and TreLM's studies on a little text, through the real commands."""
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from fairseq_xling.cli.main import main
+from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.trelm.phases import LOWER, REST, UPPER, part_of
+from tests.end_to_end.engine import BIN, environment, load, run
+from tests.tiny_sources import write_folder
+
+LAYERS = 4
+PHASES = ("init", "commonality", "forward", "backward", "combine", "language")
+CONFIG = """\
+source: source/checkpoint_last.pt
+text: text
+languages: [en, de]
+vocab_type: word
+vocab_size: 300
+embed_epochs: 1
+map_seeds: [1, 2]
+map_refine: 1
+map_keep_failed: yes
+map_args: --epochs 1 --epoch-size 64 --hidden 8
+commonality_steps: 6
+transfer_steps: 6
+language_steps: 6
+warmup: 1
+every: 2
+batch_size: 16
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with text, an English encoder trained on some of it, and a configuration."""
+    root = tmp_path_factory.mktemp("trelm")
+    in_root(
+        root,
+        *("fairseq-xling", "synthesize", "text", "--sentences", "120", "--held-out", "20"),
+        *("--parallel-sentences", "100", "--annotated", "10"),
+    )
+    in_root(
+        root,
+        *("fairseq-xling", "prepare", "english", "--languages", "en", "--vocab-type", "word"),
+        *("--mono", "train.en=text/mono/train.en.txt", "--vocab-size", "200"),
+    )
+    in_root(
+        root,
+        *("fairseq-train", "english", "--user-dir", user_dir(), "--task", "bilingual_mlm"),
+        *("--criterion", "unified_lm", "--arch", "separable_transformer_tiny"),
+        *("--encoder-layers", str(LAYERS), "--encoder-embed-dim", "16"),
+        *("--encoder-ffn-embed-dim", "32", "--encoder-attention-heads", "2"),
+        *("--max-positions", "48", "--lm-head", "bert", "--sample-break-mode", "sentence"),
+        *("--optimizer", "adam", "--lr", "1e-3", "--max-tokens", "400", "--max-update", "5"),
+        *("--disable-validation", "--cpu", "--num-workers", "0", "--save-dir", "source"),
+    )
+    (root / "run.yaml").write_text(CONFIG)
+    return root
+
+
+def user_dir():
+    from fairseq_xling import USER_DIR
+
+    return str(USER_DIR)
+
+
+def in_root(root, program, *arguments, check=True):
+    return run(program, *map(str, arguments), check=check, cwd=root)
+
+
+def trelm(root, *options, check=True, config="run.yaml"):
+    return in_root(root, "fairseq-xling", "trelm", "run", config, *options, check=check)
+
+
+@pytest.fixture(scope="module")
+def migrated(world):
+    """The folder of a finished run, and what it printed."""
+    done = trelm(world, "--output", "out", "--jobs", "2")
+    return world / "out", done.stdout
+
+
+def weights(folder, phase):
+    file = folder / "models" / f"{phase}-de-1.pt"
+    file = file if file.is_file() else folder / "models" / f"{phase}-de-1" / "checkpoint_last.pt"
+    return load(file)["model"]
+
+
+def changed_parts(before, after):
+    """For each part of the model, whether all, some or none of its tensors differ."""
+    found = {LOWER: [], UPPER: [], REST: []}
+    for name in before.keys() & after.keys():
+        if name != "_extra_state" and ".segment_table" not in name:
+            found[part_of(name, LAYERS)].append(not torch.equal(before[name], after[name]))
+    return {part: "all" if all(d) else "some" if any(d) else "none" for part, d in found.items()}
+
+
+def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
+    folder, _ = migrated
+    found = {phase: weights(folder, phase) for phase in PHASES}
+    none, all_ = "none", "all"
+    assert changed_parts(found["init"], found["commonality"]) == (
+        {LOWER: none, UPPER: none, REST: all_}
+    )
+    assert changed_parts(found["commonality"], found["forward"]) == (
+        {LOWER: none, UPPER: all_, REST: all_}
+    )
+    assert changed_parts(found["commonality"], found["backward"]) == (
+        {LOWER: all_, UPPER: none, REST: all_}
+    )
+    assert changed_parts(found["combine"], found["forward"])[UPPER] == none
+    assert changed_parts(found["combine"], found["backward"])[LOWER] == none
+    for name in ("encoder.tokens.shared.weight", "encoder.trilayer.fc1.weight"):
+        mean = (found["forward"][name].double() + found["backward"][name].double()) / 2
+        assert torch.equal(found["combine"][name], mean.float())
+    assert changed_parts(found["combine"], found["language"]) == (
+        {LOWER: all_, UPPER: all_, REST: all_}
+    )
+
+
+def test_the_layers_begin_as_the_sources(world, migrated):
+    source, first = load(world / "source/checkpoint_last.pt")["model"], weights(migrated[0], "init")
+    names = [name for name in source if ".layers." in name]
+    assert len(names) > 4 * LAYERS
+    assert all(torch.equal(source[name], first[name]) for name in names)
+
+
+def test_bits_per_word_and_translations_are_printed(migrated):
+    _, printed = migrated
+    for phase in ("init", "commonality", "forward", "backward", "combined", "language"):
+        assert re.search(rf"^de +1 +{phase} +\d+ +\d", printed, re.M), phase
+    for ordering in ("identity", "predicted", "oracle"):
+        assert re.search(rf"^de +1 +{ordering} ", printed, re.M), ordering
+
+
+def test_the_numbers_lie_beside_the_report(migrated):
+    folder, _ = migrated
+    record = json.loads((folder / "results.json").read_text())
+    (one,) = record["migrations"]
+    assert [phase["steps"] for phase in one["phases"]] == [0, 6, 6, 6, 0, 6]
+    assert one["phases"][-1]["bpw"]["de"] < one["uniform_bpw"]["de"] + 1
+    assert one["cost"]["sums"]["steps"] == 24
+    assert one["cost"]["sums"]["steps_as_the_paper_counts"] == 18
+    assert one["data"]["pairs"] == {"en-de": 100}
+    assert [found["best_seed"] in (1, 2) for found in one["maps"]] == [True]
+    assert set(one["translation"]) == {"identity", "predicted", "oracle"}
+    assert len(one["samples"]) == 10
+    trained = {cost["phase"]: cost["trained"] for cost in one["cost"]["trainings"]}
+    assert trained["commonality"] < trained["forward"]
+    assert trained["language"] == one["cost"]["trainings"][-1]["parameters"]
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    for title in ("after each phase", "forward model", "Map of the", "Cost of de", "commands"):
+        assert title in html
+    assert "<svg" in html
+
+
+def test_the_combined_checkpoint_is_one_for_every_program(world, migrated):
+    folder, _ = migrated
+    file = folder / "models" / "combine-de-1.pt"
+    encoder = Encoder.load(file, data=folder / "data" / "prepare-de")
+    assert (encoder.num_layers, encoder.languages) == (LAYERS + 1, ["en", "de"])
+    done = in_root(
+        world,
+        *("fairseq-validate", "out/data/prepare-de", "--user-dir", user_dir(), "--task", "cdlm"),
+        *("--path", file, "--max-tokens", "400", "--cpu", "--num-workers", "0"),
+    )
+    assert "valid on 'valid' subset" in done.stdout
+
+
+def test_a_second_call_does_nothing_and_a_change_is_followed_from_where_it_counts(world, migrated):
+    folder, printed = migrated
+    before = (folder / "report.html").stat().st_mtime_ns
+    again = trelm(world, "--output", "out").stdout
+    assert again.count("skipped") == printed.count(": done in")
+    assert (folder / "report.html").stat().st_mtime_ns == before
+    plan = trelm(world, "--output", "out", "--language-lr", "1e-4", "--dry-run").stdout
+    states = dict(re.findall(r"^\[\d+/\d+\] (\S+): (.*)$", plan, re.M))
+    assert {name for name, state in states.items() if state == "run"} == {
+        *("language-de-1", "bpw-de-1", "report"),
+    }
+
+
+def test_a_dry_run_prints_the_plan_and_the_commands(world):
+    printed = trelm(world, "--dry-run").stdout
+    assert "] forward-de-1: run" in printed
+    for program in ("fairseq-xling init source", "fairseq-xling map adversarial", "fairseq-train"):
+        assert f"      {program}" in printed
+    assert "--languages en,de --arch tri_bert_base --encoder-layers 4" in printed
+    assert "runs/trelm/run/models" in printed  # named after the configuration
+    assert not (world / "runs").exists()
+
+
+def test_one_more_language_is_one_more_word(world):
+    in_root(
+        world,
+        *("fairseq-xling", "synthesize", "three", "--languages", "en,de,id", "--sentences", "60"),
+        *("--held-out", "10", "--parallel-sentences", "60", "--annotated", "10"),
+    )
+    both = ("--text", "three", "--languages", "en,de,id")
+    plan = trelm(world, *both, "--dry-run").stdout
+    assert "] language-de-1: run" in plan and "] language-id-1: run" in plan
+    only = "--embeddings random --mapping none --transfer-steps 0 --language-steps 0".split()
+    printed = trelm(world, *both, *only, "--output", "three-out", "--jobs", "2").stdout
+    for lang in ("de", "id"):
+        assert re.search(rf"^{lang} +1 +commonality +6 ", printed, re.M)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--source none.pt", "`--source` none.pt: no such source encoder"),
+        ("--source odd", "`--source` odd: must have an even number of layers, since a migration "),
+        ("--source text", "text: no source model (it has no config.json)"),
+        ("--languages en", "`--languages` must name the source's language and at least one more"),
+        ("--languages en,fr", "no training text of language 'fr': give `--mono train.fr=FILE`"),
+        ("--warmup 6", "`--warmup` must be less than `--commonality-steps` 6, got 6"),
+        ("--mapping rotate", "`--mapping`: unknown value 'rotate'; known: adversarial"),
+        ("--preset trelmm", "unknown preset 'trelmm'; did you mean 'trelm'"),
+        ("--jobs 0", "`--jobs` must be at least 1, got 0"),
+        ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
+    ],
+)
+def test_bad_settings_are_one_line_before_anything_runs(
+    world, options, message, monkeypatch, capsys
+):
+    monkeypatch.chdir(world)
+    if not (world / "odd").exists():
+        write_folder(world / "odd", "bert", num_hidden_layers=3)
+    assert main(["trelm", "run", "run.yaml", *options.split(), "--output", "bad"]) == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"fairseq-xling: error: {message}")
+    assert (printed.err.count("\n"), printed.out) == (1, "")
+    assert not (world / "bad").exists()
+
+
+def test_an_unknown_key_in_the_file_is_answered_with_the_near_ones(world):
+    (world / "typo.yaml").write_text(CONFIG.replace("vocab_size", "vocab_sise"))
+    done = trelm(world, "--output", "bad", config="typo.yaml", check=False)
+    message = "fairseq-xling: error: typo.yaml: unknown option 'vocab_sise'; did you mean "
+    assert done.stdout.startswith(message)
+    assert "'vocab_size'" in done.stdout
+    assert done.stdout.count("\n") == 1
+
+
+def test_vectors_of_another_width_stop_the_run_with_one_line(world):
+    options = "--mapping none --embed-args=--dim=8".split()
+    done = trelm(world, "--output", "narrow", *options, check=False)
+    assert done.returncode == 1
+    assert "vectors must be as wide as the encoder, 16 in source/checkpoint_last.pt, got 8" in (
+        done.stdout
+    )
+    assert done.stdout.splitlines()[-1].startswith("fairseq-xling: error: step 'init-de-1' failed")
+
+
+def test_halves_of_different_runs_are_refused(world, migrated):
+    forward, backward = (
+        f"out/models/{phase}-de-1/checkpoint_last.pt" for phase in ("forward", "backward")
+    )
+    done = in_root(
+        world,
+        *("fairseq-xling", "combine", backward, forward, "--output", "bad.pt"),
+        check=False,
+    )
+    assert done.stdout == (
+        f"fairseq-xling: error: {backward}: must be a checkpoint of phase 'forward', got one of "
+        "phase 'backward'; are the two files swapped?\n"
+    )
+
+
+def ablate(root, study, *options):
+    done = in_root(
+        root, "fairseq-xling", "ablate", study, "--config", "run.yaml", *options, "--jobs", "2"
+    )
+    return done.stdout
+
+
+def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
+    quick = "--embeddings random --mapping none --output init".split()
+    printed = ablate(world, "trelm-init", "--rows", "random", *quick)
+    table = (world / "init/table.md").read_text(encoding="utf-8")
+    assert "| random | random |" in table and "| 6.990 |" in table
+    assert "| random | random |" in printed
+    again = ablate(world, "trelm-init", "--rows", "random,random-2x", *quick)
+    assert "init-de-1-random: done before" in again
+    assert "commonality-de-1-random-2x: done in" in again
+    record = json.loads((world / "init/results.json").read_text())
+    assert list(record["migrations"]) == ["random", "random-2x"]
+    steps = [
+        record["migrations"][code][0]["cost"]["sums"]["steps"] for code in ("random", "random-2x")
+    ]
+    assert steps == [6, 12]
+    for name in ("table.csv", "plot.svg", "report.html"):
+        assert (world / "init" / name).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("study", "options", "rows"),
+    [
+        ("trelm-init", "", 8),
+        ("trelm-objectives", "", 6),
+        ("trelm-parallel", "--sizes 40,80", 2),
+        ("trelm-compensated", "", 4),
+        ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", 4),
+    ],
+)
+def test_every_study_runs_with_all_its_rows(world, study, options, rows):
+    printed = ablate(world, study, *options.split(), "--orderings", "oracle", "--output", study)
+    table = (world / study / "table.md").read_text(encoding="utf-8")
+    assert sum(line.startswith("| ") for line in table.splitlines()) == rows + 1
+    assert table.splitlines()[0] in printed
+
+
+def kill_after(root, seconds, *options):
+    """Start a run, kill -9 it and all it started after ``seconds``; whether it was still going."""
+    with open(root / "killed.log", "a") as log:
+        process = subprocess.Popen(
+            [str(BIN / "fairseq-xling"), "trelm", "run", "run.yaml", *options],
+            env=environment(),
+            cwd=root,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            process.wait(timeout=seconds)
+            return False
+        except subprocess.TimeoutExpired:
+            family = [psutil.Process(process.pid)]
+            family += family[0].children(recursive=True)
+            for member in family:
+                member.kill()
+            psutil.wait_procs(family, timeout=30)
+            process.wait()
+            return True
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated):
+    whole, _ = migrated
+    shutil.rmtree(world / "killed", ignore_errors=True)
+    rng, kills, start = random.Random(1), 0, time.monotonic()
+    while kill_after(world, rng.uniform(3, 25), "--output", "killed"):
+        kills += 1
+        assert time.monotonic() - start < 3000, "it never got to the end"
+    assert kills >= 5
+    for phase in PHASES:
+        ours, theirs = weights(whole, phase), weights(world / "killed", phase)
+        assert ours.keys() == theirs.keys()
+        for name, tensor in ours.items():
+            assert torch.equal(tensor, theirs[name]), (phase, name)
+    measured = [
+        json.loads((folder / "results.json").read_text())["migrations"][0]
+        for folder in (whole, world / "killed")
+    ]
+    for name in ("translation", "samples", "uniform_bpw"):
+        assert measured[0][name] == measured[1][name]
+    words = [[phase["bpw"] for phase in found["phases"]] for found in measured]
+    assert words[0] == words[1]
+    assert Path(world / "killed/report.html").is_file()

@@ -1,0 +1,66 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.trelm.run_check import check_config
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+    return tmp_path
+
+
+def test_settings_that_hang_together_pass(here, config):
+    check_config(config())
+    check_config(config(trilayer=False, transfer_objectives="tlm,mlm"))
+    check_config(config(batch_size=0, max_tokens=100, commonality_steps=0, languages="en,de,id"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": ""}, "`--source` must name a source encoder (a folder or a checkpoint)"),
+        ({"source": "none.pt"}, "`--source` none.pt: no such source encoder"),
+        (
+            {"languages": "en"},
+            "`--languages` must name the source's language and at least one more, got 'en'",
+        ),
+        ({"languages": "en,en"}, "language 'en' is named twice in 'en,en'"),
+        ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
+        ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
+        ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
+        (
+            {"data": "data-bin"},
+            "`--data` is a ready folder; it cannot go with `--text` or other text",
+        ),
+        ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
+        ({"vocab_type": "wordpiece"}, "unknown vocabulary type 'wordpiece'; did you mean 'word'"),
+        ({"aligner": "fastalign"}, "unknown aligner 'fastalign'; did you mean 'fast_align'"),
+        ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
+        ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
+        (
+            {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},
+            "nothing to train: `--commonality-steps` and the others are all 0",
+        ),
+        (
+            {"warmup": 50, "transfer_steps": 50},
+            "`--warmup` must be less than `--transfer-steps` 50, got 50",
+        ),
+        ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
+        (
+            {"trilayer": False},
+            "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "
+            "'cdlm,mlm'",
+        ),
+        (
+            {"language_objectives": "mlmm"},
+            "unknown objective 'mlmm'; did you mean 'mlm'",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_one_line(here, config, changes, message):
+    with pytest.raises(UserError) as error:
+        check_config(config(**changes))
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,68 @@
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.trelm.run_config import PRESETS, TrelmConfig
+from fairseq_xling.trelm.run_training import optimisation
+
+# TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
+PAPER_PHASES = {
+    "commonality": (20_000, 3e-5),
+    "transfer": (20_000, 3e-5),
+    "language": (80_000, 2e-5),
+}
+
+
+@pytest.mark.parametrize(("phase", "expected"), PAPER_PHASES.items())
+def test_the_preset_trains_as_the_paper_says(phase, expected):
+    config = TrelmConfig(**PRESETS["trelm"])
+    stage = config.stage(phase)
+    assert (stage.steps, stage.lr) == expected
+    steps, rate = expected
+    assert " ".join(optimisation(config, stage)) == (
+        "--optimizer adam --adam-betas (0.9,0.999) --adam-eps 1e-06 --weight-decay 0.01 "
+        f"--clip-norm 5.0 --lr {rate} --lr-scheduler polynomial_decay --warmup-updates 500 "
+        f"--total-num-update {steps}"
+    )
+    assert (config.batch_size, config.max_positions, config.update_freq) == (128, 512, 1)
+    assert (config.max_tokens, config.precision) == (0, "fp32")
+
+
+def test_the_objectives_are_the_papers_by_default():
+    config = TrelmConfig(**PRESETS["trelm"])
+    chosen = [config.stage(name).objectives for name in PAPER_PHASES]
+    assert chosen == ["mlm", "cdlm,mlm", "mlm"]
+    assert (config.embeddings, config.mapping, config.embed_epochs) == (
+        "skip-gram",
+        "adversarial",
+        10,
+    )
+    assert config.trilayer and not config.nsp
+
+
+def test_other_schedules_are_not_told_how_long_the_training_is(config):
+    chosen = config(schedule="inverse_sqrt")
+    assert "--total-num-update" not in optimisation(chosen, chosen.stage("language"))
+
+
+def test_every_field_has_a_sentence_of_help():
+    for field in dataclasses.fields(TrelmConfig):
+        text = field.metadata["help"]
+        assert text and not text.endswith("."), field.name
+
+
+def test_the_first_language_is_the_sources_and_the_others_are_targets(config):
+    chosen = config(languages="en,de,zh", segment="zh=char,en=space,de=space", seeds="3,1")
+    assert (chosen.source_lang, chosen.targets, chosen.seed_list) == ("en", ["de", "zh"], [3, 1])
+    assert chosen.segment_of("zh") == ["zh=char", "en=space"]
+    assert chosen.segment_of("de") == ["en=space", "de=space"]
+
+
+def test_options_in_one_text_are_split_as_a_shell_would(config):
+    assert config(train_args="--dropout 0 --x 'a b'").words("train_args") == (
+        *("--dropout", "0", "--x", "a b"),
+    )
+    with pytest.raises(UserError) as error:
+        config(train_args="--x 'a").words("train_args")
+    assert str(error.value) == '`--train-args`: No closing quotation, got "--x \'a"'

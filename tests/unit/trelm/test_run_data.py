@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
+
+PAIR = ["en", "de"]
+
+
+def rows(file):
+    return [tuple(file[i].tolist()) for i in range(len(file))]
+
+
+def pairs_of(path):
+    """The training pairs with their orders both ways, as tuples."""
+    folder = DataFolder(path)
+    files = [*folder.parallel("train", *PAIR), folder.order("train", *PAIR)]
+    files.append(folder.order("train", *PAIR[::-1]))
+    return list(zip(*map(rows, files), strict=True))
+
+
+def test_a_smaller_subset_is_part_of_a_larger_one_and_keeps_the_order(tiny_corpus, tmp_path):
+    whole = pairs_of(tiny_corpus.path)
+    subsets = {}
+    for count in (3, 8, 20):
+        keep_pairs(tiny_corpus.path, tmp_path / str(count), PAIR, count, seed=1)
+        subsets[count] = pairs_of(tmp_path / str(count))
+        assert len(subsets[count]) == count
+    for small, large in ((3, 8), (8, 20)):
+        rest = iter(subsets[large])
+        assert all(pair in rest for pair in subsets[small])  # in the same order, each once
+    assert subsets[20] == whole
+
+
+def test_a_pair_may_be_named_either_way_round(tiny_corpus, tmp_path):
+    for name, pair in (("a", PAIR), ("b", PAIR[::-1])):
+        keep_pairs(tiny_corpus.path, tmp_path / name, pair, 5, seed=1)
+    assert pairs_of(tmp_path / "a") == pairs_of(tmp_path / "b")
+
+
+def test_everything_else_stays_as_it_is(tiny_corpus, tmp_path):
+    keep_pairs(tiny_corpus.path, tmp_path / "few", PAIR, 3, seed=1)
+    before, after = DataFolder(tiny_corpus.path), DataFolder(tmp_path / "few")
+    assert after.dictionary_digest("de") == before.dictionary_digest("de")
+    assert rows(after.mono("train", "de")) == rows(before.mono("train", "de"))
+    assert rows(after.parallel("test", *PAIR)[0]) == rows(before.parallel("test", *PAIR)[0])
+    found = after.meta["parallel"]["train"]["en-de"]
+    assert found["pairs"] == 3
+    assert found["tokens"]["de"] == sum(len(pair[1]) for pair in pairs_of(tmp_path / "few"))
+    assert before.meta["parallel"]["train"]["en-de"]["pairs"] == 20
+
+
+def test_another_seed_draws_other_pairs(tiny_corpus, tmp_path):
+    for seed in (1, 2):
+        keep_pairs(tiny_corpus.path, tmp_path / str(seed), PAIR, 10, seed)
+    assert pairs_of(tmp_path / "1") != pairs_of(tmp_path / "2")
+
+
+def test_more_pairs_than_there_are_is_an_error(tiny_corpus, tmp_path):
+    with pytest.raises(UserError) as error:
+        keep_pairs(tiny_corpus.path, tmp_path / "many", PAIR, 21, seed=1)
+    assert str(error.value) == (
+        f"`--parallel-limit` must be at most the 20 pairs of {tiny_corpus.path}, got 21"
+    )
+
+
+def test_extra_monolingual_text_is_as_large_as_the_parallel_text(tiny_corpus, tmp_path):
+    pairs_into_mono(tiny_corpus.path, tmp_path / "extra", PAIR, "de")
+    before, after = DataFolder(tiny_corpus.path), DataFolder(tmp_path / "extra")
+    side = before.parallel("train", *PAIR)[1]
+    mono = rows(after.mono("train", "de"))
+    assert mono == rows(before.mono("train", "de")) + rows(side)
+    assert after.meta["mono"]["train"]["de"]["sentences"] == len(mono)
+    assert rows(after.mono("train", "en")) == rows(before.mono("train", "en"))
+    assert rows(after.parallel("train", *PAIR)[1]) == rows(side)
+    assert np.sum(after.mono("train", "de").sizes) == np.sum(
+        before.mono("train", "de").sizes
+    ) + np.sum(side.sizes)
+
+
+def test_making_a_folder_again_over_a_half_made_one_gives_the_same(tiny_corpus, tmp_path):
+    keep_pairs(tiny_corpus.path, tmp_path / "a", PAIR, 4, seed=1)
+    whole = pairs_of(tmp_path / "a")
+    (tmp_path / "a" / "parallel" / "train.en-de.de.idx").unlink()
+    keep_pairs(tiny_corpus.path, tmp_path / "a", PAIR, 4, seed=1)
+    assert pairs_of(tmp_path / "a") == whole
