@@ -38,7 +38,7 @@ class Evidence:
 
         Chance finds a word among ten of M with probability 10 / M, so the number found by chance is
         binomial. The map is refused if chance reaches its number once in a thousand times, or if
-        it finds less than one word in twenty; never on fewer than 20 words, nor among fewer than 20.
+        it finds less than one word in twenty. Fewer than 20 words, or candidates, prove nothing.
 
         >>> Evidence(100, 1000, 0.0, 0.04).objection()
         'of 100 words spelt alike only 4.0 % have their like among the 10 nearest'

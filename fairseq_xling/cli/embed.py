@@ -1,0 +1,136 @@
+"""Word vectors of a data folder's subwords: train them, or look at them.
+
+fairseq-xling embed train data-bin --languages de --output de.safetensors --dim 384
+fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --output figures
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    formatter = parser.formatter_class
+    train = actions.add_parser(
+        "train",
+        help="skip-gram on the folder's training text (or vectors from a .vec file)",
+        description=_TRAIN,
+        formatter_class=formatter,
+    )
+    _add_train(train)
+    inspect = actions.add_parser(
+        "inspect",
+        help="figures of a word's neighbourhood in one or more files of vectors",
+        description=_INSPECT,
+        formatter_class=formatter,
+    )
+    inspect.add_argument("vectors", nargs="+", metavar="VECTORS", help="file(s) of vectors")
+    inspect.add_argument("--word", required=True, metavar="WORD", help="the word to look at")
+    inspect.add_argument("--top", type=int, default=50, metavar="N", help="neighbours shown")
+    inspect.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
+
+
+_TRAIN = """\
+Train a vector for every subword of a data folder by skip-gram with negative sampling.
+
+Reads the folder's monolingual training text, sentences of all languages mixed. One language alone
+gives vectors that a map can bring to another language's; several together only share a table.
+OUTPUT.json reports what was done. Subwords that do not occur, and special symbols, are drawn from
+the distribution of the others. Stopped in between, the same command goes on with the next epoch.
+"""
+
+_INSPECT = """\
+Show how a word lies among all others: a histogram of its cosines, and its nearest neighbours on
+the plane that holds most of their variance (TreLM, appendix A.2).
+
+Writes inspect.svg, inspect.png, histogram.csv, neighbours.csv and inspect.json.
+"""
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="data folder")
+    add("--output", required=True, metavar="FILE", help="vectors file to write (safetensors)")
+    add(
+        "--languages",
+        default="",
+        metavar="CODES",
+        help="languages whose text is read, comma-separated (default: all of the folder's); with "
+        "separate vocabularies exactly one",
+    )
+    add(
+        "--vec",
+        metavar="FILE",
+        help="take the vectors from this text file in word2vec's format (also .gz) instead of "
+        "training them; words that it lacks are counted",
+    )
+    add("--dim", type=int, default=768, metavar="N", help="width: that of the source encoder")
+    add("--epochs", type=int, default=10, metavar="N", help="passes over the text")
+    add("--window", type=int, default=5, metavar="N", help="subwords on each side, at most")
+    add("--negative", type=int, default=10, metavar="N", help="drawn words per real one")
+    add(
+        "--min-count",
+        type=int,
+        default=0,
+        metavar="N",
+        help="do not train subwords rarer than this",
+    )
+    add(
+        "--sample",
+        type=float,
+        default=1e-3,
+        metavar="X",
+        help="thin out subwords above this share of the text; 1e-4 for very large vocabularies; "
+        "0 = none",
+    )
+    add("--lr", type=float, default=0.025, metavar="X", help="learning rate, falling to 1e-4")
+    add(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="above 1 is faster, but two runs then differ",
+    )
+    add("--seed", type=int, default=1, metavar="N", help="of everything random")
+
+
+def run(args: argparse.Namespace) -> None:
+    {"train": _train, "inspect": _inspect}[args.action](args)
+
+
+def _train(args: argparse.Namespace) -> None:
+    import dataclasses
+    import sys
+
+    from fairseq_xling.languages import parse_languages
+    from fairseq_xling.trelm.skipgram import SkipGramOptions
+    from fairseq_xling.trelm.vectors import import_vectors, train_vectors
+
+    languages = parse_languages(args.languages) if args.languages else []
+    if args.vec:
+        report = import_vectors(args.data, args.output, languages, args.vec, args.seed)
+        share = 100 * report["missing_share_of_text"]
+        print(
+            f"{args.output}: {report['found_ids']:,} subwords from {args.vec}, "
+            f"{report['missing_ids']:,} missing ({share:.2f} % of the text)"
+        )
+        return
+    names = [field.name for field in dataclasses.fields(SkipGramOptions)]
+    options = SkipGramOptions(**{name: getattr(args, name) for name in names})
+    if options.threads > 1:
+        print(
+            f"fairseq-xling: warning: with `--threads` {options.threads} two runs give different "
+            "vectors",
+            file=sys.stderr,
+        )
+    report = train_vectors(args.data, args.output, languages, options)
+    print(
+        f"{args.output}: {report['trained_ids']:,} subwords trained on {report['tokens']:,} of "
+        f"{','.join(report['settings']['languages'])}, {report['untrained_ids']:,} not "
+        f"({report['seconds']:.0f} s)"
+    )
+
+
+def _inspect(args: argparse.Namespace) -> None:
+    from fairseq_xling.trelm.inspect import inspect_vectors
+
+    print(inspect_vectors(args.vectors, args.word, args.top, args.output))

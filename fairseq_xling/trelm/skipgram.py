@@ -1,0 +1,195 @@
+"""Skip-gram with negative sampling over subword ids (Mikolov et al. 2013), trained by gensim.
+
+TreLM, appendix A.5, trains the vectors of the new vocabulary on monolingual text that is already
+cut into subwords. Text is read from the token files of a data folder and never held in memory.
+
+Symbols: ``V`` ids of the vocabulary, ``K`` ids that are trained, ``D`` width.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from gensim.models import Word2Vec
+
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.permutation import permute
+from fairseq_xling.errors import UserError
+
+_PIECE = 1 << 16  # sentences numbered, or thousands of tokens counted, at a time
+_LONGEST = 10_000  # gensim silently cuts what is longer, so we hand it over in pieces
+_LAST_LR = 1e-4
+
+
+@dataclasses.dataclass(frozen=True)
+class SkipGramOptions:
+    """Settings of the training.
+
+    Attributes:
+        dim: D.
+        epochs: passes over the text.
+        window: most ids on each side that a word predicts; each centre draws its own, 1 to window.
+        negative: words drawn at random for each predicted one.
+        min_count: ids that occur less often are left out.
+        sample: ids of a larger share of the text are thinned out; 0 keeps all.
+        lr: first learning rate, falling linearly to 1e-4.
+        threads: more than 1 is faster, but then two runs differ.
+        seed: of the initial vectors, the order of the sentences, windows and drawn words.
+    """
+
+    dim: int = 768
+    epochs: int = 10
+    window: int = 5
+    negative: int = 10
+    min_count: int = 0
+    sample: float = 1e-3
+    lr: float = 0.025
+    threads: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "epochs", "window", "negative", "threads"):
+            if getattr(self, name) < 1:
+                raise UserError(f"`--{name}` must be at least 1, got {getattr(self, name)}")
+        if self.min_count < 0:
+            raise UserError(f"`--min-count` must not be negative, got {self.min_count}")
+        if not 0 <= self.sample < 1:
+            raise UserError(f"`--sample` must lie in [0, 1), got {self.sample:g}")
+        if not _LAST_LR <= self.lr <= 1:
+            raise UserError(f"`--lr` must lie in [{_LAST_LR:g}, 1], got {self.lr:g}")
+        if not 0 <= self.seed < 2**32:
+            raise UserError(f"`--seed` must lie in [0, 2^32), got {self.seed}")
+
+
+def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:
+    """How often each of ``size`` ids occurs in ``files``, (V,) int64; 0 for special symbols."""
+    counts = np.zeros(size, dtype=np.int64)
+    for file in files:
+        for start in range(0, len(file.tokens), 16 * _PIECE):
+            piece = np.asarray(file.tokens[start : start + 16 * _PIECE])
+            counts += np.bincount(piece, minlength=size)
+    counts[:SPECIALS] = 0
+    return counts
+
+
+def mixed_sentences(files: Sequence[TokenFile], *key: int) -> Iterator[np.ndarray]:
+    """Every sentence of all ``files`` once, without special symbols, in an order drawn by ``key``.
+
+    The order is a permutation of all sentences (`permute`), so languages are mixed in proportion
+    to their sizes, and no list of sentences is needed. A sentence of over 10,000 ids comes in
+    pieces; an empty one is left out.
+    """
+    ends = np.cumsum([len(file) for file in files])
+    total = int(ends[-1])
+    for start in range(0, total, _PIECE):
+        places = permute(np.arange(start, min(start + _PIECE, total)), total, *key)
+        owners = np.searchsorted(ends, places, side="right")
+        for place, owner in zip(places.tolist(), owners.tolist(), strict=True):
+            file = files[owner]
+            ids = file[place - int(ends[owner]) + len(file)]
+            ids = ids[ids >= SPECIALS]
+            for first in range(0, len(ids), _LONGEST):
+                yield ids[first : first + _LONGEST]
+
+
+class SkipGram:
+    """The vectors in training: one epoch at a time, so that its state can be kept in between.
+
+    With one thread the result depends on the text and the options alone: gensim's hash function
+    is never used, the initial vectors and all draws come from the seed.
+
+    Args:
+        files: training text.
+        counts: (V,), `count_ids` of it.
+
+    Raises:
+        UserError: if no id occurs often enough.
+    """
+
+    def __init__(self, files: Sequence[TokenFile], counts: np.ndarray, options: SkipGramOptions):
+        self._files, self._options = files, options
+        frequent = np.flatnonzero(counts >= max(options.min_count, 1))
+        if not len(frequent):
+            raise UserError(
+                f"no subword occurs at least {max(options.min_count, 1)} times (`--min-count`), "
+                f"the most frequent one {int(counts.max())} times"
+            )
+        # Most frequent first, as gensim would sort them; ties by id, which it leaves open.
+        self.ids = frequent[np.argsort(-counts[frequent], kind="stable")]
+        self._words = int(counts.sum())
+        self._names = np.array([str(i) for i in range(len(counts))], dtype=object)
+        self._model = Word2Vec(
+            sg=1,
+            hs=0,
+            vector_size=options.dim,
+            window=options.window,
+            negative=options.negative,
+            min_count=1,
+            sample=options.sample,
+            alpha=options.lr,
+            min_alpha=_LAST_LR,
+            workers=options.threads,
+            seed=options.seed,
+            sorted_vocab=0,
+            hashfxn=_no_hash,
+        )
+        self._model.build_vocab_from_freq({str(i): int(counts[i]) for i in self.ids.tolist()})
+
+    def train_epoch(self, epoch: int, progress: Callable[[int], object]) -> None:
+        """Epoch number ``epoch``, from 0; ``progress`` is called with the ids of each sentence."""
+        failure: list[BaseException] = []
+
+        def sentences() -> Iterator[list[str]]:
+            # gensim reads in a thread of its own, and waits forever if that thread fails.
+            try:
+                for ids in mixed_sentences(self._files, self._options.seed, epoch):
+                    progress(len(ids))
+                    yield self._names[ids].tolist()
+            except BaseException as error:
+                failure.append(error)
+
+        self._model.train(
+            corpus_iterable=_Once(sentences()),
+            total_words=self._words,
+            epochs=1,
+            start_alpha=self._lr(epoch),
+            end_alpha=self._lr(epoch + 1),
+        )
+        if failure:
+            raise failure[0]
+
+    def _lr(self, epoch: int) -> float:
+        done = epoch / self._options.epochs
+        return (1 - done) * self._options.lr + done * _LAST_LR
+
+    def vectors(self) -> np.ndarray:
+        """(K, D) float32, rows in the order of ``ids``."""
+        return self._model.wv.vectors
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that training goes on from: arrays, and a JSON value."""
+        _, keys, *rest = self._model.random.get_state()
+        arrays = {"input": self.vectors(), "output": self._model.syn1neg, "random": keys}
+        return arrays, {"random": rest}
+
+    def restore(self, arrays: dict[str, np.ndarray], rest: dict[str, Any]) -> None:
+        """Go on from what ``state`` gave."""
+        self._model.wv.vectors[:] = arrays["input"]
+        self._model.syn1neg[:] = arrays["output"]
+        self._model.random.set_state(("MT19937", arrays["random"], *rest["random"]))
+
+
+class _Once:
+    """A stream that may be read once, which gensim accepts for a single epoch."""
+
+    def __init__(self, stream: Iterator[list[str]]):
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self._stream
+
+
+def _no_hash(text: str) -> int:
+    raise AssertionError(f"gensim asked for a hash of {text!r}, which differs between processes")
