@@ -187,7 +187,8 @@ class Translates:
                 f"`--nbest` must be at most {ordering.candidates}, the number of candidates of "
                 f"`--ordering {self.cfg.ordering}`, got {nbest}"
             )
-        if self.cfg.bf16:
+        if self.cfg.bf16 or self.cfg.cpu_bf16:
+            # Weights too: autocast, as in training, would convert them anew for every batch.
             for model in models:
                 model.bfloat16()
         return NonAutoregressiveGenerator(
@@ -209,8 +210,7 @@ class Translates:
         prefix_tokens: Any = None,
         constraints: Any = None,
     ):
-        with self._precision():
-            return generator.generate(models, sample)
+        return generator.generate(models, sample)
 
     @exits_on_user_error
     def build_bpe(self, args: Any):

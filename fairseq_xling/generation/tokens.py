@@ -27,7 +27,8 @@ def best_tokens(
 
     Args:
         states: for each model of an ensemble (n, D).
-        heads: for each model (n, D) to (n, V) logits. Log-probabilities are averaged.
+        heads: for each model (n, D) to (n, V) logits of its own making. Log-probabilities are
+            averaged, and normalised again.
         unk_penalty: taken from the logit of ``<unk>``.
     """
     on_cpu = states[0].device.type == "cpu"

@@ -1,0 +1,169 @@
+"""The orderings: lengths and orders that a model can follow, and what each needs."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.generation.frame import source_side
+from fairseq_xling.generation.orderings import Sources, orderings
+from fairseq_xling.models.auxiliary.slot_order import Proposal
+
+LIMIT = 24
+
+
+def sources_of(models, sample, limit=LIMIT):
+    """The sentences of ``sample`` below the TRILayer."""
+    net_input = sample["net_input"]
+    src = source_side(net_input["src_tokens"], net_input["src_lengths"], 0)
+    with torch.no_grad():
+        middles = [model.encoder.lower(src, ("en", "de"))[-1] for model in models]
+    return Sources(src, net_input["src_lengths"], middles, 1, limit, net_input)
+
+
+def options(count=1):
+    return SimpleNamespace(length_candidates=count)
+
+
+def test_the_three_orderings_are_found_by_name():
+    assert list(orderings) == ["identity", "oracle", "predicted"]
+
+
+def test_the_identity_has_the_lengths_of_the_sources(make_model, make_sample):
+    models = [make_model()]
+    found = orderings["identity"](options(), models)(sources_of(models, make_sample([7, 8], [])))
+    assert found.lengths.tolist() == [4, 2]
+    assert (found.order, found.log_scores) == (None, None)
+
+
+def test_the_oracle_gives_back_what_the_data_folder_says(make_model, make_sample):
+    models = [make_model()]
+    sample = make_sample([7, 8], [9], orders=[[0, 2, 1, 1, 3], [0, 2]])
+    found = orderings["oracle"](options(), models)(sources_of(models, sample))
+    assert found.lengths.tolist() == [5, 2]
+    assert found.order.tolist() == [[0, 2, 1, 1, 3], [0, 2, -1, -1, -1]]
+
+
+def test_the_oracle_says_where_there_is_nothing_to_read(make_model, make_sample):
+    models = [make_model()]
+    with pytest.raises(UserError) as error:
+        orderings["oracle"](options(), models)(sources_of(models, make_sample([7])))
+    assert str(error.value) == (
+        "`--ordering oracle` reads the word alignments of a data folder, which typed text has none "
+        "of; take identity or predicted"
+    )
+
+
+@pytest.mark.parametrize("heads", ["order,length", "slots"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_predicted_orders_lie_inside_the_source_and_keep_the_frame(
+    make_model, make_sample, heads, count
+):
+    models = [make_model(heads)]
+    sources = sources_of(models, make_sample(list(range(10, 20)), [7], []))
+    found = orderings["predicted"](options(count), models)(sources)
+    assert found.lengths.shape == found.log_scores.shape == (3 * count,)
+    assert found.order.shape == (3 * count, int(found.lengths.max()))
+    for row, length in enumerate(found.lengths.tolist()):
+        order, last = found.order[row, :length].tolist(), int(sources.lengths[row // count]) - 1
+        assert 2 <= length <= LIMIT
+        assert order[0] == 0
+        assert order[-1] == last
+        assert all(-1 <= place <= last for place in order)
+    assert (found.log_scores <= 0).all()
+
+
+def test_the_most_probable_lengths_are_the_candidates(make_model, make_sample):
+    models = [make_model("order,length")]
+    sources = sources_of(models, make_sample([7, 8, 9], [10]))
+    found = orderings["predicted"](options(3), models)(sources)
+    logits = (
+        models[0]
+        .auxiliary["length"]
+        .logits(sources.middles[0], sources.src["padding_mask"], torch.tensor([1, 1]))
+    )
+    reach = logits.shape[1] // 2
+    for row in range(2):
+        own = int(sources.lengths[row])
+        scores = {own + c - reach: s for c, s in enumerate(logits[row].log_softmax(-1).tolist())}
+        possible = {length: s for length, s in scores.items() if 2 <= length <= LIMIT}
+        best = sorted(possible, key=possible.get, reverse=True)[:3]
+        assert found.lengths[3 * row : 3 * row + 3].tolist() == best
+        expected = pytest.approx([possible[length] for length in best], abs=1e-5)
+        assert found.log_scores[3 * row : 3 * row + 3].tolist() == expected
+
+
+def test_there_are_no_more_candidates_than_lengths(make_model, make_sample):
+    models = [make_model("order,length")]
+    sources = sources_of(models, make_sample([7], []), limit=4)
+    found = orderings["predicted"](options(16), models)(sources)
+    assert [sorted(found.lengths[k : k + 3].tolist()) for k in (0, 3)] == [[2, 3, 4]] * 2
+
+
+def test_each_target_position_takes_its_best_source_position(make_model, make_sample):
+    models = [make_model("order,length")]
+    sources = sources_of(models, make_sample([7, 8, 9, 10]))
+    found = orderings["predicted"](options(), models)(sources)
+    length = int(found.lengths[0])
+    tgt = {"positions": torch.arange(length)[None], "langs": torch.ones(1, length).long()}
+    scores = models[0].auxiliary["order"].scores(sources.middles[0], None, tgt)[0]
+    best = [int(row.argmax()) for row in scores]
+    expected = [-1 if place == 6 else place for place in best[1:-1]]
+    assert found.order[0].tolist() == [0, *expected, 5]
+
+
+def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make_sample):
+    models = [make_model("slots")]
+    sources = sources_of(models, make_sample([7, 8, 9]))
+    asked = []
+
+    def propose(middle, padding, langs, shift=0):
+        asked.append(shift)
+        length = 5 + shift
+        order = torch.tensor([[0, *[1] * (length - 2), 4]])
+        return Proposal(order, torch.tensor([length]), torch.tensor([-float(len(asked))]))
+
+    models[0].auxiliary["slots"].propose = propose
+    found = orderings["predicted"](options(5), models)(sources)
+    assert asked == [0, 1, -1, 2, -2]
+    assert found.lengths.tolist() == [5, 6, 4, 7, 3]
+    assert found.log_scores.tolist() == [-1, -2, -3, -4, -5]
+    assert found.order[2].tolist() == [0, 1, 1, 4, -1, -1, -1]
+
+
+def test_a_proposal_longer_than_the_positions_is_cut_and_still_ends(make_model, make_sample):
+    models = [make_model("slots")]
+    sources = sources_of(models, make_sample([7, 8, 9], [10]), limit=4)
+    order = torch.tensor([[0, 1, 1, 2, 3, 4], [0, 1, 2, -1, -1, -1]])
+    proposal = Proposal(order, torch.tensor([6, 3]), torch.zeros(2))
+    models[0].auxiliary["slots"].propose = lambda *arguments: proposal
+    found = orderings["predicted"](options(), models)(sources)
+    assert found.lengths.tolist() == [4, 3]
+    assert found.order.tolist() == [[0, 1, 1, 4], [0, 1, 2, -1]]
+
+
+@pytest.mark.parametrize(("heads", "named"), [("", "none"), ("order", "order")])
+def test_a_model_without_the_heads_is_refused(make_model, heads, named):
+    with pytest.raises(UserError) as error:
+        orderings["predicted"](options(), [make_model(heads)])
+    assert str(error.value) == (
+        "`--ordering predicted` needs a model with heads for order and length (trained with "
+        f"`--auxiliary slots`, or order,length), got one with {named}"
+    )
+
+
+@pytest.mark.parametrize("count", [0, 17])
+def test_the_number_of_candidates_has_bounds(make_model, count):
+    with pytest.raises(UserError) as error:
+        orderings["predicted"](options(count), [make_model("order,length")])
+    assert str(error.value) == f"`--length-candidates` must lie in [1, 16], got {count}"
+
+
+def test_whole_orders_come_from_one_model(make_model):
+    with pytest.raises(UserError) as error:
+        orderings["predicted"](options(), [make_model("slots"), make_model("slots")])
+    assert str(error.value) == (
+        "`--ordering predicted` with a head that proposes whole orders takes one model in "
+        "`--path`, got 2"
+    )

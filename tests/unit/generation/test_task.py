@@ -1,0 +1,245 @@
+"""The hooks by which fairseq's programs translate with a task."""
+
+import logging
+from argparse import Namespace
+
+import fairseq.options
+import numpy as np
+import pytest
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.folder import PAD, SEP
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.generation.dataset import TranslationDataset
+from fairseq_xling.training.cdlm import CdlmTask
+
+
+@pytest.fixture
+def make_task(tiny_corpus):
+    """``make_task("--ordering", "oracle", data=...)``: a task as fairseq-generate sets it up."""
+
+    def make(*flags, data=tiny_corpus.path, positions=64):
+        parser = fairseq.options.get_generation_parser()
+        arguments = fairseq.options.parse_args_and_arch(
+            parser, [str(data), "--task", "cdlm", *flags]
+        )
+        task = CdlmTask.setup_task(convert_namespace_to_omegaconf(arguments).task)
+        task._max_positions = positions
+        return task
+
+    return make
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(SystemExit) as error:
+        call(*arguments, **options)
+    return str(error.value).removeprefix("fairseq-xling: error: ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "direction"),
+    [
+        ((), ("en", "de")),
+        (("--directions", "de-en"), ("de", "en")),
+        (("--directions", "de-en,en-de"), ("de", "en")),
+        (("--source-lang", "de"), ("de", "en")),
+        (("-t", "de"), ("en", "de")),
+        (("--directions", "de-en", "--target-lang", "de"), ("en", "de")),
+        (("-s", "de", "-t", "en"), ("de", "en")),
+    ],
+)
+def test_the_direction_is_what_is_named_or_else_what_was_prepared(make_task, flags, direction):
+    task = make_task(*flags)
+    assert task.direction == direction
+
+
+def test_two_languages_that_no_text_pairs_can_be_named(make_task, make_corpus):
+    corpus = make_corpus()
+    meta = read_json(corpus.path / "meta.json")
+    write_json(corpus.path / "meta.json", meta | {"parallel": {}})
+    assert make_task(data=corpus.path).direction == ("en", "de")
+    assert make_task("-s", "de", "-t", "en", data=corpus.path).direction == ("de", "en")
+    assert refusal(make_task, "-s", "de", data=corpus.path) == (
+        "`--source-lang` and `--target-lang` must name two of the languages en,de, got de and None"
+    )
+
+
+def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
+    assert refusal(make_task, "-t", "dee") == (
+        "unknown language of this task 'dee'; did you mean 'de'? known: en, de"
+    )
+    assert refusal(make_task, "-s", "de", "-t", "de") == (
+        "`--source-lang` and `--target-lang` must name two of the languages en,de, got de and de"
+    )
+
+
+def test_an_unknown_ordering_is_refused(make_task):
+    assert refusal(make_task, "--ordering", "predict") == (
+        "unknown `--ordering` 'predict'; did you mean 'predicted'? "
+        "known: identity, oracle, predicted"
+    )
+
+
+def test_the_dictionaries_follow_the_direction(make_task, make_corpus):
+    corpus = make_corpus(mode="separate")
+    task = make_task("-s", "de", data=corpus.path)
+    assert task.source_dictionary[corpus.ids["de"][0]] == "▁de0"
+    assert task.target_dictionary[corpus.ids["en"][0]] == "▁en0"
+
+
+def test_only_fairseq_generate_gets_sentences_to_translate(make_task):
+    task = make_task()
+    task.load_dataset("test", task_cfg=None)
+    assert isinstance(task.dataset("test"), TranslationDataset)
+    task.load_dataset("test", combine=False, epoch=1, task_cfg=None)  # as fairseq-validate
+    assert isinstance(task.dataset("test"), BatchDataset)
+    task.load_dataset("test")
+    assert isinstance(task.dataset("test"), BatchDataset)
+
+
+def test_the_last_batch_is_translated_though_it_is_not_full(make_task, tiny_corpus):
+    task = make_task("-s", "de")
+    task.load_dataset("test", task_cfg=None)
+    iterator = task.get_batch_iterator(
+        task.dataset("test"), max_sentences=7, required_batch_size_multiple=8
+    )
+    batches = list(iterator.next_epoch_itr(shuffle=False))
+    found = {}
+    for batch in batches:
+        for i, row in zip(batch["id"].tolist(), batch["net_input"]["src_tokens"], strict=True):
+            found[i] = row[row != PAD].tolist()[1:-1]
+    assert [len(batch["id"]) for batch in batches] == [7, 7, 6]
+    assert found == {i: pair[1] for i, pair in enumerate(tiny_corpus.pairs["test"])}
+
+
+def test_two_workers_share_the_sentences(make_task):
+    task = make_task()
+    task.load_dataset("test", task_cfg=None)
+    ids = []
+    for shard in range(2):
+        iterator = task.get_batch_iterator(
+            task.dataset("test"), max_sentences=7, num_shards=2, shard_id=shard
+        )
+        batches = list(iterator.next_epoch_itr(shuffle=False))
+        assert len(batches) == 2
+        ids += [i for batch in batches for i in batch.get("id", np.array([])).tolist()]
+    assert sorted(ids) == list(range(20))
+
+
+def test_text_without_references_is_translated_too(make_task, make_corpus, caplog):
+    corpus = make_corpus()
+    meta = read_json(corpus.path / "meta.json")
+    del meta["parallel"]["test"]
+    write_json(corpus.path / "meta.json", meta)
+    task = make_task(data=corpus.path)
+    with caplog.at_level(logging.INFO):
+        task.load_dataset("test", task_cfg=None)
+    assert task.dataset("test")[np.array([0])]["target"] is None
+    assert "test: no parallel text en-de, so no score" in caplog.messages
+    task = make_task("--ordering", "oracle", data=corpus.path)
+    assert refusal(task.load_dataset, "test", task_cfg=None) == (
+        f"{corpus.path}: has no parallel 'test' text of en-de"
+    )
+
+
+def test_alignments_are_read_only_where_the_ordering_asks_for_them(make_task, make_corpus):
+    corpus = make_corpus()
+    for file in (corpus.path / "parallel").glob("test.en-de.order.*"):
+        file.unlink()
+    make_task(data=corpus.path).load_dataset("test", task_cfg=None)
+    task = make_task("--ordering", "oracle", data=corpus.path)
+    assert refusal(task.load_dataset, "test", task_cfg=None) == (
+        f"{corpus.path}: has no word alignment en-de for 'test'; prepare it with an --aligner or "
+        "--alignment"
+    )
+    task = make_task("--ordering", "oracle", "-s", "de", data=corpus.path)
+    task.load_dataset("test", task_cfg=None)
+    assert "order" in task.dataset("test")[np.array([0])]["net_input"]
+
+
+def test_long_sentences_are_counted_or_refused(make_task, tiny_corpus, caplog):
+    count = sum(len(pair[0]) > 3 for pair in tiny_corpus.pairs["test"])
+    assert count > 0
+    with caplog.at_level(logging.WARNING):
+        make_task(positions=5).load_dataset("test", task_cfg=None)
+    assert f"test: {count} sentences are cut at --max-positions 5" in caplog.messages
+    task = make_task("--too-long", "refuse", positions=5)
+    expected = "sentences of {} are longer than `--max-positions` 5, and `--too-long` is refuse"
+    assert refusal(task.load_dataset, "test", task_cfg=None) == (
+        f"{count} {expected.format('test')}"
+    )
+    lines = [np.array([7] * 9 + [SEP])]
+    assert refusal(task.build_dataset_for_inference, lines, [10]) == (
+        f"1 {expected.format('input')}"
+    )
+
+
+def test_typed_lines_become_ids_of_the_source(make_task, tiny_corpus):
+    task = make_task("-s", "de")
+    lines = ["▁de3 ▁de0", "", "what  ▁de1 "]
+    tokens, lengths = task.get_interactive_tokens_and_lengths(lines, lambda line: line)
+    de = tiny_corpus.ids["de"]
+    assert [ids.tolist() for ids in tokens] == [[de[3], de[0], SEP], [SEP], [3, de[1], SEP]]
+    assert lengths == [3, 1, 3]
+    dataset = task.build_dataset_for_inference(tokens, lengths, constraints=None)
+    batches = list(task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False))
+    assert sorted(i for batch in batches for i in batch["id"].tolist()) == [0, 1, 2]
+    assert all(batch["target"] is None for batch in batches)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("prefix_size", 2),
+        ("constraints", "ordered"),
+        ("replace_unk", "@@ "),
+        ("score_reference", True),
+        ("no_repeat_ngram_size", 3),
+        ("lm_path", "lm.pt"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(make_task, make_model, option, value):
+    task = make_task()
+    assert refusal(task.build_generator, [make_model()], Namespace(**{option: value})) == (
+        f"`--{option.replace('_', '-')}` has no effect on a model that writes all words at once, "
+        f"got {value!r}"
+    )
+
+
+def test_what_fairseq_asks_of_a_generator_is_checked(make_task, make_model):
+    task, model = make_task(), make_model()
+    assert refusal(task.build_generator, [model], Namespace(nbest=2)) == (
+        "`--nbest` must be at most 1, the number of candidates of `--ordering identity`, got 2"
+    )
+    assert refusal(task.build_generator, [model], Namespace(print_alignment="soft")) == (
+        "`--print-alignment` must be hard with this task, got 'soft'"
+    )
+    model.encoder.reorders = False
+    assert refusal(task.build_generator, [model], Namespace()) == (
+        "translation needs a model with a TRILayer, such as tri_bert_base, got TriTransformer"
+    )
+
+
+def test_a_mistake_found_in_a_batch_ends_in_one_line(make_task, make_model, make_sample):
+    task, models = make_task("--ordering", "oracle"), [make_model()]
+    generator = task.build_generator(models, Namespace())
+    assert refusal(task.inference_step, generator, models, make_sample([7])).startswith(
+        "`--ordering oracle` reads the word alignments of a data folder"
+    )
+
+
+def test_the_options_reach_the_generator(make_task, make_model):
+    flags = "--ordering predicted --length-candidates 3 --length-weight 0.5 --keep-repeats"
+    task = make_task(*flags.split(), "--cpu-bf16")
+    models = [make_model("order,length")]
+    generator = task.build_generator(models, Namespace(nbest=3, unkpen=2.0, print_alignment="hard"))
+    assert generator.ordering.candidates == 3
+    assert (generator.length_weight, generator.unk_penalty) == (0.5, 2.0)
+    assert (generator.keep_repeats, generator.align) == (True, True)
+    assert {str(parameter.dtype) for parameter in models[0].parameters()} == {"torch.bfloat16"}
+
+
+def test_a_bpe_of_the_users_own_is_left_to_fairseq(make_task):
+    assert type(make_task().build_bpe(Namespace(bpe="characters"))).__name__ == "Characters"

@@ -1,0 +1,143 @@
+"""The best token of each position, and what a translation keeps of what was written."""
+
+import pytest
+import torch
+
+from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, UNK
+from fairseq_xling.generation.tokens import best_tokens, ended, kept
+
+A, B, C = 7, 8, 9
+BANNED = [CLS, PAD, MASK, NULL]
+
+
+def slow_best(logits: torch.Tensor, unk_penalty: float = 0.0) -> tuple[list[int], list[float]]:
+    """One position and one symbol at a time."""
+    tokens, scores = [], []
+    for row in logits.double():
+        row = row.clone()
+        row[UNK] -= unk_penalty
+        allowed = [i for i in range(len(row)) if i not in BANNED]
+        total = torch.logsumexp(row[allowed], 0)
+        best = max(allowed, key=lambda i: row[i].item())
+        tokens.append(best)
+        scores.append((row[best] - total).item())
+    return tokens, scores
+
+
+def identity(states: torch.Tensor) -> torch.Tensor:
+    return states.clone()  # the head's own tensor, which may be written to
+
+
+@pytest.mark.parametrize("size", [10, 63, 64, 65, 128, 200])
+@pytest.mark.parametrize("count", [1, 3, 256, 257, 600])
+def test_the_best_token_and_its_log_probability_are_those_of_a_slow_search(size, count):
+    logits = torch.randn(count, size, generator=torch.Generator().manual_seed(size + count)) * 4
+    tokens, scores = best_tokens([logits], [identity])
+    expected_tokens, expected_scores = slow_best(logits)
+    assert tokens.tolist() == expected_tokens
+    assert scores.tolist() == pytest.approx(expected_scores, abs=1e-5)
+
+
+@pytest.mark.parametrize("place", [6, 63, 64, 70])
+def test_the_best_token_is_found_in_every_part_of_the_vocabulary(place):
+    logits = torch.zeros(2, 71)
+    logits[1, place] = 3.0
+    assert best_tokens([logits], [identity])[0].tolist()[1] == place
+
+
+@pytest.mark.parametrize("symbol", BANNED)
+def test_special_tokens_are_never_written(symbol):
+    logits = torch.zeros(1, 20)
+    logits[0, symbol], logits[0, A] = 50.0, 1.0
+    tokens, scores = best_tokens([logits], [identity])
+    assert tokens.tolist() == [A]
+    assert scores.item() == pytest.approx(1 - torch.tensor([1.0] + [0.0] * 15).logsumexp(0).item())
+
+
+@pytest.mark.parametrize("symbol", [SEP, UNK])
+def test_the_end_and_the_unknown_word_can_be_written(symbol):
+    logits = torch.zeros(1, 20)
+    logits[0, symbol] = 5.0
+    assert best_tokens([logits], [identity])[0].tolist() == [symbol]
+
+
+def test_the_penalty_on_the_unknown_word_is_taken_from_its_logit():
+    logits = torch.zeros(1, 20)
+    logits[0, UNK], logits[0, A] = 5.0, 4.0
+    for penalty, best in ((0.5, UNK), (1.5, A)):
+        tokens, scores = best_tokens([logits], [identity], penalty)
+        assert (tokens.tolist(), scores.tolist()) == (
+            [best],
+            pytest.approx(slow_best(logits, penalty)[1], abs=1e-6),
+        )
+
+
+def test_an_ensemble_averages_log_probabilities():
+    generator = torch.Generator().manual_seed(0)
+    both = [torch.randn(300, 90, generator=generator) * 3 for _ in range(2)]
+    tokens, scores = best_tokens(both, [identity, identity])
+    logs = []
+    for logits in both:
+        logits = logits.clone()
+        logits[:, BANNED] = -torch.inf
+        logs.append(logits.log_softmax(-1))
+    mean = ((logs[0] + logs[1]) / 2)[:, SEP:]
+    assert tokens.tolist() == (mean.argmax(-1) + SEP).tolist()
+    assert torch.allclose(scores, mean.log_softmax(-1).max(-1).values, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_in_half_precision_are_full_precision_numbers(dtype):
+    logits = (torch.randn(40, 130, generator=torch.Generator().manual_seed(3)) * 4).to(dtype)
+    tokens, scores = best_tokens([logits], [identity])
+    expected_tokens, expected_scores = slow_best(logits)
+    values = logits[torch.arange(40), tokens]  # two equal logits are both the best
+    assert values.tolist() == logits[torch.arange(40), torch.tensor(expected_tokens)].tolist()
+    assert scores.dtype == torch.float32
+    assert scores.tolist() == pytest.approx(expected_scores, rel=0.01, abs=0.01)
+
+
+def test_no_positions_give_no_tokens():
+    tokens, scores = best_tokens([torch.zeros(0, 20)], [identity])
+    assert (tokens.shape, scores.shape, tokens.dtype) == ((0,), (0,), torch.long)
+
+
+@pytest.mark.parametrize(
+    ("written", "keep_repeats", "expected"),
+    [
+        ([A, A, B, SEP, C], False, [A, B, SEP]),
+        ([A, A, B, SEP, C], True, [A, A, B, SEP]),
+        ([A, B, A, A], False, [A, B, A]),
+        ([A, SEP, SEP, A], True, [A, SEP]),
+        ([SEP, A, A], False, [SEP]),
+        ([A, A, A], False, [A]),
+    ],
+)
+def test_repeats_are_joined_and_what_follows_the_end_is_cut_off(written, keep_repeats, expected):
+    tokens = torch.tensor([written])
+    keep = kept(tokens, torch.ones_like(tokens, dtype=torch.bool), keep_repeats)
+    assert tokens[keep].tolist() == expected
+
+
+def test_padding_is_kept_out():
+    tokens = torch.tensor([[A, B, PAD, PAD], [A, B, C, SEP]])
+    real = tokens != PAD
+    assert kept(tokens, real).sum(1).tolist() == [2, 4]
+
+
+def test_what_is_kept_is_what_a_slow_reader_keeps():
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(SEP, SEP + 4, (200, 9), generator=generator)
+    keep = kept(tokens, torch.ones_like(tokens, dtype=torch.bool))
+    for row, mask in zip(tokens, keep, strict=True):
+        expected = []
+        for token in row.tolist():
+            if not expected or token != expected[-1]:
+                expected.append(token)
+            if token == SEP:
+                break
+        assert row[mask].tolist() == expected
+
+
+def test_ended_marks_what_follows_the_first_end():
+    assert ended(torch.tensor([[A, SEP, B, SEP, C]])).tolist() == [[False, False, True, True, True]]
