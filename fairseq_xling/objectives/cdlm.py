@@ -24,42 +24,17 @@ class CrossLingualLM(Objective):
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         if row.target is None or row.order is None:
             raise UserError("objective 'cdlm' needs parallel text with word alignments")
-        target, order = row.target.tokens, row.order
-        read = order
-        if rng.random() < self.cfg.order_blur:
-            read = blur(order, rng.random())
+        target = row.target.tokens
         return Example(
             src=plain_side(row.source, self.vocabulary.lang_ids),
             tgt={
                 **plain_side(row.target, self.vocabulary.lang_ids),
                 "predict": np.ones(len(target), dtype=bool),
             },
-            order=read,
-            # The alignment as it is, from which the head for order learns; 0 stands for padding.
-            extra={"alignment": order + 2},
+            order=row.order,
+            # Marks the rows from which the head for order learns.
+            extra={"reordered": np.ones(1, dtype=np.int64)},
         )
-
-
-def blur(order: np.ndarray, share: float) -> np.ndarray:
-    """``order`` (U,) moved towards the source's order: not at all at 0, all the way at 1.
-
-    Each position keeps a state if it had one; the states come in the order of the weighted mean of
-    their places in the target's and in the source's order. A model that also meets such orders
-    learns to put words right itself where the order that translation finds is not quite the
-    target's.
-
-    >>> blur(np.array([0, 3, -1, 2, 1, 4]), 0.0).tolist()
-    [0, 3, -1, 2, 1, 4]
-    >>> blur(np.array([0, 3, -1, 2, 1, 4]), 1.0).tolist()
-    [0, 1, -1, 2, 3, 4]
-    """
-    taken = np.flatnonzero(order >= 0)
-    states = order[taken]
-    rank = np.argsort(np.argsort(states, kind="stable"), kind="stable")
-    key = (1 - share) * np.arange(len(taken)) + share * rank
-    blurred = order.copy()
-    blurred[taken] = states[np.argsort(key, kind="stable")]
-    return blurred
 
 
 def plain_side(side: Side, lang_ids: dict[str, int]) -> dict[str, np.ndarray]:

@@ -45,13 +45,6 @@ class UnifiedTaskConfig(FairseqDataclass):
             "help": "what monolingual objectives read: mono, or parallel (a side of the pairs)"
         },
     )
-    order_blur: float = field(
-        default=0.0,
-        metadata={
-            "help": "share of the pairs that CdLM reads in an order between the target's and the "
-            "source's, so that translation copes with an order that is not quite right"
-        },
-    )
     alternate: bool = field(
         default=False,
         metadata={"help": "languages and objectives take turns by their shares, not by chance"},

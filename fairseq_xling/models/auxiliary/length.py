@@ -31,7 +31,7 @@ class LengthHead(AuxiliaryHead):
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
         logits = self.logits(view.middle, view.src.get("padding_mask"), view.tgt["langs"][:, 0])
-        rows = view.extra.get("alignment")
+        rows = view.extra.get("reordered")
         if rows is None:
             return logits.sum() * 0.0, logits.new_zeros(())
         chosen = rows[:, 0] > 0

@@ -41,7 +41,7 @@ class OrderHead(AuxiliaryHead):
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
         scores = self.scores(view.middle, view.src.get("padding_mask"), view.tgt)
-        rows = view.extra.get("alignment")
+        rows = view.extra.get("reordered")
         if rows is None or view.order is None:
             return scores.sum() * 0.0, scores.new_zeros(())
         chosen = (rows[:, :1] > 0).expand(view.order.shape)

@@ -63,13 +63,13 @@ class SlotOrderHead(AuxiliaryHead):
         self.nulls = nn.Linear(width, NULLS)
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        alignment = view.extra.get("alignment")
-        if alignment is None:
+        rows = view.extra.get("reordered")
+        if rows is None or view.order is None:
             return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
-        chosen = alignment[:, 0] > 0
-        order, middle = (alignment[chosen] - 2).clamp(min=-1), view.middle[chosen]
+        chosen = rows[:, 0] > 0
+        order, middle = view.order[chosen], view.middle[chosen]
         source_padding = _padding(view.src, middle.shape[1] - 1)[chosen]
-        real = alignment[chosen] > 0
+        real = ~_padding(view.tgt, order.shape[1])[chosen]
         words = self.encode(middle, source_padding, view.tgt["langs"][chosen, 0])
 
         gold = fertility_of(order, real, source_padding.shape[1])
