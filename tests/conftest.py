@@ -147,7 +147,6 @@ def options() -> Callable[..., SimpleNamespace]:
             "mono_languages": "",
             "mono_text": "mono",
             "too_long": "truncate",
-            "order_blur": 0.0,
         }
         assert set(changes) <= set(defaults), "an option that objectives and feeds do not read"
         return SimpleNamespace(**defaults | changes)

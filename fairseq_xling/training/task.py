@@ -85,14 +85,7 @@ class UnifiedTask(FairseqTask):
                 "`--extra-anchors` moves words, which word alignments do not follow; it cannot go "
                 f"with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
-        for name in (
-            "order_blur",
-            "mask_prob",
-            "leave_unmasked",
-            "random_token",
-            "anchor_prob",
-            "anchor_cap",
-        ):
+        for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
                 raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
