@@ -345,3 +345,20 @@ def test_a_hidden_word_depends_on_the_words_it_is_aligned_with_only(
     for u, aligned in enumerate(order):
         mates = [source + v for v, index in enumerate(order) if index == aligned]
         assert reached[u] == ([aligned] if aligned >= 0 else []) + mates
+
+
+def test_a_position_without_a_source_word_is_in_nobodys_group(make_tri):
+    """In the group of the null state, 0, whose state it takes."""
+    encoder, tokens = make_tri(layers=2), torch.tensor([[0, 7, 8, 2]])
+    places = torch.arange(4)[None]
+    tgt = {"langs": torch.ones_like(tokens), "positions": places}
+    src = {"tokens": tokens, "positions": places, "langs": torch.zeros_like(tokens)}
+    src["attn_group"] = torch.tensor([[1, 1, 2, 2]])
+    read, order = [], torch.tensor([[0, -1, 1, 3]])
+    encoder.trilayer.register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
+    final = encoder.output(src, tgt, order)[1]
+    reached = []
+    for u in range(4):
+        (grad,) = torch.autograd.grad(final[0, u].pow(2).sum(), read[0], retain_graph=True)
+        reached.append([place for place, state in enumerate(grad[0]) if state.any()])
+    assert reached == [[0, 2], [1], [0, 2], [3]]
