@@ -25,7 +25,7 @@ class TranslationOptions(FairseqDataclass):
         default="identity",
         metadata={
             "help": "translation: where the order and the length come from: identity (the source), "
-            "oracle (alignments of the data folder), predicted (heads of the model)"
+            "oracle (alignments of the data folder), predicted (a head of the model)"
         },
     )
     length_candidates: int = field(
@@ -33,9 +33,9 @@ class TranslationOptions(FairseqDataclass):
         metadata={"help": "translation: lengths to try for each sentence with predicted"},
     )
     length_weight: float = field(
-        default=1.0,
+        default=0.05,
         metadata={
-            "help": "translation: weight of a length's log-probability beside the mean "
+            "help": "translation: weight of a candidate order's log-probability beside the mean "
             "log-probability of the tokens"
         },
     )

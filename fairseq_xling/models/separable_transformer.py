@@ -61,7 +61,7 @@ class SeparableTransformerConfig(FairseqDataclass):
     )
     auxiliary: str = field(
         default="",
-        metadata={"help": "heads with losses of their own beside the LM's, e.g. order,length"},
+        metadata={"help": "heads with losses of their own beside the LM's, e.g. order,nsp"},
     )
 
 

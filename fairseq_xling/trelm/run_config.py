@@ -89,7 +89,7 @@ class TrelmConfig:
     trilayer: bool = option(True, "whether the model has a TRILayer")
     separate: str = option("", "parts that each language has for itself, e.g. tokens,softmax")
     max_positions: int = option(0, "longest sentence in tokens; 0 is the source's", least=0)
-    auxiliary: str = option("order,length", "heads trained beside CdLM, for translation")
+    auxiliary: str = option("order", "heads trained beside CdLM, for translation")
     init_args: str = option("", "more options of `fairseq-xling init`, as one text")
 
     commonality_steps: int = option(2000, "steps of commonality training; 0 leaves it out", least=0)

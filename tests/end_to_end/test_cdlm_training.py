@@ -27,8 +27,8 @@ from tests.end_to_end.engine import (
 
 CDLM = "--task cdlm --arch tri_bert_tiny".split()
 BOTH_WAYS = "--mix-in-batch --directions en-de,de-en".split()
-# Those that learn from CdLM's rows, by whatever names (order: see BUGS in test_auxiliary).
-_LEARN = [n for n in auxiliary_heads if auxiliary_heads[n].needs_middle and n != "order"]
+# Those that learn from CdLM's rows, by whatever names.
+_LEARN = [n for n in auxiliary_heads if auxiliary_heads[n].needs_middle]
 HEADS = ["--auxiliary", ",".join(_LEARN)]
 LAST = "checkpoint_last.pt"
 
@@ -106,7 +106,7 @@ def test_validate_gives_the_losses_that_training_logged(trained, tiny_corpus, mo
 @pytest.mark.parametrize(
     "extra",
     [
-        "--mix-in-batch --auxiliary length,nsp --objective-weights mlm=0.5",
+        "--mix-in-batch --auxiliary order,nsp --objective-weights mlm=0.5",
         "--mix-in-batch --objectives cdlm,tlm,brlm-mask,brlm-attn --cpu-bf16",
         "--objectives nsp,mlm --auxiliary nsp --auxiliary-weights nsp=2",
         "--objectives cdlm,mlm --separate emb,1 --alternate",
@@ -274,7 +274,7 @@ def test_a_phase_killed_three_times_at_random_resumes_to_the_same_bits(
 
 OPTIONS = [
     ("--encoder-layers 3", "`--encoder-layers` must be even with a TRILayer, got 3"),
-    ("--auxiliary length --no-trilayer", "`--auxiliary` length needs a model with a TRILayer"),
+    ("--auxiliary order --no-trilayer", "`--auxiliary` order needs a model with a TRILayer"),
     ("--no-trilayer", "objective 'cdlm' needs a model with a TRILayer"),
     (
         "--arch separable_transformer_tiny",

@@ -2,7 +2,7 @@
 
 A head is a module built from the encoder's shape. It sees everything that a step has computed (a
 `View`) and returns what its loss needs; the loss is a sum over the examples that it concerns, so a
-batch with none of them costs nothing. `--auxiliary order,length` puts heads into a model and
+batch with none of them costs nothing. `--auxiliary order,nsp` puts heads into a model and
 `--auxiliary-weights` weighs their losses. To add one, put a file here, or in a folder of your own,
 with a class registered under ``@auxiliary_heads.register("name")``.
 

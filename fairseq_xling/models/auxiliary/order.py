@@ -1,26 +1,48 @@
-"""Which source position each target position takes: a pointer network on the middle states.
+"""The target's length and word order, learnt from the alignments beside CdLM.
 
-TreLM trains with the target's word order and translates without it (Section 5.3); this head learns
-the order from the same alignments, so that translation can have one too. All target positions are
-decided at once: the source's middle states and one query per target position go through two
-Transformer layers together, and each query then points at a source state or the null state.
+TreLM trains with the target's word order and translates without it (Section 5.3): this head gives
+translation an order. It reads the middle states and predicts the three parts of `slots`:
+
+    fertility  a class per source position
+    rank       for each two slots, which comes first: s_ij = q_i k_j - q_j k_i, antisymmetric, so
+               that a local decision ("the verb follows its object") needs no counting of positions;
+               the rank is by the expected number of slots before it, sum_j sigmoid(s_ji)
+    nulls      a class per slot
+
+All of it is decided in one pass. The number of slots is the rounded *expected* number, not that of
+the likeliest fertilities, which are too low: short translations lose more than any order gains.
+
+B batch, T source length, S slots, D width, K candidates.
 """
+
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
+from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand, fertility_of, targets_of
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 
 MAX_WIDTH = 256
 LAYERS = 2
+FERTILITIES = 8  # classes 0 .. 7
+NULLS = 5
+
+
+class Proposal(NamedTuple):
+    """Candidate orders: ``order`` (B, U) with -1 for none, ``lengths`` (B,), ``score`` (B,)."""
+
+    order: Tensor
+    lengths: Tensor
+    score: Tensor
 
 
 @auxiliary_heads.register("order")
 class OrderHead(AuxiliaryHead):
-    """Pointer scores over source positions and null; loss: cross-entropy with the alignment."""
+    """Proposes whole orders; loss: fertilities, ranks of pairs and nulls, per slot."""
 
     needs_middle = True
 
@@ -30,60 +52,132 @@ class OrderHead(AuxiliaryHead):
         heads = max(1, width // 64)
         self.reduce = nn.Linear(shape.dim, width)
         self.places = nn.Embedding(shape.max_positions, width)
-        self.from_end = nn.Embedding(shape.max_positions, width)
+        self.copies = nn.Embedding(FERTILITIES, width)
         self.target_language = nn.Embedding(num_languages, width)
         self.norm = nn.LayerNorm(width)
+        self.words = EncoderLayer(width, 4 * width, heads, shape.dropout, 0.0)
+        self.fertility = nn.Linear(width, FERTILITIES)
         self.layers = nn.ModuleList(
             EncoderLayer(width, 4 * width, heads, shape.dropout, 0.0) for _ in range(LAYERS)
         )
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
+        self.nulls = nn.Linear(width, NULLS)
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        scores = self.scores(view.middle, view.src.get("padding_mask"), view.tgt)
         rows = view.extra.get("reordered")
         if rows is None or view.order is None:
-            return scores.sum() * 0.0, scores.new_zeros(())
-        chosen = (rows[:, :1] > 0).expand(view.order.shape)
-        if "padding_mask" in view.tgt:
-            chosen = chosen & ~view.tgt["padding_mask"]
-        gold = view.order.where(view.order >= 0, scores.shape[-1] - 1)
-        loss = F.cross_entropy(scores[chosen].float(), gold[chosen], reduction="sum")
-        return loss, chosen.sum()
+            return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
+        chosen = rows[:, 0] > 0
+        order, middle = view.order[chosen], view.middle[chosen]
+        source_padding = _padding(view.src, middle.shape[1] - 1)[chosen]
+        real = ~_padding(view.tgt, order.shape[1])[chosen]
+        words = self.encode(middle, source_padding, view.tgt["langs"][chosen, 0])
 
-    def scores(self, middle: Tensor, src_padding: Tensor | None, tgt: dict[str, Tensor]) -> Tensor:
-        """Pointer scores (B, U, T + 1), null last and padding at minus infinity.
+        gold = fertility_of(order, real, source_padding.shape[1])
+        inside = ~_ends(source_padding)
+        loss = F.cross_entropy(
+            self.fertility(words)[inside].float(),
+            gold[inside].clamp(max=FERTILITIES - 1),
+            reduction="sum",
+        )
+        slots = expand(gold)
+        place, nulls = targets_of(order, real)
+        before, null_scores = self.arrange(words, slots)
+        used = ~slots.padding
+        loss = loss + F.cross_entropy(
+            null_scores[used].float(), nulls[used].clamp(max=NULLS - 1), reduction="sum"
+        )
+        sign = (place[:, None, :] > place[:, :, None]).float() * 2 - 1
+        both = used[:, :, None] & used[:, None, :]
+        both = both & ~torch.eye(both.shape[1], dtype=torch.bool, device=both.device)
+        pairs = F.softplus(-sign * before.float()).masked_fill(~both, 0.0)
+        loss = loss + (pairs.sum(2) / both.sum(2).clamp(min=1)).sum()
+        return loss, used.sum()
+
+    def encode(self, middle: Tensor, padding: Tensor, langs: Tensor) -> Tensor:
+        """(B, T, width) states of the source words from the middle ones (B, T + 1, D)."""
+        x = self.reduce(middle[:, :-1])
+        # Other rows of the batch (two sentences in one) may be longer than the table.
+        places = torch.arange(x.shape[1], device=x.device).clamp(max=len(self.places.weight) - 1)
+        x = x + self.places(places)
+        x = self.norm(x + self.target_language(langs)[:, None])
+        return self.words(x, attention_mask(padding))
+
+    def arrange(self, words: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
+        """Scores (B, S, S) that slot i comes before j, and of the nulls before each (B, S, N)."""
+        index = slots.source[..., None].expand(-1, -1, words.shape[-1])
+        x = words.gather(1, index) + self.copies(slots.copy.clamp(max=FERTILITIES - 1))
+        mask = attention_mask(slots.padding)
+        for layer in self.layers:
+            x = layer(x, mask)
+        products = self.query(x) @ self.key(x).transpose(1, 2) * x.shape[-1] ** -0.5
+        return products - products.transpose(1, 2), self.nulls(x)
+
+    def propose(
+        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shift: int = 0
+    ) -> Proposal:
+        """The order of each row, with ``shift`` slots more (or fewer) than expected.
 
         Args:
             middle: (B, T + 1, D), null last.
             src_padding: (B, T), True at padding, or ``None``.
-            tgt: ``positions`` and ``langs`` (B, U), and ``padding_mask`` where padded.
+            langs: (B,), the target's.
         """
-        batch, source = middle.shape[:2]
-        positions, padding = tgt["positions"], tgt.get("padding_mask")
-        target = positions.shape[1]
-        device = middle.device
-
-        places = torch.arange(source - 1, device=device).expand(batch, -1)
         if src_padding is None:
-            src_padding = torch.zeros(batch, source - 1, dtype=torch.bool, device=device)
-        real = ~src_padding
-        left = (real.sum(1, keepdim=True) - 1 - places).clamp(min=0)
-        states = self.reduce(middle)
-        located = states[:, :-1] + self.places(places) + self.from_end(left)
-        states = torch.cat([located, states[:, -1:]], 1)
+            src_padding = middle.new_zeros(len(middle), middle.shape[1] - 1, dtype=torch.bool)
+        words = self.encode(middle, src_padding, langs)
+        ends = _ends(src_padding)
+        fertility, score = choose(self.fertility(words), ends, shift)
+        fertility = fertility + (ends & ~src_padding)
+        slots = expand(fertility)
+        before, null_scores = self.arrange(words, slots)
+        hidden = slots.padding
+        first = slots.source == 0
+        nulls, null_score = choose(null_scores, hidden | first, 0)
+        ahead = before.float().sigmoid().masked_fill(hidden[:, :, None], 0.0)
+        place = ahead.sum(1)  # the expected number of slots before each
+        last = slots.source == ((~src_padding).sum(1, keepdim=True) - 1)
+        place = place.masked_fill(first, -1.0).masked_fill(last, 1e4).masked_fill(hidden, 2e4)
+        rank = torch.argsort(torch.argsort(place, dim=1, stable=True), dim=1)
+        order, lengths = assemble(slots, rank, nulls)
+        return Proposal(order, lengths, score + null_score)
 
-        if padding is None:
-            padding = torch.zeros(batch, target, dtype=torch.bool, device=device)
-        rest = ((~padding).sum(1, keepdim=True) - 1 - positions).clamp(min=0)
-        queries = self.places(positions) + self.from_end(rest)
-        queries = queries + self.target_language(tgt["langs"])
 
-        hidden = F.pad(src_padding, (0, 1), value=False)
-        mask = attention_mask(torch.cat([hidden, padding], 1))
-        x = self.norm(torch.cat([states, queries], 1))
-        for layer in self.layers:
-            x = layer(x, mask)
-        keys, queries = self.key(x[:, :source]), self.query(x[:, source:])
-        scores = queries @ keys.transpose(1, 2) * keys.shape[-1] ** -0.5
-        return scores.masked_fill(hidden[:, None], float("-inf"))
+def choose(logits: Tensor, fixed: Tensor, shift: int) -> tuple[Tensor, Tensor]:
+    """Classes (B, n) whose sum is the rounded expected sum + ``shift``, and their log-probability.
+
+    From the likeliest classes the cheapest single steps up or down are taken until the sum fits.
+    Where ``fixed`` (B, n) the class is 0 and counts for nothing.
+    """
+    log_probs = logits.float().log_softmax(-1).masked_fill(fixed[..., None], 0.0)
+    classes = torch.arange(logits.shape[-1], device=logits.device)
+    best = log_probs.argmax(-1).masked_fill(fixed, 0)
+    mean = (log_probs.exp() * classes).sum(-1).masked_fill(fixed, 0.0)
+    missing = (mean.sum(1).round().long() + shift - best.sum(1))[:, None]
+    step = missing.sign()
+    moved = best + step
+    here = log_probs.gather(2, best[..., None]).squeeze(2)
+    there = log_probs.gather(2, moved.clamp(0, len(classes) - 1)[..., None]).squeeze(2)
+    bad = fixed | (moved < 0) | (moved >= len(classes))
+    cost = (here - there).masked_fill(bad, float("inf"))
+    rank = cost.argsort(1).argsort(1)
+    taken = (rank < missing.abs()) & ~bad
+    chosen = torch.where(taken, moved, best)
+    score = torch.where(taken, there, here).masked_fill(fixed, 0.0).sum(1)
+    return chosen, score
+
+
+def _padding(side: dict[str, Tensor], length: int) -> Tensor:
+    mask = side.get("padding_mask")
+    if mask is None:
+        tokens = side["tokens"]
+        mask = torch.zeros(len(tokens), length, dtype=torch.bool, device=tokens.device)
+    return mask
+
+
+def _ends(padding: Tensor) -> Tensor:
+    """True at ``<s>``, ``</s>`` and padding: (B, T)."""
+    last = (~padding).sum(1, keepdim=True) - 1
+    places = torch.arange(padding.shape[1], device=padding.device)
+    return padding | (places == 0) | (places == last)

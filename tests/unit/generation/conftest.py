@@ -23,7 +23,7 @@ LANG_IDS = {"en": 0, "de": 1}
 
 @pytest.fixture
 def make_model() -> Callable[..., TriTransformer]:
-    """``make_model("order,length", separate="emb", seed=2)``: random weights, far apart."""
+    """``make_model("order", separate="emb", seed=2)``: random weights, far apart."""
 
     def make(auxiliary="", separate="", seed=1, words=70, **changes) -> TriTransformer:
         torch.manual_seed(seed)

@@ -12,7 +12,7 @@ from tests.word_by_word import make_word_by_word
 WORDS = ([10, 11, 12, 13, 14], [20], [], [30, 31, 30, 32, 33, 34, 35, 36])
 # T' > T, T' < T, the empty sentence, and T' = T with null and many-to-one.
 ORDERS = ([0, 2, 1, -1, 3, 3, 5, 4, 6], [0, 2], [0, -1, 1], [0, 8, 7, 6, 5, -1, 3, 3, 1, 9])
-KINDS = ["identity", "oracle", "predicted", "slots"]
+KINDS = ["identity", "oracle", "predicted"]
 
 
 def english(k: int) -> int:
@@ -37,10 +37,9 @@ def of_kind(make_model, make_generator):
     """A model and a generator for each of `KINDS`."""
 
     def make(kind, count=1, **options):
-        heads = {"predicted": "order,length", "slots": "slots"}.get(kind, "")
+        heads = "order" if kind == "predicted" else ""
         models = [make_model(heads, **options.pop("model", {}))]
-        ordering = "predicted" if kind == "slots" else kind
-        return models, make_generator(models, ordering, length_candidates=count, **options)
+        return models, make_generator(models, kind, length_candidates=count, **options)
 
     return make
 
@@ -66,9 +65,8 @@ def test_a_batch_of_one_gives_what_its_row_in_a_padded_batch_gives(
         same(alone[0][0], row[0])
 
 
-@pytest.mark.parametrize("kind", ["predicted", "slots"])
-def test_candidates_scored_together_are_those_scored_alone(of_kind, make_sample, kind):
-    models, generator = of_kind(kind, count=5, align=True)
+def test_candidates_scored_together_are_those_scored_alone(of_kind, make_sample):
+    models, generator = of_kind("predicted", count=5, align=True)
     together = generator.generate(models, make_sample(*WORDS))
     assert [len(row) for row in together] == [5] * 4
     every = generator.ordering
@@ -96,13 +94,10 @@ def test_candidates_scored_together_are_those_scored_alone(of_kind, make_sample,
             same(ours, theirs)
 
 
-@pytest.mark.parametrize("kind", ["predicted", "slots"])
-def test_hypotheses_come_best_first_and_the_first_candidate_is_among_them(
-    of_kind, make_sample, kind
-):
-    models, generator = of_kind(kind, count=4, length_weight=0.1)
+def test_hypotheses_come_best_first_and_the_first_candidate_is_among_them(of_kind, make_sample):
+    models, generator = of_kind("predicted", count=4, length_weight=0.1)
     rows = generator.generate(models, make_sample(*WORDS))
-    models, generator = of_kind(kind, count=1, length_weight=0.1)
+    models, generator = of_kind("predicted", count=1, length_weight=0.1)
     for row, (first,) in zip(rows, generator.generate(models, make_sample(*WORDS)), strict=True):
         scores = [hypothesis["score"] for hypothesis in row]
         assert scores == sorted(scores, reverse=True)
@@ -112,7 +107,7 @@ def test_hypotheses_come_best_first_and_the_first_candidate_is_among_them(
 def test_the_score_is_the_mean_over_all_positions_and_the_weighted_score_of_the_ordering(
     make_model, make_generator, make_sample
 ):
-    models = [make_model("order,length")]
+    models = [make_model("order")]
     scores = {}
     for weight in (0.0, 1.0, 2.5):
         generator = make_generator(models, "predicted", length_weight=weight, keep_repeats=True)
@@ -198,17 +193,6 @@ def test_a_hypothesis_is_what_fairseq_prints(translator, make_generator, make_sa
     assert generator.eos == SEP
 
 
-def test_the_orders_of_an_ensemble_of_equals_are_those_of_one(
-    make_model, make_generator, make_sample
-):
-    one = [make_model("order,length")]
-    two = [*one, make_model("order,length")]
-    ours = make_generator(two, "predicted").generate(two, make_sample(*WORDS))
-    theirs = make_generator(one, "predicted").generate(one, make_sample(*WORDS))
-    for first, second in zip(ours, theirs, strict=True):
-        same(first[0], second[0])
-
-
 def test_an_ensemble_of_different_models_is_neither_of_them(
     make_model, make_generator, make_sample
 ):
@@ -246,7 +230,7 @@ def test_each_side_is_read_and_written_in_its_language(make_model, make_generato
 def test_more_candidates_take_no_more_rows_at_a_time_than_fit_the_source(
     make_model, make_generator, make_sample, monkeypatch
 ):
-    models = [make_model("order,length")]
+    models = [make_model("order")]
     slots = []
     upper = models[0].encoder.upper
 

@@ -8,7 +8,7 @@ import torch
 from fairseq_xling.errors import UserError
 from fairseq_xling.generation.frame import source_side
 from fairseq_xling.generation.orderings import Sources, orderings
-from fairseq_xling.models.auxiliary.slot_order import Proposal
+from fairseq_xling.models.auxiliary.order import Proposal
 
 LIMIT = 24
 
@@ -55,12 +55,9 @@ def test_the_oracle_says_where_there_is_nothing_to_read(make_model, make_sample)
     )
 
 
-@pytest.mark.parametrize("heads", ["order,length", "slots"])
 @pytest.mark.parametrize("count", [1, 4])
-def test_predicted_orders_lie_inside_the_source_and_keep_the_frame(
-    make_model, make_sample, heads, count
-):
-    models = [make_model(heads)]
+def test_predicted_orders_lie_inside_the_source_and_keep_the_frame(make_model, make_sample, count):
+    models = [make_model("order")]
     sources = sources_of(models, make_sample(list(range(10, 20)), [7], []))
     found = orderings["predicted"](options(count), models)(sources)
     assert found.lengths.shape == found.log_scores.shape == (3 * count,)
@@ -74,47 +71,8 @@ def test_predicted_orders_lie_inside_the_source_and_keep_the_frame(
     assert (found.log_scores <= 0).all()
 
 
-def test_the_most_probable_lengths_are_the_candidates(make_model, make_sample):
-    models = [make_model("order,length")]
-    sources = sources_of(models, make_sample([7, 8, 9], [10]))
-    found = orderings["predicted"](options(3), models)(sources)
-    logits = (
-        models[0]
-        .auxiliary["length"]
-        .logits(sources.middles[0], sources.src["padding_mask"], torch.tensor([1, 1]))
-    )
-    reach = logits.shape[1] // 2
-    for row in range(2):
-        own = int(sources.lengths[row])
-        scores = {own + c - reach: s for c, s in enumerate(logits[row].log_softmax(-1).tolist())}
-        possible = {length: s for length, s in scores.items() if 2 <= length <= LIMIT}
-        best = sorted(possible, key=possible.get, reverse=True)[:3]
-        assert found.lengths[3 * row : 3 * row + 3].tolist() == best
-        expected = pytest.approx([possible[length] for length in best], abs=1e-5)
-        assert found.log_scores[3 * row : 3 * row + 3].tolist() == expected
-
-
-def test_there_are_no_more_candidates_than_lengths(make_model, make_sample):
-    models = [make_model("order,length")]
-    sources = sources_of(models, make_sample([7], []), limit=4)
-    found = orderings["predicted"](options(16), models)(sources)
-    assert [sorted(found.lengths[k : k + 3].tolist()) for k in (0, 3)] == [[2, 3, 4]] * 2
-
-
-def test_each_target_position_takes_its_best_source_position(make_model, make_sample):
-    models = [make_model("order,length")]
-    sources = sources_of(models, make_sample([7, 8, 9, 10]))
-    found = orderings["predicted"](options(), models)(sources)
-    length = int(found.lengths[0])
-    tgt = {"positions": torch.arange(length)[None], "langs": torch.ones(1, length).long()}
-    scores = models[0].auxiliary["order"].scores(sources.middles[0], None, tgt)[0]
-    best = [int(row.argmax()) for row in scores]
-    expected = [-1 if place == 6 else place for place in best[1:-1]]
-    assert found.order[0].tolist() == [0, *expected, 5]
-
-
 def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make_sample):
-    models = [make_model("slots")]
+    models = [make_model("order")]
     sources = sources_of(models, make_sample([7, 8, 9]))
     asked = []
 
@@ -124,7 +82,7 @@ def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make
         order = torch.tensor([[0, *[1] * (length - 2), 4]])
         return Proposal(order, torch.tensor([length]), torch.tensor([-float(len(asked))]))
 
-    models[0].auxiliary["slots"].propose = propose
+    models[0].auxiliary["order"].propose = propose
     found = orderings["predicted"](options(5), models)(sources)
     assert asked == [0, 1, -1, 2, -2]
     assert found.lengths.tolist() == [5, 6, 4, 7, 3]
@@ -133,37 +91,34 @@ def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make
 
 
 def test_a_proposal_longer_than_the_positions_is_cut_and_still_ends(make_model, make_sample):
-    models = [make_model("slots")]
+    models = [make_model("order")]
     sources = sources_of(models, make_sample([7, 8, 9], [10]), limit=4)
     order = torch.tensor([[0, 1, 1, 2, 3, 4], [0, 1, 2, -1, -1, -1]])
     proposal = Proposal(order, torch.tensor([6, 3]), torch.zeros(2))
-    models[0].auxiliary["slots"].propose = lambda *arguments: proposal
+    models[0].auxiliary["order"].propose = lambda *arguments: proposal
     found = orderings["predicted"](options(), models)(sources)
     assert found.lengths.tolist() == [4, 3]
     assert found.order.tolist() == [[0, 1, 1, 4], [0, 1, 2, -1]]
 
 
-@pytest.mark.parametrize(("heads", "named"), [("", "none"), ("order", "order")])
-def test_a_model_without_the_heads_is_refused(make_model, heads, named):
+@pytest.mark.parametrize(("heads", "named"), [("", "none"), ("nsp", "nsp")])
+def test_a_model_without_the_head_is_refused(make_model, heads, named):
     with pytest.raises(UserError) as error:
         orderings["predicted"](options(), [make_model(heads)])
     assert str(error.value) == (
-        "`--ordering predicted` needs a model with heads for order and length (trained with "
-        f"`--auxiliary slots`, or order,length), got one with {named}"
+        "`--ordering predicted` needs a model trained with `--auxiliary order`, got one with "
+        f"{named}"
     )
 
 
 @pytest.mark.parametrize("count", [0, 17])
 def test_the_number_of_candidates_has_bounds(make_model, count):
     with pytest.raises(UserError) as error:
-        orderings["predicted"](options(count), [make_model("order,length")])
+        orderings["predicted"](options(count), [make_model("order")])
     assert str(error.value) == f"`--length-candidates` must lie in [1, 16], got {count}"
 
 
 def test_whole_orders_come_from_one_model(make_model):
     with pytest.raises(UserError) as error:
-        orderings["predicted"](options(), [make_model("slots"), make_model("slots")])
-    assert str(error.value) == (
-        "`--ordering predicted` with a head that proposes whole orders takes one model in "
-        "`--path`, got 2"
-    )
+        orderings["predicted"](options(), [make_model("order"), make_model("order")])
+    assert str(error.value) == "`--ordering predicted` takes one model in `--path`, got 2"

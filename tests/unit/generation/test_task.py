@@ -233,7 +233,7 @@ def test_a_mistake_found_in_a_batch_ends_in_one_line(make_task, make_model, make
 def test_the_options_reach_the_generator(make_task, make_model):
     flags = "--ordering predicted --length-candidates 3 --length-weight 0.5 --keep-repeats"
     task = make_task(*flags.split(), "--cpu-bf16")
-    models = [make_model("order,length")]
+    models = [make_model("order")]
     generator = task.build_generator(models, Namespace(nbest=3, unkpen=2.0, print_alignment="hard"))
     assert generator.ordering.candidates == 3
     assert (generator.length_weight, generator.unk_penalty) == (0.5, 2.0)

@@ -75,18 +75,8 @@ def view_of(encoder, options):
     return make
 
 
-# Known to fail, by test and head; take an entry out with its bug.
-BUGS = {
-    ("test_a_batch_of_others_gives_every_parameter_a_gradient_of_zeros", "order"): "0 x -inf",
-    ("test_a_pair_longer_than_the_table_of_positions_is_no_matter", "order"): "no such row",
-    ("test_a_pair_longer_than_the_table_of_positions_is_no_matter", "length"): "no such row",
-}
-
-
 @pytest.fixture(params=list(auxiliary_heads))
 def head(request, encoder) -> AuxiliaryHead:
-    if bug := BUGS.get((request.node.originalname, request.param)):
-        request.applymarker(pytest.mark.xfail(reason=bug, strict=True))
     torch.manual_seed(2)
     made = auxiliary_heads[request.param](encoder.shape, 2).eval()
     made.name = request.param

@@ -174,15 +174,15 @@ def test_another_vocabulary_is_refused_in_every_phase(make_model, make_task):
 
 
 def test_heads_may_be_added_and_left_out_when_a_phase_begins(make_model):
-    start = make_model("commonality", auxiliary="nsp,length")
-    forward = make_model("forward", seed=2, auxiliary="order,length")
+    start = make_model("commonality", auxiliary="nsp")
+    forward = make_model("forward", seed=2, auxiliary="order,nsp")
     fresh = {n: p.clone() for n, p in forward.auxiliary["order"].named_parameters()}
     forward.load_state_dict(saved(start))
-    assert list(forward.auxiliary) == ["order", "length"]
+    assert list(forward.auxiliary) == ["order", "nsp"]
     for name, parameter in forward.auxiliary["order"].named_parameters():
         assert torch.equal(parameter, fresh[name]), name  # begins as it was initialised
-    for name, parameter in forward.auxiliary["length"].named_parameters():
-        assert torch.equal(parameter, start.auxiliary["length"].get_parameter(name)), name
+    for name, parameter in forward.auxiliary["nsp"].named_parameters():
+        assert torch.equal(parameter, start.auxiliary["nsp"].get_parameter(name)), name
     for name, parameter in forward.encoder.named_parameters():
         assert torch.equal(parameter, start.encoder.get_parameter(name)), name
 

@@ -72,7 +72,7 @@ def test_each_phase_reads_what_the_paper_says(plan, phase, objectives, mono, dir
     if directions:  # MLM on the target language in both, drawn from the parallel text
         assert value(step, "--directions") == directions
         assert value(step, "--mono-text") == "parallel"
-        assert value(step, "--auxiliary") == "order,length"
+        assert value(step, "--auxiliary") == "order"
     else:
         assert not flag(step, "--mono-text") and not flag(step, "--auxiliary")
 
