@@ -118,7 +118,10 @@ def test_the_number_of_candidates_has_bounds(make_model, count):
     assert str(error.value) == f"`--length-candidates` must lie in [1, 16], got {count}"
 
 
-def test_whole_orders_come_from_one_model(make_model):
+def test_an_order_comes_from_one_model(make_model):
     with pytest.raises(UserError) as error:
         orderings["predicted"](options(), [make_model("order"), make_model("order")])
-    assert str(error.value) == "`--ordering predicted` takes one model in `--path`, got 2"
+    assert (
+        str(error.value)
+        == "`--ordering predicted` takes the order from one model, so `--path` must name one, got 2"
+    )

@@ -1,0 +1,279 @@
+"""fairseq-generate and fairseq-interactive on `--task cdlm`, as a user runs them.
+
+The model is made, not trained: it translates word by word (`tests.word_by_word`), so with the right
+order every translation is its reference. One language is English relabelled, in the other the
+relabelled words also come backwards.
+"""
+
+import contextlib
+import importlib
+import io
+import logging
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.cli.main import main
+from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.data.folder import UNK
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.text.dictionary import read_dictionary
+from tests.end_to_end.engine import BIN, environment, run
+from tests.word_by_word import make_word_by_word
+
+PERFECT = "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000"
+WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
+WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
+DIM, FFN, LAYERS, POSITIONS = 64, 16, 2, 40
+
+
+def in_process(program, *arguments):
+    """The output of one of fairseq's programs, run here: a process of its own takes seconds."""
+    prepare_engine()
+    module = importlib.import_module(f"fairseq_cli.{program}")
+    output = io.StringIO()
+    handler = logging.StreamHandler(output)
+    root, argv = logging.getLogger(), sys.argv
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    sys.argv = [f"fairseq-{program}", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(output):
+            module.cli_main()
+    finally:
+        sys.argv = argv
+        root.removeHandler(handler)
+        root.setLevel(level)
+    return output.getvalue()
+
+
+class Study:
+    """A data folder of English and a language ``xx``, and a checkpoint that knows every word."""
+
+    def __init__(self, root, backwards):
+        self.data, self.checkpoint = root / "data", root / "model" / "checkpoint_last.pt"
+        rng = random.Random(1)
+        english = [rng.sample(WORDS, rng.randint(1, 9)) for _ in range(30)]
+        step = -1 if backwards else 1
+        other = [[f"x{word}" for word in words[::step]] for words in english]
+        links = [[f"{i}-{j}" for j, i in enumerate(range(len(w))[::step])] for w in english]
+        files = {"en": [*english, WORDS], "xx": [*other, [f"x{word}" for word in WORDS]]}
+        files["links"] = [*links, [f"{i}-{i}" for i in range(len(WORDS))]]
+        self.lines = {name: [" ".join(line) for line in text] for name, text in files.items()}
+        for name, text in self.lines.items():
+            (root / name).write_text("\n".join(text) + "\n")
+        arguments = ["--languages", "en,xx", "--vocab-type", "word", "--vocab-size", "200"]
+        for split in ("train", "test"):
+            arguments += ["--parallel", f"{split}.en-xx={root / 'en'},{root / 'xx'}"]
+            arguments += ["--alignment", f"{split}.en-xx={root / 'links'}"]
+        assert main(["prepare", str(self.data), *arguments]) == 0
+        in_process(
+            "train",
+            *(self.data, "--user-dir", USER_DIR, "--save-dir", self.checkpoint.parent),
+            *"--task cdlm --arch tri_bert_tiny --criterion unified_lm --objectives cdlm".split(),
+            *"--auxiliary order --optimizer adam --lr 1e-3 --max-tokens 512".split(),
+            *"--cpu --num-workers 0 --max-update 1 --disable-validation".split(),
+            *f"--encoder-layers {LAYERS} --encoder-embed-dim {DIM} --lm-head linear".split(),
+            *f"--encoder-ffn-embed-dim {FFN} --max-positions {POSITIONS}".split(),
+        )
+        self._teach()
+
+    def _teach(self):
+        symbols = read_dictionary(self.data / "dict.txt")
+        number = {symbol: i for i, symbol in enumerate(symbols)}
+        words = {number[f"▁{word}"]: number[f"▁x{word}"] for word in WORDS}
+        shape = EncoderShape(
+            LAYERS, DIM, FFN, 4, POSITIONS, language_embeddings=True, num_segments=2
+        )
+        encoder = TriEncoder(shape, {"en": len(symbols), "xx": len(symbols)}, SharingPlan())
+        make_word_by_word(encoder, words, null_word=UNK)
+        state = load_plain(self.checkpoint)
+        for name, tensor in encoder.state_dict().items():
+            assert state["model"][f"encoder.{name}"].shape == tensor.shape
+            state["model"][f"encoder.{name}"] = tensor
+        torch.save(state, self.checkpoint)
+
+    def generate(self, *flags):
+        return in_process("generate", *self.options(*flags), "--scoring", "sacrebleu")
+
+    def options(self, *flags):
+        return [
+            *(self.data, "--user-dir", USER_DIR, "--task", "cdlm", "--path", self.checkpoint),
+            *("--gen-subset", "test", "--batch-size", "8", "--cpu", "--num-workers", "0"),
+            *flags,
+        ]
+
+
+@pytest.fixture(scope="module")
+def relabelled(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("relabelled"), backwards=False)
+
+
+@pytest.fixture(scope="module")
+def backwards(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("backwards"), backwards=True)
+
+
+def lines(output, kind):
+    """Number: the fields of each line ``kind``, in the order of the output."""
+    found = re.findall(rf"^{kind}-(\d+)\t(.*)$", output, re.MULTILINE)
+    return {int(number): rest.split("\t") for number, rest in found}
+
+
+def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
+    output = relabelled.generate("--print-alignment")
+    assert f"Generate test with beam=5: {PERFECT}" in output
+    found = {kind: lines(output, kind) for kind in "STHDPA"}
+    for i, line in enumerate(relabelled.lines["xx"]):
+        words = line.split()
+        assert found["S"][i] == [relabelled.lines["en"][i]]
+        assert found["T"][i] == [found["D"][i][1]] == [line]
+        assert found["H"][i][1].split() == [f"▁{word}" for word in words]
+        assert len(found["P"][i][0].split()) == len(words) + 1  # </s> too
+        assert found["A"][i] == [" ".join(f"{k}-{k}" for k in range(len(words)))]
+
+
+def test_the_right_order_translates_a_language_that_runs_backwards(backwards):
+    output = backwards.generate("--ordering", "oracle", "--print-alignment")
+    assert PERFECT in output
+    words = len(backwards.lines["en"][0].split())
+    pairs = [f"{words - 1 - k}-{k}" for k in range(words)]
+    assert sorted(lines(output, "A")[0][0].split()) == sorted(pairs)
+    identity = backwards.generate("--ordering", "identity")
+    # Every word is right, but hardly any two neighbours.
+    assert re.search(r"BLEU = \d\d\.\d\d 100\.0/\d\d\.\d/", identity)
+
+
+def test_a_head_predicts_an_order_for_every_sentence(backwards):
+    output = backwards.generate(*"--ordering predicted --length-candidates 3 --nbest 3".split())
+    assert len(lines(output, "H")) == len(backwards.lines["en"])
+    assert len(re.findall(r"^H-0\t", output, re.MULTILINE)) == 3
+    scores = [float(s) for s in re.findall(r"^H-0\t(\S+)", output, re.MULTILINE)]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_other_direction_needs_only_its_name(backwards):
+    output = backwards.generate("--ordering", "oracle", "-s", "xx", "-t", "en")
+    assert lines(output, "S")[0] == [backwards.lines["xx"][0]]
+    assert lines(output, "T")[0] == [backwards.lines["en"][0]]
+
+
+@pytest.mark.parametrize("flags", [(), ("--cpu-bf16",), ("--fp16", "--fp16-no-flatten-grads")])
+@pytest.mark.parametrize("limit", ["--batch-size 1", "--batch-size 64", "--max-tokens 30"])
+def test_neither_precision_nor_batches_change_the_translations(relabelled, flags, limit):
+    assert PERFECT in relabelled.generate(*flags, *limit.split())
+
+
+def test_joining_pieces_twice_does_no_harm(relabelled):
+    output = relabelled.generate("--remove-bpe", "sentencepiece")
+    assert PERFECT in output
+    assert lines(output, "D")[0][1] == relabelled.lines["xx"][0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "result"),
+    [
+        (("--scoring", "bleu"), "BLEU4 = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000"),
+        (("--scoring", "chrf"), "chrF2 = 100.00"),
+        (("--scoring", "sacrebleu", "--sacrebleu-tokenizer", "char"), PERFECT),
+        (("--scoring", "sacrebleu", "--sacrebleu-tokenizer", "zh"), PERFECT),
+        (("--scoring", "sacrebleu", "--sacrebleu-char-level"), PERFECT),
+    ],
+)
+def test_every_score_of_fairseq_can_be_asked_for(relabelled, flags, result):
+    assert result in in_process("generate", *relabelled.options(*flags))
+
+
+def test_an_ensemble_of_one_model_twice_is_that_model(relabelled):
+    both = f"{relabelled.checkpoint}:{relabelled.checkpoint}"
+    assert PERFECT in relabelled.generate("--path", both)
+
+
+def test_long_sources_are_cut_with_a_warning_or_refused(relabelled):
+    short = ("--model-overrides", "{'max_positions': 6}")
+    state = load_plain(relabelled.checkpoint)
+    state["model"] = {
+        name: tensor[:6] if name.startswith("encoder.positions") else tensor
+        for name, tensor in state["model"].items()
+        if "auxiliary" not in name
+    }
+    path = relabelled.checkpoint.with_name("short.pt")
+    torch.save(state, path)
+    short = ("--path", path, "--model-overrides", "{'max_positions': 6, 'auxiliary': ''}")
+    count = sum(len(line.split()) > 4 for line in relabelled.lines["en"])
+    output = relabelled.generate(*short)
+    assert f"test: {count} sentences are cut at --max-positions 6" in output
+    assert max(len(fields[1].split()) for fields in lines(output, "D").values()) == 4
+    with pytest.raises(SystemExit) as error:
+        relabelled.generate(*short, "--too-long", "refuse")
+    assert str(error.value) == (
+        f"fairseq-xling: error: {count} sentences of test are longer than `--max-positions` 6, and "
+        "`--too-long` is refuse"
+    )
+
+
+def test_a_model_without_the_head_cannot_predict_an_order(relabelled):
+    state = load_plain(relabelled.checkpoint)
+    state["model"] = {k: v for k, v in state["model"].items() if "auxiliary" not in k}
+    path = relabelled.checkpoint.with_name("headless.pt")
+    torch.save(state, path)
+    with pytest.raises(SystemExit) as error:
+        relabelled.generate(
+            *("--path", path, "--model-overrides", "{'auxiliary': ''}", "--ordering", "predicted")
+        )
+    assert str(error.value) == (
+        "fairseq-xling: error: `--ordering predicted` needs a model trained with `--auxiliary "
+        "order`, got one with none"
+    )
+
+
+def test_generate_as_a_process_writes_its_results_into_a_folder(relabelled, tmp_path):
+    options = map(str, relabelled.options("--results-path", tmp_path, "--scoring", "sacrebleu"))
+    run("fairseq-generate", *options)
+    assert PERFECT in (tmp_path / "generate-test.txt").read_text()
+
+
+def interactive(study, text, *flags):
+    return subprocess.run(
+        [
+            *(BIN / "fairseq-interactive", study.data, "--user-dir", USER_DIR, "--task", "cdlm"),
+            *("--path", study.checkpoint, "--cpu", "--buffer-size", "4", "--batch-size", "2"),
+            *flags,
+        ],
+        input=text,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_typed_lines_are_translated_empty_and_unknown_ones_too(relabelled):
+    lines_in = ["dog cat", "", "sun zebra tree", "one", "bird"]
+    done = interactive(relabelled, "\n".join(lines_in) + "\n", "--print-alignment")
+    assert done.returncode == 0, done.stderr
+    found = {i: fields[1] for i, fields in lines(done.stdout, "D").items()}
+    assert found == {0: "xdog xcat", 1: "", 2: "xsun <unk> xtree", 3: "xone", 4: "xbird"}
+    assert lines(done.stdout, "A") == {
+        **{0: ["0-0 1-1"], 1: [""], 2: ["0-0 1-1 2-2"]},
+        **{3: ["0-0"], 4: ["0-0"]},
+    }
+
+
+def test_typed_lines_have_predicted_orders_but_no_oracle(relabelled):
+    done = interactive(relabelled, "dog cat\n\n", "--ordering", "predicted")
+    assert done.returncode == 0, done.stderr
+    assert set(lines(done.stdout, "D")) == {0, 1}
+    done = interactive(relabelled, "dog cat\n", "--ordering", "oracle")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "fairseq-xling: error: `--ordering oracle` reads the word alignments of a data folder, "
+        "which typed text has none of; take identity or predicted"
+    )
