@@ -27,8 +27,8 @@ Hypothesis = dict[str, Any]
 class NonAutoregressiveGenerator:
     """Translates batches of fairseq's layout; K hypotheses for each sentence, best first.
 
-    The score of a hypothesis is the mean log-probability of the tokens written, before repeats are
-    joined, plus ``length_weight`` times the log-probability that the ordering gives it.
+    The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
+    all tokens that were written, before repeats are joined and what follows the end is cut off.
 
     Args:
         ordering: makes the candidates.
@@ -128,9 +128,10 @@ class NonAutoregressiveGenerator:
         self, sources: Sources, candidates: Candidates, tokens: Tensor, log_probs: Tensor
     ) -> list[list[Hypothesis]]:
         lengths = candidates.lengths
-        scores = log_probs.sum(1) / (lengths - 1)
+        scores = log_probs.sum(1)
         if candidates.log_scores is not None:
             scores = scores + self.length_weight * candidates.log_scores
+        scores = scores / (lengths - 1)
         tokens, log_probs = tokens.cpu(), log_probs.cpu()
         real = torch.arange(tokens.shape[1]) < (lengths.cpu() - 1)[:, None]
         keep = kept(tokens, real, self.keep_repeats)

@@ -29,14 +29,14 @@ class TranslationOptions(FairseqDataclass):
         },
     )
     length_candidates: int = field(
-        default=1,
+        default=2,
         metadata={"help": "translation: lengths to try for each sentence with predicted"},
     )
     length_weight: float = field(
-        default=0.05,
+        default=1.0,
         metadata={
-            "help": "translation: weight of a candidate order's log-probability beside the mean "
-            "log-probability of the tokens"
+            "help": "translation: weight of a candidate order's log-probability beside that of "
+            "its tokens"
         },
     )
     keep_repeats: bool = field(

