@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fairseq_xling import USER_DIR
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
@@ -67,6 +68,7 @@ def autoregressive_step(
     max_tokens: int,
     lr: float,
     seed: int,
+    shared: bool = True,
     options: Sequence[str] = (),
     device: str = "cpu",
 ) -> Step:
@@ -76,10 +78,14 @@ def autoregressive_step(
         folder: made by `translation_data_step`.
         save: where checkpoints go.
         layers: of the encoder and of the decoder, each.
+        shared: whether both languages have one dictionary.
     """
     command = [
         *("fairseq-train", str(folder), "--task", "translation", "--arch", "transformer"),
-        *("--source-lang", pair[0], "--target-lang", pair[1], "--share-all-embeddings"),
+        # Nothing of ours trains; it makes checkpoints whole and loadable on today's torch.
+        *("--user-dir", str(USER_DIR)),
+        *("--source-lang", pair[0], "--target-lang", pair[1]),
+        "--share-all-embeddings" if shared else "--share-decoder-input-output-embed",
         *("--encoder-layers", str(layers), "--decoder-layers", str(layers)),
         *("--encoder-embed-dim", str(dim), "--decoder-embed-dim", str(dim)),
         *("--encoder-ffn-embed-dim", str(4 * dim), "--decoder-ffn-embed-dim", str(4 * dim)),
@@ -103,22 +109,11 @@ def autoregressive_step(
     )
 
 
-def generate_step(
-    name: str, folder: Path, checkpoint: Path, log: Path, pair: tuple[str, str], beam: int = 5
-) -> Step:
-    """Translate the test text with beam search; the log ends with sacrebleu's line."""
-    command = [
-        *("fairseq-generate", str(folder), "--task", "translation", "--path", str(checkpoint)),
-        *("--source-lang", pair[0], "--target-lang", pair[1], "--gen-subset", "test"),
-        *("--beam", str(beam), "--remove-bpe", "sentencepiece", "--scoring", "sacrebleu"),
-        *("--batch-size", "64", "--required-batch-size-multiple", "1", "--cpu"),
-        *("--results-path", str(log.with_suffix(""))),
-    ]
-    return Step(name, commands=[command], inputs=[folder, checkpoint.parent], outputs=[log])
-
-
 def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:
-    """How long ``steps`` of the run took together, to be asked when they are done."""
+    """How long ``steps`` of the run took together, to be asked when they are done.
+
+    Of a step that was killed and went on, only what came after counts.
+    """
     return lambda: sum(
         float(read_json(run / ".steps" / f"{step.name}.json")["seconds"]) for step in steps
     )

@@ -7,12 +7,19 @@ from fairseq_xling.runs.step import Step
 
 
 def synthesize_step(
-    name: str, text: Path, languages: Sequence[str], sentences: int, held_out: int, seed: int
+    name: str,
+    text: Path,
+    languages: Sequence[str],
+    sentences: int,
+    held_out: int,
+    seed: int,
+    pairs: int = 0,
 ) -> Step:
-    """The embedded corpus in ``text``."""
+    """The embedded corpus in ``text``, with ``pairs`` of parallel training text."""
     command = [
         *("fairseq-xling", "synthesize", str(text), "--languages", ",".join(languages)),
         *("--sentences", str(sentences), "--held-out", str(held_out), "--seed", str(seed)),
+        *(("--parallel-sentences", str(pairs)) if pairs else ()),
     ]
     return Step(name, commands=[command], outputs=[text])
 

@@ -2,7 +2,8 @@
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
 language model of two languages aligns them without parallel text when it shares parameters. The
-control has a private copy of every parameter, so nothing can align it.
+control has a private copy of every parameter, so nothing can align it. Then the control's English
+half migrates to German and translates (`demo_migration`).
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
+from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
@@ -26,6 +28,7 @@ class Scale:
     held_out: int
     vocab_size: int
     training: Training
+    migration: MigrationScale
 
 
 SCALES = {
@@ -35,6 +38,9 @@ SCALES = {
         vocab_size=2000,
         training=Training(
             "separable_transformer_tiny", updates=40, every=20, max_tokens=1024, lr=3e-3, warmup=10
+        ),
+        migration=MigrationScale(
+            pairs=500, commonality=10, transfer=30, language=10, every=10, max_tokens=1024
         ),
     ),
     "small": Scale(
@@ -48,6 +54,9 @@ SCALES = {
             max_tokens=2048,
             lr=3e-3,
             warmup=100,
+        ),
+        migration=MigrationScale(
+            pairs=20000, commonality=200, transfer=800, language=200, every=200, max_tokens=2048
         ),
     ),
 }
@@ -93,6 +102,8 @@ def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
             ),
             _evaluation(run, name, data, folder, scale.training),
         ]
+    source = run / "model-separate" / "checkpoint_best.pt"
+    steps += migration_steps(run, scale.migration, scale.sentences, scale.held_out, seed, source)
     steps.append(
         Step(
             "report",

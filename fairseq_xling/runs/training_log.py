@@ -76,7 +76,10 @@ def parameter_count(path: str | Path) -> int:
 
 
 def progress(path: Path, updates: int) -> str:
-    """How far a training is, from the end of its log: ``step 300/2,000, loss 4.21``."""
+    """How far a training is, from the end of its log: ``step 300/2,000, loss 4.21``.
+
+    With ``updates`` 0, where time decides its end, ``step 300, loss 4.21``.
+    """
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 16384))
         text = file.read().decode("utf-8", "replace")
@@ -89,5 +92,6 @@ def progress(path: Path, updates: int) -> str:
         except json.JSONDecodeError:
             continue
         done = int(float(record.get("num_updates", 0)))
-        return f"step {done:,}/{updates:,}, loss {record.get('loss', '?')}"
+        of = f"/{updates:,}" if updates else ""
+        return f"step {done:,}{of}, loss {record.get('loss', '?')}"
     return "starting"

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from pathlib import Path
 
+from fairseq_xling import USER_DIR
 from fairseq_xling.runs.autoregressive import (
     autoregressive_step,
     seconds_of,
@@ -55,6 +56,7 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
             max_tokens=config.max_tokens or _MAX_TOKENS,
             lr=_LR,
             seed=outcome.seed,
+            shared=len(facts.dictionaries) == 1,
             options=[*options, *config.words("autoregressive_args")],
             device=config.device,
         )
@@ -76,7 +78,8 @@ def _translate(
 ) -> Step:
     output = run / "translations" / name
     command = [
-        *("fairseq-generate", str(folder), "--task", "translation", "--path", str(model)),
+        *("fairseq-generate", str(folder), "--user-dir", str(USER_DIR), "--path", str(model)),
+        *("--task", "translation"),
         *("-s", pair[0], "-t", pair[1], "--gen-subset", config.translate_split, "--beam", "5"),
         *("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH)),
         *("--required-batch-size-multiple", "1", "--results-path", str(output)),

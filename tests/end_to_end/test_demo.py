@@ -57,6 +57,23 @@ def test_the_report_and_its_numbers_are_there(demo):
     assert ("separate", "train", "mlm_de_loss") in curves
 
 
+def test_the_english_half_migrates_and_translates_in_every_order(demo):
+    folder, printed = demo
+    assert "] migrate: done in" in printed
+    for title in ("the paper's", "predicted", "of the reference", "autoregressive, beam 5"):
+        assert title in printed
+    migration = json.loads((folder / "results.json").read_text())["migration"]
+    phases = [entry["phase"] for entry in migration["phases"]]
+    assert phases == ["init", "commonality", "forward", "backward", "combined", "language"]
+    first, *_, last = (entry["bpw"]["de"] for entry in migration["phases"])
+    assert last < first  # even some 50 steps teach some German
+    assert {found["sentences"] for found in migration["translation"].values()} == {100}
+    assert len(migration["samples"]) == 10
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Ten translations" in html
+    assert migration["samples"][3]["reference"].split()[0] in html
+
+
 def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
     folder, _ = demo
     model = json.loads((folder / "results.json").read_text())["models"]["default"]
@@ -71,7 +88,7 @@ def test_a_second_call_does_nothing_and_prints_the_same_table(demo):
     folder, printed = demo
     before = (folder / "report.html").stat().st_mtime_ns
     again = run("fairseq-xling", "demo", "--scale", "tiny", "--output", str(folder)).stdout
-    assert again.count("skipped") == 8
+    assert again.count("skipped") == 10
     assert table_of(again) == table_of(printed)
     assert (folder / "report.html").stat().st_mtime_ns == before
 
@@ -93,7 +110,7 @@ def test_commands_sh_holds_the_commands_that_made_the_run(demo):
 
 def test_a_dry_run_only_prints(tmp_path):
     done = run("fairseq-xling", "demo", "--output", str(tmp_path / "run"), "--dry-run")
-    assert "[3/8] train-default: run" in done.stdout
+    assert "[3/10] train-default: run" in done.stdout
     assert "--max-update 1600" in done.stdout
     assert not (tmp_path / "run").exists()
 
@@ -117,3 +134,7 @@ def test_the_small_demo_aligns_and_its_control_stays_at_chance(tmp_path, seed):
     assert shared["scores"]["word_mrr"] >= 10 * shared["chance"]["word_mrr"]
     assert control["scores"]["retrieval"] <= 5 * control["chance"]["retrieval"]
     assert control["scores"]["word_mrr"] <= 3 * control["chance"]["word_mrr"]
+    translation = json.loads((run_dir / "results.json").read_text())["migration"]["translation"]
+    bleu = {name: found["bleu"] for name, found in translation.items()}
+    gap = bleu["oracle"] - bleu["identity"]
+    assert bleu["predicted"] - bleu["identity"] >= 0.8 * gap > 0

@@ -102,6 +102,22 @@ def test_a_step_waits_for_its_inputs_with_many_jobs(tmp_path):
     assert (run / "b.txt").read_text() == "late\n"
 
 
+def test_late_arguments_are_asked_for_when_the_inputs_are_there(tmp_path):
+    run = tmp_path / "run"
+    first, second = chain(run)
+    script = f"echo $0 > {run}/c.txt"
+    late = Step(
+        "c",
+        commands=[["true"], ["sh", "-c", script]],
+        late=lambda: [(run / "b.txt").read_text().split()[0]],
+        inputs=[run / "b.txt"],
+        outputs=[run / "c.txt"],
+    )
+    go(run, [first, second, late])
+    assert (run / "c.txt").read_text() == "text\n"
+    assert "c: done before" in go(run, [first, second, late])
+
+
 def test_a_function_is_a_step_too(tmp_path):
     run, calls = tmp_path / "run", []
     step = Step("f", call=lambda: calls.append((run / "f.txt").write_text("x")), settings={"n": 1})

@@ -61,6 +61,12 @@ def test_a_missing_log_is_an_error(tmp_path):
         read_curves(tmp_path / "log", "train")
 
 
+def test_progress_without_an_end_names_none(tmp_path):
+    path = tmp_path / "timed.log"
+    path.write_text('x | INFO | train_inner | {"num_updates": "1200", "loss": "4.2"}\n')
+    assert progress(path, 0) == "step 1,200, loss 4.2"
+
+
 def test_progress_names_the_last_step_and_loss(log, tmp_path):
     assert progress(log, 2000) == "step 100/2,000, loss 8.4"
     (tmp_path / "new").write_text("")
