@@ -54,12 +54,15 @@ def migration_steps(
         *("--source", str(source), "--source-language", SOURCE),
         *("--languages", ",".join(languages), "--seeds", str(seed), "--jobs", "2"),
         *("--arch", "tri_bert_tiny", "--vocab-type", "word", "--vocab-size", "4000"),
-        *("--mapping", "identical", "--commonality-steps", str(scale.commonality)),
+        # So little text gives vectors no shape that a map could be found by; the words that the
+        # English encoder knows keep its embeddings instead.
+        *("--mapping", "none"),
+        *("--commonality-steps", str(scale.commonality)),
         *("--transfer-steps", str(scale.transfer), "--language-steps", str(scale.language)),
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
         *("--warmup", str(scale.commonality // 4), "--every", str(scale.every)),
         *("--batch-size", "0", "--max-tokens", str(scale.max_tokens)),
-        *("--train-args", "--attention-dropout 0", "--autoregressive"),
+        *("--train-args=--attention-dropout 0", "--autoregressive"),
     ]
     migrate = Step(
         "migrate",

@@ -60,7 +60,7 @@ def run(program: str, *arguments: str, processes: int = 1, check: bool = True, *
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=300,
+        timeout=1200,
         **kwargs,
     )
     if check and done.returncode:

@@ -9,6 +9,10 @@ import pytest
 from tests.end_to_end.engine import BIN, environment, run
 
 
+# The whole demonstration is one fixture, which counts for the first test that asks for it.
+pytestmark = pytest.mark.timeout(1500)
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The folder of a run and what it printed."""

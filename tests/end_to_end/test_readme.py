@@ -16,6 +16,7 @@ def _blocks() -> list[tuple[str, str]]:
     return re.findall(r"^```(bash|python)\n(.*?)^```", README.read_text(), re.M | re.S)
 
 
+@pytest.mark.timeout(1500)
 def test_every_command_of_the_readme_runs(tmp_path):
     env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
     for language, text in _blocks():
@@ -32,11 +33,12 @@ def test_every_command_of_the_readme_runs(tmp_path):
             env=env,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
         )
         if done.returncode:
             pytest.fail(f"{text}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}")
     assert (tmp_path / "eval.json").is_file()
+    assert (tmp_path / "migration" / "report.html").is_file()
     assert (tmp_path / "first-word" / "checkpoint_last.pt").is_file()
 
 
