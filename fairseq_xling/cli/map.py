@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             description=f"Map word vectors: {method.help}.",
             formatter_class=parser.formatter_class,
         )
-        _add_common(sub)
+        _add_common(sub, method.normalize)
         method.add_arguments(sub.add_argument_group(f"method {name}"))
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
     add = parser.add_argument
     add("--source-vectors", required=True, metavar="U", help="vectors file that stays as it is")
     add("--vectors", required=True, metavar="V", help="vectors file to map")
@@ -36,9 +36,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add("--seeds", default="1,2,3,4,5", metavar="N,N", help="tried in turn, the best is kept")
     add(
         "--normalize",
-        default="unit,centre,unit",
         metavar="STEPS",
-        help="done to both while W is sought: unit, centre, separated by commas, or none",
+        help="done to both while W is sought: unit, centre, scale, separated by commas, or none "
+        f"(default: {normalize})",
     )
     add("--refine", type=int, default=5, metavar="N", help="rounds of refinement by Procrustes")
     add(

@@ -40,7 +40,7 @@ class MapOptions:
         vectors: file of the vectors to map.
         output: vectors file to write; ``<output>.json`` is the report.
         seeds: tried one after the other, where the method depends on them.
-        normalize: what is done to both spaces while the map is sought.
+        normalize: what is done to both spaces while the map is sought; None: as suits the method.
         match: ``none`` writes ``V W``; ``moments`` gives it the place and size of the fixed space.
         keep_failed: whether to write the best map even if every seed failed.
         search: how maps are refined and judged.
@@ -51,7 +51,7 @@ class MapOptions:
     vectors: str
     output: str
     seeds: Sequence[int] = (1, 2, 3, 4, 5)
-    normalize: str = "unit,centre,unit"
+    normalize: str | None = None
     match: str = "none"
     keep_failed: bool = False
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
@@ -72,10 +72,11 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
     started = time.monotonic()
     solver = METHODS[method]()
     _check(options)
+    steps = solver.normalize if options.normalize is None else options.normalize
     settings = {
         "method": method,
         **solver.settings(args),
-        "normalize": ",".join(parse_steps(options.normalize)) or "none",
+        "normalize": ",".join(parse_steps(steps)) or "none",
         **dataclasses.asdict(options.search),
     }
     files = {"vectors": options.vectors, "source vectors": options.source_vectors}

@@ -40,6 +40,25 @@ def centre(x: Tensor) -> Tensor:
     return x - x.mean(0)
 
 
+_LENGTH = 3.0
+
+
+@NORMALIZATIONS.register("scale")
+def scale(x: Tensor) -> Tensor:
+    """All rows times one factor, so that their root mean square length is 3.
+
+    ``x_i 3 / sqrt((1/N) sum_j ||x_j||^2)``; lengths keep their proportions. An orthogonal map
+    cannot undo a difference in size, by which a discriminator would tell two spaces apart. The
+    length suits the adversarial game's learning rate of 0.1: on generated text more seeds succeed
+    with 3 than with 1 or 8.
+
+    >>> scale(torch.tensor([[1.0, 0.0], [0.0, 7.0]])).norm(dim=1)
+    tensor([0.6000, 4.2000])
+    """
+    size = x.square().sum(-1).mean().sqrt()
+    return x * (_LENGTH / size) if size > 0 else x
+
+
 def normalize(x: Tensor, steps: str) -> Tensor:
     """``x`` (N, D) after the comma-separated ``steps``, from left to right; ``none`` or '' is none.
 

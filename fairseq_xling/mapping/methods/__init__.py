@@ -54,12 +54,14 @@ class Method(Protocol):
 
     Attributes:
         help: one line for the user.
+        normalize: the steps of normalisation that suit it, if the user names none.
         seeded: whether seeds give different maps, so that several are worth trying.
         from_shared_words: whether it starts from words spelt alike; it then leaves out those of
             `split_shared`, by which its map is judged.
     """
 
     help: str
+    normalize: str
     seeded: bool
     from_shared_words: bool
 

@@ -21,6 +21,7 @@ class Identical:
     """Procrustes on the pairs of words that are spelt alike, but for those that judge the map."""
 
     help = "from the words that are spelt alike in both"
+    normalize = "unit,centre,unit"
     seeded = False
     from_shared_words = True
 

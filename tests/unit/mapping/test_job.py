@@ -77,7 +77,7 @@ def test_the_report_tells_of_every_seed_and_how_the_map_came_about(files):
     assert [len(best["history"]), len(best["rounds"])] == [2, 2]
     assert (report["failed"], report["failed_seeds"]) == (False, [])
     assert report["settings"]["beta"] == 0.001
-    assert report["settings"]["normalize"] == "unit,centre,unit"
+    assert report["settings"]["normalize"] == "centre,scale"
     assert report["shared_words"]["words"] == report["shared_words_unmapped"]["words"] == 300
     assert report["shared_words"]["p_at_1"] > 0.9 > report["shared_words_unmapped"]["p_at_1"]
     assert report["criterion"] > report["criterion_unmapped"]

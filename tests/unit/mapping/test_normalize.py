@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.normalize import centre, normalize, unit
+from fairseq_xling.mapping.normalize import centre, normalize, scale, unit
 
 
 @pytest.fixture
@@ -16,6 +16,14 @@ def test_steps_are_done_from_left_to_right(x):
     assert not torch.allclose(normalize(x, "unit,centre"), normalize(x, "centre,unit"))
     assert normalize(x, "unit,centre").mean(0).abs().max() < 1e-15
     assert (normalize(x, "centre,unit").norm(dim=1) - 1).abs().max() < 1e-15
+
+
+def test_scaling_changes_no_proportion_and_makes_any_two_spaces_equally_large(x):
+    scaled = scale(x)
+    assert float(scaled.square().sum(1).mean()) == pytest.approx(9)
+    torch.testing.assert_close(scaled / scaled[0, 0], x / x[0, 0])
+    torch.testing.assert_close(scale(100 * x), scaled)
+    assert torch.equal(scale(0 * x), 0 * x)
 
 
 def test_no_step_leaves_the_vectors(x):
@@ -32,7 +40,7 @@ def test_normalisation_gives_new_vectors(x):
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ("units", "unknown normalisation 'units'; did you mean 'unit'? known: centre, unit"),
+        ("units", "unknown normalisation 'units'; did you mean 'unit'? known: centre, scale, unit"),
         ("unit,", "`--normalize` must be names separated by commas, got 'unit,'"),
     ],
 )
