@@ -117,7 +117,9 @@ def migration_sections(migration: dict[str, Any]) -> list[Section]:
         for entry in migration["phases"]
     ]
     samples = migration["samples"]
-    names = list(samples[0]) if samples else []
+    found = list(samples[0]) if samples else []
+    names = ["source", "reference", *_TITLES]
+    names += [name for name in found if name not in names]
     return [
         Section(
             f"Migration from {SOURCE} to {TARGET}: bits per word after each phase",
