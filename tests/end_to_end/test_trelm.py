@@ -306,17 +306,19 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("study", "options", "rows"),
+    ("study", "options", "first", "rows"),
     [
-        ("trelm-init", "", 8),
-        ("trelm-objectives", "", 6),
-        ("trelm-parallel", "--sizes 40,80", 2),
-        ("trelm-compensated", "", 4),
-        ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", 4),
+        ("trelm-init", "", "random,random-adv", 8),
+        ("trelm-objectives", "", "cdlm,cdlm-star", 6),
+        ("trelm-parallel", "--sizes 40,80", "pairs-80", 2),
+        ("trelm-compensated", "", "full", 4),
+        ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),
     ],
 )
-def test_every_study_runs_with_all_its_rows(world, study, options, rows):
-    printed = ablate(world, study, *options.split(), "--orderings", "oracle", "--output", study)
+def test_every_study_runs_with_all_its_rows(world, study, options, first, rows):
+    words = [*options.split(), "--orderings", "oracle", "--output", study]
+    ablate(world, study, *words, "--rows", first)
+    printed = ablate(world, study, *words)
     table = (world / study / "table.md").read_text(encoding="utf-8")
     assert sum(line.startswith("| ") for line in table.splitlines()) == rows + 1
     assert table.splitlines()[0] in printed
