@@ -8,7 +8,6 @@ import pytest
 
 from tests.end_to_end.engine import BIN, environment, run
 
-
 # The whole demonstration is one fixture, which counts for the first test that asks for it.
 pytestmark = pytest.mark.timeout(1500)
 
