@@ -11,18 +11,15 @@ same number of pairs in both; the padded way makes it in batches of 8, as the re
 """
 
 import argparse
-import datetime
 import logging
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import torch
 from cdlm_memory import LONGEST, probe, repeat
 from cdlm_systems import Setting, System, bucketed, padded
-from common import Measured, alternate, machine, table
+from common import Measured, heading, table, take_turns
 
 OURS, PADDED = "ours", "padded to 512"
 HERE = Path(__file__).resolve().parent
@@ -159,17 +156,8 @@ def main() -> None:
     if args.device == "cpu":
         ready[f"{OURS} --cpu-bf16"] = bucketed(setting, "--cpu-bf16")
         ready[f"{PADDED} --cpu-bf16"] = padded(setting, args.micro, "--cpu-bf16")
-    results = alternate(
-        {name: system.step for name, system in ready.items()},
-        args.rounds,
-        args.seconds,
-        clock=time.process_time if args.clock == "cpu" else time.perf_counter,
-        wait=torch.cuda.synchronize if args.device == "cuda" else lambda: None,
-        progress=lambda line: print(line, file=sys.stderr, flush=True),
-    )
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"{datetime.date.today()}  {' '.join(['cdlm_training.py', *sys.argv[1:]])}")
-    print(*machine(args.device), f"load average {load}", sep="\n")
+    results = take_turns(args, {name: system.step for name, system in ready.items()})
+    print(heading("cdlm_training.py", args.device))
     size = ready[f"{OURS} fp32"].parameters / 1e6
     print(
         f"{args.layers} layers and a TRILayer, {args.dim} wide, {args.heads} heads, dropout "

@@ -1,7 +1,11 @@
 """What the benchmarks share: alternating rounds, medians with spread, tables, the machine."""
 
+import argparse
+import datetime
+import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +76,27 @@ def alternate(
             result.seconds += passed
             progress(f"round {number + 1}/{rounds}  {name:<28} {work / passed:10,.0f} /s")
     return results
+
+
+def take_turns(args: argparse.Namespace, systems: Mapping[str, Step]) -> dict[str, Measured]:
+    """`alternate` by a benchmark's own --rounds, --seconds, --clock and --device, with progress."""
+    return alternate(
+        systems,
+        args.rounds,
+        args.seconds,
+        clock=time.process_time if args.clock == "cpu" else time.perf_counter,
+        wait=torch.cuda.synchronize if args.device == "cuda" else lambda: None,
+        progress=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+
+
+def heading(script: str, device: str) -> str:
+    """When, with which command and on what machine figures were measured."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    command = " ".join([script, *sys.argv[1:]])
+    return "\n".join(
+        [f"{datetime.date.today()}  {command}", *machine(device), f"load average {load}"]
+    )
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,16 +12,12 @@ each position, with nothing in its middle, is the limit for ours.
 
 import argparse
 import ctypes
-import datetime
 import logging
-import os
-import sys
-import time
 from pathlib import Path
 
 import psutil
 import torch
-from common import Measured, alternate, machine, table
+from common import Measured, heading, table, take_turns
 from generation_systems import Ours, Setting, System, ctranslate2_system, stock
 
 from fairseq_xling.cli.main import main as xling
@@ -162,17 +158,8 @@ def main() -> None:
     ours = Ours(setting)
     ready = systems(args, ours)
     memory = {name: peak_memory(system, args.device) for name, system in ready.items()}
-    results = alternate(
-        {name: system.step for name, system in ready.items()},
-        args.rounds,
-        args.seconds,
-        clock=time.process_time if args.clock == "cpu" else time.perf_counter,
-        wait=torch.cuda.synchronize if args.device == "cuda" else lambda: None,
-        progress=lambda line: print(line, file=sys.stderr, flush=True),
-    )
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"{datetime.date.today()}  {' '.join(['generation.py', *sys.argv[1:]])}")
-    print(*machine(args.device), f"load average {load}", sep="\n")
+    results = take_turns(args, {name: system.step for name, system in ready.items()})
+    print(heading("generation.py", args.device))
     print(
         f"{setting.dim} wide, {4 * setting.dim} in the middle, {setting.heads} heads; ours and the "
         f"bare encoder {setting.layers} layers, stock {setting.stock_layers} + "

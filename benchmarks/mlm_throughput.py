@@ -10,16 +10,13 @@ matrix products of our step alone, at the speed of `torch.matmul`, are the limit
 """
 
 import argparse
-import datetime
 import logging
-import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import Measured, alternate, machine, table
+from common import Measured, heading, table, take_turns
 from gemm import encoder_products, product_steps
 from mlm_systems import Setting, System, hugging_face, ours, stock
 from mlm_text import generated_lines, prepare
@@ -217,17 +214,10 @@ def main() -> None:
     shape = step_shape(setting, folder.languages)
     ready = systems(args, setting)
     products, flops = limits(args, setting, folder.vocab_sizes[folder.languages[0]], shape)
-    results = alternate(
-        {**{name: system.step for name, system in ready.items()}, **products},
-        args.rounds,
-        args.seconds,
-        clock=time.process_time if args.clock == "cpu" else time.perf_counter,
-        wait=torch.cuda.synchronize if args.device == "cuda" else lambda: None,
-        progress=lambda line: print(line, file=sys.stderr, flush=True),
+    results = take_turns(
+        args, {**{name: system.step for name, system in ready.items()}, **products}
     )
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"{datetime.date.today()}  {' '.join(['mlm_throughput.py', *sys.argv[1:]])}")
-    print(*machine(args.device), f"load average {load}", sep="\n")
+    print(heading("mlm_throughput.py", args.device))
     print(
         f"{setting.layers} layers, {setting.dim} wide, {setting.ffn_dim} in the middle, "
         f"{setting.heads} heads; dropout {setting.dropout}, of attention "

@@ -9,7 +9,7 @@ import numpy as np
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.permutation import permute
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import Row, Side, count_longer
 from fairseq_xling.errors import UserError
 
 NOT_NEXT, NEXT = 1, 2  # a row's label; 0 is a row that has none
@@ -50,7 +50,7 @@ class SegmentPairs:
 
     def num_truncated(self) -> int:
         """How many sentences are longer than the place of a second segment."""
-        return int((self.file.sizes > self._most[1]).sum())
+        return count_longer(self.file, self._most[1] + 1)
 
     def __getitem__(self, index: int) -> Row:
         lang = self.languages[0]

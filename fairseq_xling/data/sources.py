@@ -97,7 +97,7 @@ class Sentences:
 
     def num_truncated(self) -> int:
         """How many sentences lose tokens."""
-        return _longer(self.file, self.max_positions)
+        return count_longer(self.file, self.max_positions)
 
     def __getitem__(self, index: int) -> Row:
         return Row(Side(frame(self.file[index], self.max_positions), self.languages[0]))
@@ -192,7 +192,7 @@ class Pairs:
 
     def num_truncated(self) -> int:
         """How many sentences, of either side, lose tokens."""
-        return sum(_longer(file, self.max_positions) for file in (self.source, self.target))
+        return sum(count_longer(file, self.max_positions) for file in (self.source, self.target))
 
     def __getitem__(self, index: int) -> Row:
         source = frame(self.source[index], self.max_positions)
@@ -235,8 +235,11 @@ def _same_sizes(one: TokenFile, other: TokenFile) -> bool:
     )
 
 
-def _longer(file: TokenFile, max_positions: int) -> int:
-    """How many items of ``file`` do not fit ``max_positions`` together with their CLS."""
+def count_longer(file: TokenFile, max_positions: int) -> int:
+    """How many items of ``file`` do not fit ``max_positions`` together with their CLS.
+
+    The sizes are looked at in pieces, so memory does not grow with the corpus.
+    """
     return sum(int((file.sizes[p] >= max_positions).sum()) for p in _pieces(len(file)))
 
 

@@ -6,7 +6,6 @@ input and output embeddings tied.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
+from fairseq_xling.models.identity import decode_identity, encode_identity
 from fairseq_xling.models.sharing import SharingPlan
 
 
@@ -158,17 +158,14 @@ class SeparableTransformer(BaseFairseqModel):
         return self.encoder.private_parameters()
 
     def get_extra_state(self) -> Tensor:
-        # A tensor, so that loading stays safe; of floats, so that averages over checkpoints or
-        # over time (--store-ema), which take it for a parameter, keep it but for rounding.
-        text = json.dumps(self.identity, sort_keys=True).encode()
-        return torch.tensor(list(text), dtype=torch.float32)
+        return encode_identity(self.identity)
 
     @exits_on_user_error
     def set_extra_state(self, state: Tensor) -> None:
         """Refuse a checkpoint of another vocabulary, other languages or another plan."""
         try:
-            theirs = dict(json.loads(bytes(map(round, state.tolist()))))
-        except (ValueError, TypeError, OverflowError):
+            theirs = decode_identity(state)
+        except ValueError:
             raise UserError(
                 "the checkpoint is damaged: it does not say which languages, dictionaries and "
                 "plan it was trained with"

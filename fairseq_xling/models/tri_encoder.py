@@ -6,7 +6,6 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.separable_transformer import (
     SeparableTransformer,
     SeparableTransformerConfig,
@@ -88,14 +88,6 @@ class TriTransformer(SeparableTransformer):
         check_succession(self.identity["phase"], theirs.get("phase", ""))
         own = {"phase": self.identity["phase"], "parent": self.identity["parent"]}
         super().check_identity({**theirs, **own})
-
-
-def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What a state dict says about itself; empty if it says nothing that can be read."""
-    try:
-        return dict(json.loads(bytes(map(round, state["_extra_state"].tolist()))))
-    except (KeyError, AttributeError, ValueError, TypeError, OverflowError):
-        return {}
 
 
 def _bert(args: Any, **sizes: Any) -> None:

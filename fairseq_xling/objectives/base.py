@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairseq_xling.data.sources import Row
+from fairseq_xling.errors import UserError
 
 
 @dataclass
@@ -72,6 +73,12 @@ class Objective:
     def max_length(self, length: np.ndarray) -> np.ndarray:
         """Upper bound of the example's length for rows of ``length`` (n,), for batching."""
         return length
+
+
+def require_alignment(row: Row, objective: str) -> None:
+    """Raise a UserError unless ``row`` is a pair with a word alignment."""
+    if row.target is None or row.order is None:
+        raise UserError(f"objective {objective!r} needs parallel text with word alignments")
 
 
 def constant(value: int, length: int) -> np.ndarray:

@@ -8,9 +8,8 @@ be found through its bridge alone. The unaligned words of each language are one 
 import numpy as np
 
 from fairseq_xling.data.sources import Row
-from fairseq_xling.errors import UserError
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example
+from fairseq_xling.objectives.base import Example, require_alignment
 from fairseq_xling.objectives.tlm import TranslationLM
 
 _FIRST = 3  # group 0 is no group (and the null state's), 1 and 2 are the unaligned words
@@ -24,8 +23,7 @@ class BridgeAttentionLM(TranslationLM):
     needs_order = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        if row.target is None or row.order is None:
-            raise UserError(f"objective {self.name!r} needs parallel text with word alignments")
+        require_alignment(row, self.name)
         example = super().__call__(row, rng)
         example.src["attn_group"] = groups(len(row.source.tokens), row.order)
         return example

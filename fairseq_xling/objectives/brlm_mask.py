@@ -11,9 +11,8 @@ import numpy as np
 
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.sources import Row
-from fairseq_xling.errors import UserError
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example
+from fairseq_xling.objectives.base import Example, require_alignment
 from fairseq_xling.objectives.tlm import TranslationLM
 
 
@@ -25,8 +24,7 @@ class BridgeMaskedLM(TranslationLM):
     needs_order = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        if row.target is None or row.order is None:
-            raise UserError(f"objective {self.name!r} needs parallel text with word alignments")
+        require_alignment(row, self.name)
         chosen = self.choose_links(row, rng)
         return self.concatenate([row.source, row.target], chosen, rng)
 

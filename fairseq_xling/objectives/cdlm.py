@@ -7,9 +7,8 @@ of Y, ``<s>``, ``</s>`` and unaligned words included.
 import numpy as np
 
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Objective, constant
+from fairseq_xling.objectives.base import Example, Objective, constant, require_alignment
 
 
 @objectives.register("cdlm")
@@ -22,8 +21,7 @@ class CrossLingualLM(Objective):
     reorders = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        if row.target is None or row.order is None:
-            raise UserError("objective 'cdlm' needs parallel text with word alignments")
+        require_alignment(row, self.name)
         target = row.target.tokens
         return Example(
             src=plain_side(row.source, self.vocabulary.lang_ids),

@@ -6,7 +6,6 @@ Columns come from ``COLUMNS``; a further measure, such as a zero-shot task, is o
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
-from fairseq_xling.runs.report import Section, write_report
+from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.sharing_settings import Setting
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import markdown_table, write_csv
@@ -155,12 +154,11 @@ def write_ablation(
     }
     write_json(run / "results.json", record)
     settings = [(name, str(value)) for name, value in dataclasses.asdict(config).items()]
-    code = "\n\n".join(shlex.join(command) for step in steps for command in step.commands)
     sections = [
         Section("Table", header=header, rows=rows, notes=notes),
         Section("Single seeds", svg=svg),
         Section("Settings", header=["option", "value"], rows=settings),
-        Section("Exact commands", text="Also in commands.sh beside this file.", code=code),
+        commands_section(steps),
     ]
     lead = ["What a masked language model of two languages needs in order to align them."]
     write_report(run / "report.html", "Emerging cross-lingual structure", lead, sections)

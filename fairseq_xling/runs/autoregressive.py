@@ -4,7 +4,6 @@ Stock fairseq: an autoregressive Transformer (Vaswani et al., 2017) on the same 
 same width, trained for as long as the model it stands beside.
 """
 
-import functools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,8 +12,8 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.runs import training_log
 from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import resumable_training
 
 
 def translation_data_step(name: str, data: Path, folder: Path, pair: tuple[str, str]) -> Step:
@@ -98,14 +97,14 @@ def autoregressive_step(
         *("--seed", str(seed), "--log-format", "json", "--log-interval", "50"),
         *("--no-progress-bar", *options, *(("--cpu",) if device == "cpu" else ())),
     ]
-    return Step(
+    return resumable_training(
         name,
-        commands=[command],
+        command,
+        [folder],
+        save,
+        log,
+        updates=0,
         late=lambda: ["--stop-time-hours", str(seconds() / 3600)],
-        inputs=[folder],
-        outputs=[save, log],
-        resumable=True,
-        progress=functools.partial(training_log.progress, updates=0),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,12 @@ from fairseq_xling.runs.demo_migration import (
 )
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.provenance import machine, versions
-from fairseq_xling.runs.report import Section, write_report
+from fairseq_xling.runs.report import (
+    Section,
+    commands_section,
+    versions_section,
+    write_report,
+)
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import text_table, write_csv
 from fairseq_xling.runs.training_command import chosen_update
@@ -107,16 +111,8 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
         ),
         *migration_sections(migration),
         Section("Settings", header=["setting", "value"], rows=settings),
-        Section(
-            "Versions",
-            header=["what", "version"],
-            rows=[*versions().items(), ("machine", machine())],
-        ),
-        Section(
-            "Exact commands",
-            text="Also in commands.sh beside this file.",
-            code="\n\n".join(shlex.join(c) for step in steps for c in step.commands),
-        ),
+        versions_section(),
+        commands_section(steps),
     ]
     write_report(
         run / "report.html", "Cross-lingual structure without parallel text", lead, sections

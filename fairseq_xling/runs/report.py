@@ -1,6 +1,7 @@
 """A self-contained HTML page of figures, tables and commands."""
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import jinja2
 
 from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.provenance import machine, versions
+from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import cell
 
 
@@ -33,6 +36,21 @@ class Section:
     def cells(self) -> list[list[str]]:
         """The rows as shown."""
         return [[cell(value) for value in row] for row in self.rows]
+
+
+def versions_section() -> Section:
+    """What the results depend on, and the machine."""
+    rows = [*versions().items(), ("machine", machine())]
+    return Section("Versions", header=["what", "version"], rows=rows)
+
+
+def commands_section(steps: Sequence[Step]) -> Section:
+    """Every command of a run."""
+    return Section(
+        "Exact commands",
+        text="Also in commands.sh beside this file.",
+        code="\n\n".join(shlex.join(command) for step in steps for command in step.commands),
+    )
 
 
 def write_report(

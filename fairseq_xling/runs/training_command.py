@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
@@ -69,13 +69,32 @@ def training_step(
         *training.extra,
         *(("--cpu",) if device == "cpu" else ()),
     ]
+    return resumable_training(name, command, [data], folder, log, training.updates)
+
+
+def resumable_training(
+    name: str,
+    command: Sequence[str],
+    inputs: Sequence[Path],
+    folder: Path,
+    log: Path,
+    updates: int,
+    late: Callable[[], Sequence[str]] | None = None,
+) -> Step:
+    """A `fairseq-train` call as a step with progress; fairseq itself goes on from ``folder``.
+
+    Args:
+        updates: optimiser steps in all; 0 where time decides.
+        late: as `Step`'s.
+    """
     return Step(
         name,
         commands=[command],
-        inputs=[data],
+        late=late,
+        inputs=inputs,
         outputs=[folder, log],
         resumable=True,
-        progress=functools.partial(training_log.progress, updates=training.updates),
+        progress=functools.partial(training_log.progress, updates=updates),
     )
 
 

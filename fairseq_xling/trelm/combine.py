@@ -5,22 +5,20 @@ half, and both everything else. So the combined model takes the upper half of th
 half of the second, and the arithmetic mean of all the rest: embeddings, TRILayer and heads.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from fairseq_xling.compat import load_plain, prepare_engine
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
 from fairseq_xling.trelm.phases import LOWER, UPPER, part_of
 
 PHASE = "combined"
-_IDENTITY = "_extra_state"
 _OWN = {"phase", "parent"}  # what the two halves say about themselves; all else must be equal
 
 
@@ -64,10 +62,15 @@ def combine(forward: str | Path, backward: str | Path, output: str | Path) -> st
     if layers % 2:
         raise UserError(f"{forward}: halves need an even number of layers, got a model of {layers}")
     weights = combine_states(first.weights, second.weights, layers)
-    identity = json.dumps({**first.identity, "phase": PHASE}, sort_keys=True).encode()
-    weights[_IDENTITY] = torch.tensor(list(identity), dtype=torch.float32)
-    files = {"forward": forward, "backward": backward}
-    _write(output, first, second, weights, provenance(files))
+    weights[KEY] = encode_identity({**first.identity, "phase": PHASE})
+    last = first.state["optimizer_history"][-1]
+    write_fresh_checkpoint(
+        output,
+        _configuration(first, second),
+        weights,
+        {name: last[name] for name in ("criterion_name", "optimizer_name")},
+        {"combined": dict(provenance({"forward": forward, "backward": backward}))},
+    )
     return (
         f"layers 1-{layers // 2} of {backward}, layers {layers // 2 + 1}-{layers} of {forward}, "
         "the mean of both elsewhere"
@@ -78,15 +81,13 @@ class _Half:
     """A checkpoint on disk: ``state`` as fairseq wrote it, ``weights`` without the identity."""
 
     def __init__(self, path: str | Path, phase: str):
-        from fairseq_xling.models.tri_encoder import read_identity
-
         self.path, self.phase = path, phase
         self.state = load_plain(path)
         weights = self.state.get("model") if isinstance(self.state, dict) else None
         if not isinstance(weights, dict):
             raise UserError(f"{path}: not a fairseq checkpoint (it holds no model)")
         self.identity = read_identity(weights)
-        self.weights = {k: v for k, v in weights.items() if k != _IDENTITY}
+        self.weights = {k: v for k, v in weights.items() if k != KEY}
 
 
 def _check_phases(first: _Half, second: _Half) -> None:
@@ -147,36 +148,16 @@ def _count_layers(weights: Mapping[str, Tensor]) -> int:
     return 1 + max(numbers, default=-1)
 
 
-def _write(
-    output: str | Path,
-    first: _Half,
-    second: _Half,
-    weights: dict[str, Tensor],
-    origin: Mapping[str, Any],
-) -> None:
+def _configuration(first: _Half, second: _Half) -> dict[str, Any]:
+    """The forward model's, of no phase and in both directions."""
     cfg = first.state["cfg"]
     directions = [half.state["cfg"]["task"].get("directions") for half in (first, second)]
-    task = {**cfg["task"], "trelm_phase": "", "directions": ",".join(filter(None, directions))}
-    checkpoint = {"finetune_from_model": None}
-    last = first.state["optimizer_history"][-1]
-    names = {name: last[name] for name in ("criterion_name", "optimizer_name")}
-    state = {
-        "args": None,
-        "cfg": {**cfg, "task": task, "checkpoint": {**cfg["checkpoint"], **checkpoint}},
-        "model": weights,
-        "criterion": None,
-        "optimizer_history": [{**names, "lr_scheduler_state": {}, "num_updates": 0}],
-        "task_state": {},
-        "extra_state": {
-            "train_iterator": {"epoch": 1, "iterations_in_epoch": 0, "shuffle": True},
-            "val_loss": None,
-            "previous_training_time": 0.0,
-            "combined": dict(origin),
+    return {
+        **cfg,
+        "task": {
+            **cfg["task"],
+            "trelm_phase": "",
+            "directions": ",".join(filter(None, directions)),
         },
-        "last_optimizer_state": None,
+        "checkpoint": {**cfg["checkpoint"], "finetune_from_model": None},
     }
-    try:
-        with atomic_write(output) as file:
-            torch.save(state, file)
-    except RuntimeError as error:  # how torch reports a full disk
-        raise UserError(f"{output}: could not be written ({str(error).splitlines()[0]})") from None

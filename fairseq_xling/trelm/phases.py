@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.identity import KEY
 from fairseq_xling.registry import Registry
 
 LOWER, UPPER, REST = "lower", "upper", "rest"
@@ -87,7 +88,7 @@ def fingerprint(state: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name in sorted(state):
         value = state[name]
-        if torch.is_tensor(value) and not name.endswith("_extra_state"):
+        if torch.is_tensor(value) and not name.endswith(KEY):
             digest.update(name.encode())
             digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()

@@ -1,7 +1,6 @@
 """The report of ``trelm run``: a page, and its numbers beside it as JSON, CSV and text."""
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.runs import report
 from fairseq_xling.runs.config_file import option_name
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.provenance import machine, provenance, versions
+from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import text_table, write_csv
@@ -63,16 +62,8 @@ def write_report(
                 if (shown := " ".join(map(str, value)) if isinstance(value, tuple) else str(value))
             ],
         ),
-        Section(
-            "Versions",
-            header=["what", "version"],
-            rows=[*versions().items(), ("machine", machine())],
-        ),
-        Section(
-            "Exact commands",
-            text="Also in commands.sh beside this file.",
-            code="\n\n".join(shlex.join(c) for step in steps for c in step.commands),
-        ),
+        report.versions_section(),
+        report.commands_section(steps),
     ]
     report.write_report(run / "report.html", f"Migration to {targets}", lead, sections)
 

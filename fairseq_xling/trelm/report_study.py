@@ -1,7 +1,6 @@
 """The table of a study: a row per variation, the paper's figure beside ours."""
 
 import dataclasses
-import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
 from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
-from fairseq_xling.runs.report import Section, write_report
+from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import markdown_table, write_csv
 from fairseq_xling.trelm.report_results import read_outcome
@@ -68,11 +67,7 @@ def write_study(
             header=["option", "value"],
             rows=[(k, str(v)) for k, v in dataclasses.asdict(config).items() if v not in ("", ())],
         ),
-        Section(
-            "Exact commands",
-            text="Also in commands.sh beside this file.",
-            code="\n\n".join(shlex.join(c) for step in steps for c in step.commands),
-        ),
+        commands_section(steps),
     ]
     write_report(run / "report.html", study.title, [study.lead], sections)
 

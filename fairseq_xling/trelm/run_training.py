@@ -1,13 +1,12 @@
 """The `fairseq-train` calls of a migration."""
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.runs import training_log
 from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.trelm.run_config import Stage, TrelmConfig
 
 # What a scheduler needs to know beside the warm-up.
@@ -86,14 +85,8 @@ def training_step(
         *config.words("train_args"),
         *stage.args,
     ]
-    return Step(
-        name,
-        commands=[command],
-        inputs=[data, *([start] if start else [])],
-        outputs=[folder, log],
-        resumable=True,
-        progress=functools.partial(training_log.progress, updates=stage.steps),
-    )
+    inputs = [data, *([start] if start else [])]
+    return resumable_training(name, command, inputs, folder, log, stage.steps)
 
 
 def optimisation(config: TrelmConfig, stage: Stage) -> list[str]:

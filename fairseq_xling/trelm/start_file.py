@@ -10,15 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import write_vectors
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
 from fairseq_xling.trelm.initialise import InitOptions
 from fairseq_xling.trelm.start import ModelOptions, Start, start
 
@@ -83,27 +81,13 @@ def write_checkpoint(path: str | Path, made: Start, about: Mapping[str, Any]) ->
     from omegaconf import OmegaConf
 
     criterion = CRITERION_REGISTRY[made.cfg.criterion._name].__name__
-    history = {"criterion_name": criterion, "optimizer_name": "FairseqAdam"}
-    state = {
-        "args": None,
-        "cfg": OmegaConf.to_container(made.cfg, resolve=True, enum_to_str=True),
-        "model": made.model.state_dict(),
-        "criterion": None,
-        "optimizer_history": [{**history, "lr_scheduler_state": {}, "num_updates": 0}],
-        "task_state": {},
-        "extra_state": {
-            "train_iterator": {"epoch": 1, "iterations_in_epoch": 0, "shuffle": True},
-            "val_loss": None,
-            "previous_training_time": 0.0,
-            "initialised": dict(about),
-        },
-        "last_optimizer_state": None,
-    }
-    try:
-        with atomic_write(path) as file:
-            torch.save(state, file)
-    except RuntimeError as error:  # how torch reports a full disk
-        raise UserError(f"{path}: could not be written ({str(error).splitlines()[0]})") from None
+    write_fresh_checkpoint(
+        path,
+        OmegaConf.to_container(made.cfg, resolve=True, enum_to_str=True),
+        made.model.state_dict(),
+        {"criterion_name": criterion, "optimizer_name": "FairseqAdam"},
+        {"initialised": dict(about)},
+    )
 
 
 def training_options(cfg: Any) -> list[str]:

@@ -39,10 +39,8 @@ class Predicted(Ordering):
         head = self.models[0].auxiliary["order"]
         langs = torch.full_like(sources.lengths, sources.target_lang)
         padding = sources.src.get("padding_mask")
-        found = [
-            head.propose(sources.middles[0], padding, langs, _shift(number))
-            for number in range(self.candidates)
-        ]
+        shifts = [_shift(number) for number in range(self.candidates)]
+        found = head.propose(sources.middles[0], padding, langs, shifts)
         width = max(proposal.order.shape[1] for proposal in found)
         orders = [F.pad(p.order, (0, width - p.order.shape[1]), value=-1) for p in found]
         order = torch.stack(orders, 1).flatten(0, 1)

@@ -36,6 +36,27 @@ HEAD = (
 _OLD = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 
 
+def shape_of(folder: Folder, positions: int, norm_eps: float) -> EncoderShape:
+    """The sizes in a configuration of BERT's form; ``norm_eps`` where it names none.
+
+    Raises:
+        UserError: for a size that is missing or makes no sense.
+    """
+    return EncoderShape(
+        layers=folder.size("num_hidden_layers"),
+        dim=folder.size("hidden_size"),
+        ffn_dim=folder.size("intermediate_size"),
+        heads=folder.size("num_attention_heads"),
+        max_positions=positions,
+        dropout=folder.rate("hidden_dropout_prob", 0.1),
+        attention_dropout=folder.rate("attention_probs_dropout_prob", 0.1),
+        num_segments=folder.size("type_vocab_size"),
+        lm_head="bert",
+        init_std=folder.rate("initializer_range", 0.02),
+        norm_eps=folder.rate("layer_norm_eps", norm_eps),
+    )
+
+
 @folder_families.register("bert")
 def read(folder: Folder) -> SourceModel:
     """The BERT in ``folder``.
@@ -45,19 +66,7 @@ def read(folder: Folder) -> SourceModel:
     """
     folder.require_plain_bert()
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
-    shape = EncoderShape(
-        layers=layers,
-        dim=folder.size("hidden_size"),
-        ffn_dim=folder.size("intermediate_size"),
-        heads=folder.size("num_attention_heads"),
-        max_positions=folder.size("max_position_embeddings"),
-        dropout=folder.rate("hidden_dropout_prob", 0.1),
-        attention_dropout=folder.rate("attention_probs_dropout_prob", 0.1),
-        num_segments=folder.size("type_vocab_size"),
-        lm_head="bert",
-        init_std=folder.rate("initializer_range", 0.02),
-        norm_eps=folder.rate("layer_norm_eps", 1e-12),
-    )
+    shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
     symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
     tensors = without_prefix(folder.tensors(), "bert.")
     for old, new in _OLD:

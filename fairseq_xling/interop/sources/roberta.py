@@ -3,11 +3,11 @@
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
+from fairseq_xling.interop.sources.bert import shape_of
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import Row, convert, row
 from fairseq_xling.interop.sources.vocabulary import read_vocabulary
-from fairseq_xling.models.encoder import EncoderShape
 
 _SPECIALS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 _POSITIONS = "positions.shared.weight"
@@ -49,19 +49,7 @@ def read(folder: Folder) -> SourceModel:
             f"{folder.path / 'config.json'}: `max_position_embeddings` must exceed "
             f"{padding_id + 1}, the rows of the padding, got {rows}"
         )
-    shape = EncoderShape(
-        layers=layers,
-        dim=folder.size("hidden_size"),
-        ffn_dim=folder.size("intermediate_size"),
-        heads=folder.size("num_attention_heads"),
-        max_positions=rows - padding_id - 1,
-        dropout=folder.rate("hidden_dropout_prob", 0.1),
-        attention_dropout=folder.rate("attention_probs_dropout_prob", 0.1),
-        num_segments=folder.size("type_vocab_size"),
-        lm_head="bert",
-        init_std=folder.rate("initializer_range", 0.02),
-        norm_eps=folder.rate("layer_norm_eps", 1e-5),
-    )
+    shape = shape_of(folder, rows - padding_id - 1, norm_eps=1e-5)
     symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
     tensors = without_prefix(folder.tensors(), "roberta.")
     found = convert(tensors, table(padding_id), HEAD, layers, str(folder.path), r"encoder\.")

@@ -15,6 +15,7 @@ the likeliest fertilities, which are too low: short translations lose more than 
 B batch, T source length, S slots, D width, K candidates.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -115,9 +116,9 @@ class OrderHead(AuxiliaryHead):
         return products - products.transpose(1, 2), self.nulls(x)
 
     def propose(
-        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shift: int = 0
-    ) -> Proposal:
-        """The order of each row, with ``shift`` slots more (or fewer) than expected.
+        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
+    ) -> list[Proposal]:
+        """The order of each row, once for each of ``shifts``: slots more or fewer than expected.
 
         Args:
             middle: (B, T + 1, D), null last.
@@ -127,8 +128,12 @@ class OrderHead(AuxiliaryHead):
         if src_padding is None:
             src_padding = middle.new_zeros(len(middle), middle.shape[1] - 1, dtype=torch.bool)
         words = self.encode(middle, src_padding, langs)
+        fertility = self.fertility(words)
+        return [self._arranged(words, fertility, src_padding, shift) for shift in shifts]
+
+    def _arranged(self, words: Tensor, logits: Tensor, src_padding: Tensor, shift: int) -> Proposal:
         ends = _ends(src_padding)
-        fertility, score = choose(self.fertility(words), ends, shift)
+        fertility, score = choose(logits, ends, shift)
         fertility = fertility + (ends & ~src_padding)
         slots = expand(fertility)
         before, null_scores = self.arrange(words, slots)

@@ -76,13 +76,13 @@ def test_a_proposing_head_is_asked_for_more_and_for_fewer_words(make_model, make
     sources = sources_of(models, make_sample([7, 8, 9]))
     asked = []
 
-    def propose(middle, padding, langs, shift=0):
+    def propose(shift):
         asked.append(shift)
         length = 5 + shift
         order = torch.tensor([[0, *[1] * (length - 2), 4]])
         return Proposal(order, torch.tensor([length]), torch.tensor([-float(len(asked))]))
 
-    models[0].auxiliary["order"].propose = propose
+    models[0].auxiliary["order"].propose = lambda *given: [propose(shift) for shift in given[-1]]
     found = orderings["predicted"](options(5), models)(sources)
     assert asked == [0, -1, 1, -2, 2]
     assert found.lengths.tolist() == [5, 4, 6, 3, 7]
@@ -95,7 +95,7 @@ def test_a_proposal_longer_than_the_positions_is_cut_and_still_ends(make_model, 
     sources = sources_of(models, make_sample([7, 8, 9], [10]), limit=4)
     order = torch.tensor([[0, 1, 1, 2, 3, 4], [0, 1, 2, -1, -1, -1]])
     proposal = Proposal(order, torch.tensor([6, 3]), torch.zeros(2))
-    models[0].auxiliary["order"].propose = lambda *arguments: proposal
+    models[0].auxiliary["order"].propose = lambda *arguments: [proposal]
     found = orderings["predicted"](options(), models)(sources)
     assert found.lengths.tolist() == [4, 3]
     assert found.order.tolist() == [[0, 1, 1, 4], [0, 1, 2, -1]]

@@ -1,0 +1,44 @@
+"""What a checkpoint says about itself, as a tensor among its weights.
+
+A tensor, so that loading stays safe; of floats, so that averages over checkpoints or over time
+(--store-ema), which take it for a parameter, keep it but for rounding.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+KEY = "_extra_state"  # where torch puts it in a state dict
+
+
+def encode_identity(identity: Mapping[str, Any]) -> Tensor:
+    """``identity`` (JSON values) as a float tensor.
+
+    >>> decode_identity(encode_identity({"languages": ["en", "de"]}))
+    {'languages': ['en', 'de']}
+    """
+    text = json.dumps(identity, sort_keys=True).encode()
+    return torch.tensor(list(text), dtype=torch.float32)
+
+
+def decode_identity(state: Tensor) -> dict[str, Any]:
+    """What `encode_identity` made ``state`` of.
+
+    Raises:
+        ValueError: if it was made of nothing of the kind, or damaged.
+    """
+    try:
+        return dict(json.loads(bytes(map(round, state.tolist()))))
+    except (AttributeError, TypeError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+
+
+def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a state dict says about itself; empty if it says nothing that can be read."""
+    try:
+        return decode_identity(state[KEY])
+    except (KeyError, ValueError):
+        return {}
