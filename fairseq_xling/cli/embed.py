@@ -1,6 +1,7 @@
-"""Word vectors of a data folder's subwords: train them, or look at them.
+"""Word vectors of a data folder's subwords: train them, link them, or look at them.
 
 fairseq-xling embed train data-bin --languages de --output de.safetensors --dim 384
+fairseq-xling embed link data-bin --pair en-de --source-vectors en.st --output de.safetensors
 fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --output figures
 """
 
@@ -17,6 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         formatter_class=formatter,
     )
     _add_train(train)
+    link = actions.add_parser(
+        "link",
+        help="means of a source encoder's embeddings, by the folder's word alignment",
+        description=_LINK,
+        formatter_class=formatter,
+    )
+    _add_link(link)
     inspect = actions.add_parser(
         "inspect",
         help="figures of a word's neighbourhood in one or more files of vectors",
@@ -36,6 +44,15 @@ Reads the folder's monolingual training text, sentences of all languages mixed. 
 gives vectors that a map can bring to another language's; several together only share a table.
 OUTPUT.json reports what was done. Subwords that do not occur, and special symbols, are drawn from
 the distribution of the others. Stopped in between, the same command goes on with the next epoch.
+"""
+
+_LINK = """\
+Give every subword of a data folder the mean of the source encoder's embeddings of the words that it
+is aligned with in the parallel training text.
+
+Such vectors lie among the source's embeddings already and need no map. Subwords that the source
+spells alike have its embedding where no link says better; one without either is drawn by
+`fairseq-xling init`. The folder must have been prepared with an --aligner or --alignment.
 """
 
 _INSPECT = """\
@@ -93,8 +110,26 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=1, metavar="N", help="of everything random")
 
 
+def _add_link(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="data folder")
+    add("--output", required=True, metavar="FILE", help="vectors file to write (safetensors)")
+    add("--pair", required=True, metavar="A-B", help="the source's language, the new language")
+    add(
+        "--language",
+        metavar="CODE",
+        help="whose dictionary gets vectors, where each has its own (default: B)",
+    )
+    add(
+        "--source-vectors",
+        required=True,
+        metavar="FILE",
+        help="the source's embeddings (from `fairseq-xling init SOURCE --source-vectors FILE`)",
+    )
+
+
 def run(args: argparse.Namespace) -> None:
-    {"train": _train, "inspect": _inspect}[args.action](args)
+    {"train": _train, "link": _link, "inspect": _inspect}[args.action](args)
 
 
 def _train(args: argparse.Namespace) -> None:
@@ -128,6 +163,15 @@ def _train(args: argparse.Namespace) -> None:
         f"{','.join(report['settings']['languages'])}, {report['untrained_ids']:,} not "
         f"({report['seconds']:.0f} s)"
     )
+
+
+def _link(args: argparse.Namespace) -> None:
+    from fairseq_xling.languages import parse_pair
+    from fairseq_xling.trelm.linked import link_vectors
+
+    pair = parse_pair(args.pair)
+    language = args.language or pair[1]
+    print(link_vectors(args.data, args.output, pair, language, args.source_vectors))
 
 
 def _inspect(args: argparse.Namespace) -> None:

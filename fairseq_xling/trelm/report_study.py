@@ -79,11 +79,8 @@ def final_bpw(one: dict[str, Any]) -> float:
 
 def study_table(found: Found, config: TrelmConfig) -> tuple[list[str], list[list[Any]]]:
     """Header and rows; mean and deviation over seeds, differences to the first row."""
-    orderings = [
-        name
-        for name in config.ordering_list
-        if any(name in one["translation"] for _, many in found for one in many)
-    ]
+    translations = [one["translation"] for _, many in found for one in many]
+    orderings = list(dict.fromkeys(name for scores in translations for name in scores))
     header = ["row", "", "parameters", "steps", "tokens"]
     for target in config.targets:
         header += [f"bits per word, {target}", "Δ"]

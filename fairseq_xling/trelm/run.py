@@ -7,12 +7,12 @@ from pathlib import Path
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report import write_report
-from fairseq_xling.trelm.run_autoregressive import add_autoregressive
+from fairseq_xling.trelm.run_autoregressive import add_compared
 from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_check import read_config
 from fairseq_xling.trelm.run_config import TrelmConfig, result_settings
 from fairseq_xling.trelm.run_facts import Facts, read_shape, survey
-from fairseq_xling.trelm.run_steps import Outcome, add_migration
+from fairseq_xling.trelm.run_steps import Outcome
 
 REPORT = ("report.html", "results.json", "summary.txt", "curves.csv")
 
@@ -53,11 +53,8 @@ def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list
 
 def add_migrations(book: Book, config: TrelmConfig, facts: dict[str, Facts]) -> list[Outcome]:
     """One migration for each target language and seed."""
-    outcomes = []
-    for target in config.targets:
-        for seed in config.seed_list:
-            outcome = add_migration(book, config, facts[target], target, seed)
-            if config.autoregressive and outcome.translations:
-                add_autoregressive(book, config, facts[target], outcome)
-            outcomes.append(outcome)
-    return outcomes
+    return [
+        add_compared(book, config, facts[target], target, seed)
+        for target in config.targets
+        for seed in config.seed_list
+    ]

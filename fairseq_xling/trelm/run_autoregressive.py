@@ -14,12 +14,22 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_config import TrelmConfig
 from fairseq_xling.trelm.run_facts import Facts
-from fairseq_xling.trelm.run_steps import Outcome
+from fairseq_xling.trelm.run_steps import Outcome, add_migration
 
 NAME = "autoregressive"
 _MAX_TOKENS = 4096
 _LR = 5e-4
 _GENERATE_BATCH = 64
+
+
+def add_compared(
+    book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
+) -> Outcome:
+    """`add_migration`, and the ordinary model beside it where the settings ask for one."""
+    outcome = add_migration(book, config, facts, target, seed, label)
+    if config.autoregressive and outcome.translations:
+        add_autoregressive(book, config, facts, outcome)
+    return outcome
 
 
 def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:

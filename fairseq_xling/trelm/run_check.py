@@ -8,7 +8,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.objectives import objectives
 from fairseq_xling.runs.config_file import load_config, parse_seeds
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
-from fairseq_xling.trelm.run_config import PRESETS, STAGES, TrelmConfig, names_in
+from fairseq_xling.trelm.run_config import NO_MAP, PRESETS, STAGES, TrelmConfig, names_in
+from fairseq_xling.trelm.run_vectors import vector_ways
 
 
 def read_config(args: argparse.Namespace) -> TrelmConfig:
@@ -37,6 +38,11 @@ def check_config(config: TrelmConfig) -> None:
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)
+    if vector_ways[config.embeddings].at_source and config.mapping != NO_MAP:
+        raise UserError(
+            f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
+            f"lie among the source's embeddings already, got {config.mapping!r}"
+        )
     _check_text(config)
     _check_training(config)
 

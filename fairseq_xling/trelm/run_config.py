@@ -16,7 +16,6 @@ from fairseq_xling.runs.config_file import option, option_name, parse_seeds
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
-EMBEDDINGS = ("skip-gram", "random")
 PRECISIONS = ("fp32", "bf16", "fp16")
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
@@ -60,7 +59,9 @@ class TrelmConfig:
     )
 
     embeddings: str = option(
-        "skip-gram", "vectors of the new subwords: skip-gram or random", choices=EMBEDDINGS
+        "skip-gram",
+        "vectors of the new subwords: skip-gram, random, or linked (means of the source's "
+        "embeddings by word alignment, which need no map)",
     )
     vectors: str = option("", "ready text file of vectors (.vec), instead of training them")
     embed_languages: str = option(

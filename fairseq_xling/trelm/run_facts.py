@@ -11,6 +11,7 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.sources import Sources, parse_sources
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.trelm.run_config import TrelmConfig, named_languages
+from fairseq_xling.trelm.run_vectors import vector_ways
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,11 @@ def _check(config: TrelmConfig, pair: tuple[str, str], facts: Facts) -> None:
         raise UserError(
             f"the transfer phases need parallel training text of {name}; give `--parallel "
             f"train.{name}=FILE,FILE`, or `--transfer-steps 0`"
+        )
+    if vector_ways[config.embeddings].at_source and "train" not in facts.parallel:
+        raise UserError(
+            f"`--embeddings {config.embeddings}` needs parallel training text of {name}; give "
+            f"`--parallel train.{name}=FILE,FILE`"
         )
     if config.checkpoint == "best" and not facts.validates(pair, True, bool(config.transfer_steps)):
         raise UserError(

@@ -26,7 +26,7 @@ class Row:
         name: what it is, in a few words.
         changes: settings that differ from the study's.
         paper: the paper's bits per word, where it gives them.
-        add: adds its steps, if it is no migration: called like `run_steps.add_migration`.
+        add: adds its steps, if it is no migration: called like `run_autoregressive.add_compared`.
         needs_text: whether it makes a data folder of its own, and so cannot use a ready one.
     """
 

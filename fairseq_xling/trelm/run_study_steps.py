@@ -10,11 +10,12 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report_study import FILES, write_study
+from fairseq_xling.trelm.run_autoregressive import add_compared
 from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_check import check_config, read_config
 from fairseq_xling.trelm.run_config import TrelmConfig, result_settings
 from fairseq_xling.trelm.run_facts import read_shape, survey
-from fairseq_xling.trelm.run_steps import Outcome, add_migration
+from fairseq_xling.trelm.run_steps import Outcome
 from fairseq_xling.trelm.run_study import Row, TrelmStudy, choose_rows
 
 
@@ -90,7 +91,7 @@ def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
 
 
 def _plan(book: Book, config: TrelmConfig, row: Row, shape: EncoderShape) -> list[Outcome]:
-    add = row.add or add_migration
+    add = row.add or add_compared
     return [
         add(book, config, survey(config, target, shape), target, seed, row.code)
         for target in config.targets

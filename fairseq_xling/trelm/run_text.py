@@ -14,10 +14,9 @@ from fairseq_xling.trelm.run_config import NO_MAP, TARGET, TrelmConfig, named_la
 from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
 from fairseq_xling.trelm.run_facts import Facts
 from fairseq_xling.trelm.run_training import segments
-from fairseq_xling.trelm.run_vectors import write_random_vectors
+from fairseq_xling.trelm.run_vectors import VectorRequest, vector_ways, vectors_path
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
-_VECTOR_SEED = 1
 
 
 def data_folder(book: Book, config: TrelmConfig, facts: Facts, target: str, label: str) -> Path:
@@ -155,66 +154,36 @@ def _vectors(
 ) -> Path | None:
     """Vectors of one dictionary's subwords, mapped where that is asked for; ``None`` if they are
     drawn by `init`."""
-    if config.embeddings == "random" and config.mapping == NO_MAP:
+    way, mapped = vector_ways[config.embeddings], config.mapping != NO_MAP
+    if way.drawn and not mapped:
         return None
     which = f"-{languages[0]}" if len(facts.dictionaries) > 1 else ""
     if len(languages) > 1 and config.embed_languages == TARGET:
         languages = (target,)
-    kind = f"embed-{target}{which}"
-    build = functools.partial(_embed, book.run, config, facts, data, languages)
-    made = book.run / "vectors" / f"{book.add(kind, label, build, plain=True)}.safetensors"
-    if config.mapping == NO_MAP:
+    fixed = None
+    if way.at_source or mapped:
+        build = functools.partial(_source_vectors, book.run, config)
+        fixed = vectors_path(book.run, book.add("source-vectors", label, build, plain=True))
+    pair = (config.source_lang, target)
+    request = VectorRequest(book.run, config, facts.shape.dim, data, pair, languages, fixed)
+    build = functools.partial(way.step, request)
+    made = vectors_path(book.run, book.add(f"embed-{target}{which}", label, build, plain=True))
+    if not mapped:
         return made
-    name = book.add(
-        "source-vectors", label, functools.partial(_source_vectors, book.run, config), plain=True
-    )
-    fixed = book.run / "vectors" / f"{name}.safetensors"
     kind = f"map-{target}{which}"
     build = functools.partial(_map, book.run, config, made, fixed)
-    return book.run / "vectors" / f"{book.add(kind, label, build, plain=True)}.safetensors"
+    return vectors_path(book.run, book.add(kind, label, build, plain=True))
 
 
 def _source_vectors(run: Path, config: TrelmConfig, name: str) -> Step:
-    output = run / "vectors" / f"{name}.safetensors"
+    output = vectors_path(run, name)
     command = ["fairseq-xling", "init", config.source, *source_options(config)]
     command += ["--source-vectors", str(output)]
     return Step(name, commands=[command], inputs=[Path(config.source)], outputs=[output])
 
 
-def _embed(
-    run: Path,
-    config: TrelmConfig,
-    facts: Facts,
-    data: Path,
-    languages: tuple[str, ...],
-    name: str,
-) -> Step:
-    output = run / "vectors" / f"{name}.safetensors"
-    width = facts.shape.dim
-    if config.embeddings == "random":
-        settings = {"languages": list(languages), "dim": width, "seed": _VECTOR_SEED}
-        return Step(
-            name,
-            call=functools.partial(write_random_vectors, data, output, **settings),
-            settings=settings,
-            inputs=[data],
-            outputs=[output],
-        )
-    way = ["--vec", config.vectors] if config.vectors else ["--dim", str(width)]
-    if not config.vectors:
-        way += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]
-    command = [
-        *("fairseq-xling", "embed", "train", str(data), "--output", str(output)),
-        *("--languages", ",".join(languages), *way),
-        *("--seed", str(_VECTOR_SEED), *config.words("embed_args")),
-    ]
-    inputs = [data, *([Path(config.vectors)] if config.vectors else [])]
-    outputs = [output, Path(f"{output}.json")]
-    return Step(name, commands=[command], inputs=inputs, outputs=outputs, resumable=True)
-
-
 def _map(run: Path, config: TrelmConfig, moving: Path, fixed: Path, name: str) -> Step:
-    output = run / "vectors" / f"{name}.safetensors"
+    output = vectors_path(run, name)
     command = [
         *("fairseq-xling", "map", config.mapping, "--source-vectors", str(fixed)),
         *("--vectors", str(moving), "--output", str(output)),

@@ -53,6 +53,12 @@ def test_settings_that_hang_together_pass(here, config):
             "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "
             "'cdlm,mlm'",
         ),
+        ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),
+        (
+            {"embeddings": "linked"},
+            "`--mapping` must be none with `--embeddings linked`, whose vectors lie among the "
+            "source's embeddings already, got 'adversarial'",
+        ),
         (
             {"language_objectives": "mlmm"},
             "unknown objective 'mlmm'; did you mean 'mlm'",

@@ -71,6 +71,12 @@ def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
         ),
         (
             MONO,
+            {"embeddings": "linked", "mapping": "none", "transfer_steps": 0},
+            "`--embeddings linked` needs parallel training text of en-de; give `--parallel "
+            "train.en-de=FILE,FILE`",
+        ),
+        (
+            MONO,
             {},
             "the transfer phases need parallel training text of en-de; give `--parallel "
             "train.en-de=FILE,FILE`, or `--transfer-steps 0`",

@@ -37,7 +37,7 @@ def flag(step, option):
 def test_the_algorithm_is_a_chain_of_checkpoints(plan):
     steps, outcome = plan()
     assert [name for name in steps if not name.startswith(("bpw", "translate"))] == [
-        *("prepare-de", "embed-de", "source-vectors", "map-de", "init-de-1"),
+        *("prepare-de", "source-vectors", "embed-de", "map-de", "init-de-1"),
         *("commonality-de-1", "forward-de-1", "backward-de-1", "combine-de-1", "language-de-1"),
     ]
     start = "--finetune-from-model"
@@ -102,8 +102,9 @@ def test_every_phase_is_a_model_of_the_sources_sizes(plan):
     [
         ("random", "none", []),
         ("skip-gram", "none", ["embed-de"]),
-        ("random", "adversarial", ["embed-de", "source-vectors", "map-de"]),
-        ("skip-gram", "identical", ["embed-de", "source-vectors", "map-de"]),
+        ("random", "adversarial", ["source-vectors", "embed-de", "map-de"]),
+        ("linked", "none", ["source-vectors", "embed-de"]),
+        ("skip-gram", "identical", ["source-vectors", "embed-de", "map-de"]),
     ],
 )
 def test_vectors_are_made_where_they_are_asked_for(plan, embeddings, mapping, expected):
@@ -119,6 +120,14 @@ def test_vectors_are_made_where_they_are_asked_for(plan, embeddings, mapping, ex
         assert value(steps["map-de"], "--seeds") == "1,2,3,4,5"
     elif mapping == "identical":
         assert not flag(steps["map-de"], "--seeds")
+
+
+def test_linked_vectors_are_made_from_the_sources_embeddings(plan):
+    steps, _ = plan(embeddings="linked", mapping="none")
+    source = "run/vectors/source-vectors.safetensors"
+    assert value(steps["embed-de"], "--source-vectors") == source
+    assert value(steps["embed-de"], "--pair") == "en-de"
+    assert Path(source) in steps["embed-de"].inputs
 
 
 def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):

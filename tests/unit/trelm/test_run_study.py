@@ -190,3 +190,19 @@ def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monk
     assert str(error.value).startswith("row bad: `--transfer-objectives` cdlm needs a TRILayer")
     kept = row_config(config(), Row("good", "", {"language_steps": 7}))
     assert kept == dataclasses.replace(config(), language_steps=7)
+
+
+def test_without_a_part_all_else_is_the_same_and_only_the_whole_has_a_translation_model_beside_it(
+    study,
+):
+    _, steps = study("trelm-parts", autoregressive=True)
+    by_name = {step.name: step for step in steps}
+    full, other = (by_name[f"forward-de-1-{code}"].commands[0] for code in ("full", "no-cdlm"))
+    objectives = [command[command.index("--objectives") + 1] for command in (full, other)]
+    assert objectives == ["cdlm,mlm", "tlm,mlm"]
+    assert "map-de-no-alignment" not in names(steps)
+    assert [name for name in names(steps) if name.startswith("autoregressive-de-1")] == [
+        "autoregressive-de-1-full"
+    ]
+    assert not any(name.startswith("translate") and "no-cdlm" in name for name in names(steps))
+    assert any(name.startswith("translate-predicted-de-1-no-al") for name in names(steps))

@@ -1,5 +1,6 @@
 """Random vectors in the place of trained ones (TreLM, Table 5: a row that maps random ones)."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +8,31 @@ import numpy as np
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
+from fairseq_xling.runs.step import Step
 from fairseq_xling.text.dictionary import read_dictionary
+from fairseq_xling.trelm.run_vectors import VectorRequest, vector_ways, vectors_path
+
+_SEED = 1
+
+
+@vector_ways.register("random")
+class RandomWay:
+    """Drawn, each from N(0, 1/D)."""
+
+    drawn = True
+    at_source = False
+
+    @staticmethod
+    def step(request: VectorRequest, name: str) -> Step:
+        output = vectors_path(request.run, name)
+        settings = {"languages": list(request.languages), "dim": request.width, "seed": _SEED}
+        return Step(
+            name,
+            call=functools.partial(write_random_vectors, request.data, output, **settings),
+            settings=settings,
+            inputs=[request.data],
+            outputs=[output],
+        )
 
 
 def write_random_vectors(

@@ -1,0 +1,56 @@
+"""How a migration gets vectors for the subwords of its vocabulary (`--embeddings`).
+
+A way is one file here: it says what kind of vectors it makes, and gives the step that makes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fairseq_xling.registry import Registry
+from fairseq_xling.runs.step import Step
+from fairseq_xling.trelm.run_config import TrelmConfig
+
+
+@dataclass(frozen=True)
+class VectorRequest:
+    """What the vectors are for.
+
+    Attributes:
+        run: folder of the run.
+        config: the settings.
+        width: of the source encoder.
+        data: data folder.
+        pair: the source's language and the target.
+        languages: those of the dictionary whose text is read.
+        source_vectors: file of the source's embeddings, for ways that are ``at_source``.
+    """
+
+    run: Path
+    config: TrelmConfig
+    width: int
+    data: Path
+    pair: tuple[str, str]
+    languages: Sequence[str]
+    source_vectors: Path | None = None
+
+
+class VectorWay(Protocol):
+    """One way."""
+
+    drawn: (
+        bool  # vectors know nothing: unless they are to be mapped, `init` draws embeddings itself
+    )
+    at_source: bool  # vectors lie among the source's embeddings, which the way reads
+
+    def step(self, request: VectorRequest, name: str) -> Step:
+        """Writes ``run/vectors/NAME.safetensors``."""
+
+
+vector_ways: Registry[VectorWay] = Registry("`--embeddings`", __name__)
+
+
+def vectors_path(run: Path, name: str) -> Path:
+    """Where a step leaves its vectors."""
+    return run / "vectors" / f"{name}.safetensors"
