@@ -8,9 +8,12 @@ from fairseq_xling.compat import prepare_engine
 MODULES = (
     "fairseq_xling.models.separable_transformer",
     "fairseq_xling.models.tri_encoder",
+    "fairseq_xling.models.transfer_encoder",
     "fairseq_xling.training.criterion",
+    "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.bilingual_mlm",
     "fairseq_xling.training.cdlm",
+    "fairseq_xling.training.cross_lingual_transfer",
 )
 
 prepare_engine()

@@ -51,7 +51,7 @@ class Encoder:
 
         import fairseq_xling.plugin  # noqa: F401
 
-        device = _usable(device)
+        device = usable_device(device)
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint")
         overrides = {"data": str(data)} if data is not None else {}
@@ -135,10 +135,11 @@ class Encoder:
         for indices in cut(lengths, Limits(max_tokens, None)):
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
-            yield indices, _to(batch, self.device)
+            yield indices, to_device(batch, self.device)
 
 
-def _usable(device: str | torch.device) -> torch.device:
+def usable_device(device: str | torch.device) -> torch.device:
+    """``device``, if something can be put there; a UserError names it otherwise."""
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
@@ -158,9 +159,10 @@ def _plain(tokens: np.ndarray, lang: int) -> Example:
     return Example(src=side, tgt={**side, "predict": np.zeros(len(tokens), dtype=bool)})
 
 
-def _to(value: Any, device: torch.device) -> Any:
+def to_device(value: Any, device: torch.device) -> Any:
+    """``value`` with all tensors of nested dicts on ``device``."""
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, dict):
-        return {name: _to(item, device) for name, item in value.items()}
+        return {name: to_device(item, device) for name, item in value.items()}
     return value

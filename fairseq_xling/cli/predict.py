@@ -1,0 +1,28 @@
+"""Predict with a fine-tuned model, in any language of its encoder.
+
+  fairseq-xling predict finetuned/checkpoint_best.pt de=test.de.tsv zh=test.zh.tsv --output found
+
+Writes a file of predictions for each input, in the input's own format, and scores.json; prints the
+scores of the annotated ones. Parts of the encoder that a language has for itself are its own.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task cross_lingual_transfer")
+    add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.tsv")
+    add("--output", required=True, metavar="DIR", help="folder for the predictions")
+    add("--data", metavar="DATA", help="the encoder's data folder, where it has moved")
+    add("--columns", metavar="SPEC", help="which column holds what (default: as in training)")
+    add("--unknown-labels", metavar="HOW", help="refuse, or wrong (default: as in training)")
+    add("--too-long", metavar="HOW", help="truncate, or refuse (default: as in training)")
+    add("--max-tokens", type=int, default=8192, metavar="N", help="padded tokens in a batch")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.transfer.run_predict import predict_files
+
+    print(predict_files(args))

@@ -1,0 +1,183 @@
+"""`--arch cross_lingual_transfer`: a trained encoder with a head on its states.
+
+Fine-tuning follows SPEC A11: what belongs to one language alone is frozen, so that at test time
+another language's parts can take its place; the shared layers and the head are trained. The
+encoder's configuration is kept in the checkpoint, which therefore needs no other file.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Optional
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel, register_model
+from omegaconf import II, OmegaConf
+from torch import Tensor, nn
+
+from fairseq_xling.compat import load_plain
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.encoder import Pair, SeparableEncoder
+from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.scaled import train_faster
+
+
+@dataclass
+class TransferEncoderConfig(FairseqDataclass):
+    encoder: str = field(
+        default="", metadata={"help": "checkpoint of the encoder that is fine-tuned"}
+    )
+    encoder_config: str = field(
+        default="", metadata={"help": "its configuration, as JSON (default: found in --encoder)"}
+    )
+    reset_encoder: bool = field(
+        default=False,
+        metadata={"help": "begin with new weights of the encoder's sizes (a baseline)"},
+    )
+    freeze_layers: int = field(
+        default=0,
+        metadata={"help": "freeze embeddings and this many lower layers; 0 is none of them"},
+    )
+    freeze_encoder: bool = field(default=False, metadata={"help": "train the head alone"})
+    head_lr: Optional[float] = field(
+        default=None, metadata={"help": "learning rate of the head (default: --lr)"}
+    )
+    lr: Any = II("optimization.lr")
+
+
+@register_model("cross_lingual_transfer", dataclass=TransferEncoderConfig)
+class TransferEncoder(BaseFairseqModel):
+    """``encoder`` and the network of the task's head."""
+
+    def __init__(self, encoder: SeparableEncoder, network: nn.Module):
+        super().__init__()
+        self.encoder, self.network = encoder, network
+
+    @classmethod
+    @exits_on_user_error
+    def build_model(cls, cfg: TransferEncoderConfig, task: Any) -> "TransferEncoder":
+        """The model for ``task``, a `CrossLingualTransferTask`.
+
+        A configuration that is already there comes from a checkpoint of this model, which brings
+        the weights as well.
+        """
+        if not hasattr(task, "head"):
+            raise UserError(
+                "`--arch cross_lingual_transfer` needs `--task cross_lingual_transfer`, got "
+                f"{type(task).__name__}"
+            )
+        weights = None
+        if not cfg.encoder_config:
+            cfg.encoder_config, weights = read_encoder(cfg.encoder, task)
+        encoder = build_encoder(json.loads(cfg.encoder_config), task)
+        if weights is not None and not cfg.reset_encoder:
+            _load(encoder, weights, cfg.encoder)
+        model = cls(encoder, task.head.network(encoder.shape.dim))
+        model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
+        if cfg.head_lr is not None:
+            train_faster(model.network, cfg.head_lr / _first(cfg.lr))
+        return model
+
+    def freeze(self, layers: int, everything: bool) -> None:
+        """Exclude from training what SPEC A11 and the options say."""
+        encoder = self.encoder
+        if not 0 <= layers <= encoder.shape.layers:
+            raise UserError(
+                f"`--freeze-layers` must lie in [0, {encoder.shape.layers}], got {layers}"
+            )
+        frozen = [p for group in encoder.private_parameters().values() for p in group]
+        frozen += encoder.softmax.parameters()  # no head reads the language model's output
+        if layers:
+            below = {*encoder.layers[layers:].parameters(), *_trilayer(encoder, layers)}
+            frozen += [p for p in encoder.parameters() if p not in below]
+        for parameter in encoder.parameters() if everything else frozen:
+            parameter.requires_grad_(False)
+
+    def forward(
+        self, src: Mapping[str, Tensor], pair: Pair, fields: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """The outputs of the head's network over the encoder's last states (R, T, D)."""
+        return self.network(self.encoder.states(src, pair)[-1], fields)
+
+    def max_positions(self) -> int:
+        return self.encoder.shape.max_positions
+
+    @exits_on_user_error
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """As fairseq's, but one line says what does not fit."""
+        try:
+            return super().load_state_dict(state_dict, strict, model_cfg, args)
+        except RuntimeError as error:
+            first = str(error).splitlines()[1:2] or [str(error)]
+            raise UserError(
+                f"the checkpoint does not fit this encoder and head ({first[0].strip()})"
+            ) from None
+
+
+def read_encoder(path: str, task: Any) -> tuple[str, Mapping[str, Tensor]]:
+    """The model configuration in an encoder's checkpoint, as JSON, and its weights.
+
+    Raises:
+        UserError: if there is no such checkpoint, it holds another kind of model, or one with other
+            languages or dictionaries than ``task``.
+    """
+    if not path:
+        raise UserError("`--encoder` must name the checkpoint of a trained encoder")
+    state = load_plain(path)
+    try:
+        config = dict(state["cfg"]["model"])
+        weights = {
+            name.removeprefix("encoder."): tensor
+            for name, tensor in state["model"].items()
+            if name.startswith("encoder.")
+        }
+        identity = read_identity(state["model"])
+        if not identity or "separate" not in config:
+            raise KeyError("encoder")
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"`--encoder` {path}: holds no encoder of this project") from None
+    for name, mine in (
+        ("languages", list(task.languages)),
+        ("dictionaries", task.dictionary_digests),
+    ):
+        if identity.get(name) != mine:
+            raise UserError(
+                f"`--encoder` {path}: was trained with other {name} than those of "
+                f"{task.folder.path}"
+                + (f": {','.join(identity[name])} (`--languages`)" if name == "languages" else "")
+            )
+    return json.dumps(config), weights
+
+
+def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
+    """An encoder of that configuration for the languages of ``task``, with new weights."""
+    name = config.get("_name") or config.get("arch")
+    surroundings = SimpleNamespace(
+        vocab_sizes=task.vocab_sizes,
+        dictionary_digests=task.dictionary_digests,
+        check_plan=lambda plan: None,
+    )
+    cfg = SimpleNamespace(**{**config, "auxiliary": ""})
+    return ARCH_MODEL_REGISTRY[name].build_model(cfg, surroundings).encoder
+
+
+def _load(encoder: SeparableEncoder, weights: Mapping[str, Tensor], path: str) -> None:
+    try:
+        encoder.load_state_dict(weights)
+    except RuntimeError as error:
+        first = str(error).splitlines()[1:2] or [str(error)]
+        raise UserError(
+            f"`--encoder` {path}: does not fit the data folder and its languages "
+            f"({first[0].strip()})"
+        ) from None
+
+
+def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:
+    """The TRILayer's parameters where it stands above the frozen layers."""
+    above = hasattr(encoder, "trilayer") and layers <= encoder.shape.layers // 2
+    return list(encoder.trilayer.parameters()) if above else []
+
+
+def _first(lr: Any) -> float:
+    return float(lr[0] if isinstance(lr, (list, tuple)) or OmegaConf.is_list(lr) else lr)

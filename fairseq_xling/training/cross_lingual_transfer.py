@@ -1,0 +1,212 @@
+"""`--task cross_lingual_transfer`: fine-tune an encoder on annotated files.
+
+Training reads the files that it is given and no others: for zero-shot transfer (SPEC E1), those of
+the source language. Other languages are tested by `fairseq-xling predict` and `eval transfer`.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II, MISSING
+
+from fairseq_xling.compat import early_stopping_state, restore_early_stopping
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.training.transfer_criterion import COUNT
+from fairseq_xling.transfer.dataset import ItemDataset
+from fairseq_xling.transfer.encode import Codec
+from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.heads import Head, check_labels, find_labels, heads
+from fairseq_xling.transfer.items import Item, parse_columns, parse_files
+from fairseq_xling.transfer.options import parse_options
+
+
+@dataclass
+class CrossLingualTransferConfig(FairseqDataclass):
+    data: str = field(default=MISSING, metadata={"help": "the encoder's data folder"})
+    languages: Optional[str] = field(
+        default=None,
+        metadata={"help": "the encoder's languages, in its order (default: the data folder's)"},
+    )
+    head: str = field(default="classification", metadata={"help": "what is predicted"})
+    head_options: str = field(
+        default="", metadata={"help": "settings of the head, e.g. dropout=0.2"}
+    )
+    train_file: str = field(default="", metadata={"help": "training files: en=FILE[,de=FILE]"})
+    valid_file: str = field(
+        default="", metadata={"help": "files that choose the checkpoint: en=FILE"}
+    )
+    columns: str = field(
+        default="", metadata={"help": "which column holds what, e.g. text=0,label=2"}
+    )
+    labels: str = field(
+        default="", metadata={"help": "labels as JSON (default: those of the training files)"}
+    )
+    unknown_labels: str = field(
+        default="refuse",
+        metadata={"help": "labels that training has not: refuse, or wrong (count as mistakes)"},
+    )
+    too_long: str = field(
+        default="truncate",
+        metadata={"help": "items longer than the position table: truncate, or refuse"},
+    )
+    cpu_bf16: bool = field(
+        default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}
+    )
+    persistent_workers: bool = field(default=False, metadata={"help": "keep loader processes"})
+    seed: int = II("common.seed")
+    cpu: bool = II("common.cpu")
+    bf16: bool = II("common.bf16")
+
+
+@register_task("cross_lingual_transfer", dataclass=CrossLingualTransferConfig)
+class CrossLingualTransferTask(FairseqTask):
+    """Files, labels and batches for one head."""
+
+    def __init__(self, cfg: CrossLingualTransferConfig, folder: DataFolder):
+        super().__init__(cfg)
+        self.folder = folder
+        self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
+        self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
+        self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
+        self._max_positions = 0
+        self._items: dict[str, list[tuple[str, list[Item]]]] = {}
+        self._codecs: dict[str, Codec] = {}
+        _check(cfg)
+        self.columns = parse_columns(cfg.columns)
+        kind = heads[cfg.head]
+        self.format = formats[kind.format]
+        options = parse_options("--head-options", cfg.head_options, kind.Options)
+        if not cfg.labels:
+            files = self._read("train")
+            cfg.labels = json.dumps(find_labels(kind, (i for _, items in files for i in items)))
+        self.head: Head = kind(json.loads(cfg.labels), options)
+
+    @classmethod
+    @exits_on_user_error
+    def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
+        return cls(cfg, DataFolder(cfg.data))
+
+    def _read(self, split: str) -> list[tuple[str, list[Item]]]:
+        if split not in self._items:
+            text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
+            if text is None:
+                raise UserError(f"split {split!r} must be train or valid; test by `predict`")
+            files = parse_files(f"--{split}-file", text)
+            self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
+        return self._items[split]
+
+    def read(self, lang: str, path: str | Path) -> list[Item]:
+        """The items of a file in the head's format."""
+        if lang not in self.languages:
+            raise unknown_name("language of this model", lang, self.languages)
+        return list(self.format.read(Path(path), self.columns))
+
+    def make_dataset(
+        self, files: Iterable[tuple[str, list[Item]]], shuffle: bool = False
+    ) -> ItemDataset:
+        """What `read` gave, encoded; needs a model, whose positions bound the length."""
+        parts = []
+        for lang, items in files:
+            if self.cfg.unknown_labels == "refuse":
+                check_labels(self.head, items)
+            if lang not in self._codecs:
+                self._codecs[lang] = Codec(
+                    self.folder.path, lang, self._max_positions, self.cfg.too_long
+                )
+            parts.append((self._codecs[lang], self.languages.index(lang), items))
+        return ItemDataset(parts, self.head, shuffle, self.cfg.seed)
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        self.datasets[split] = self.make_dataset(self._read(split), shuffle=split == "train")
+
+    @exits_on_user_error
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        model = super().build_model(cfg, from_checkpoint)
+        if not hasattr(model, "network"):
+            raise UserError("`--arch` must be cross_lingual_transfer with this task")
+        self._max_positions = model.max_positions()
+        return model
+
+    def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
+        """fairseq's, but nothing is dropped, and each epoch has batches of its own."""
+        kwargs |= {
+            "required_batch_size_multiple": 1,
+            "disable_iterator_cache": True,
+            "max_positions": None,
+        }
+        return super().get_batch_iterator(dataset, *args, **kwargs)
+
+    def _precision(self):
+        if self.cfg.cpu_bf16:
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        with self._precision():
+            return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    def valid_step(self, sample, model, criterion):
+        with self._precision():
+            return super().valid_step(sample, model, criterion)
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        """Beside loss and speed the head's figures, where validation counted something."""
+        super().reduce_metrics(logging_outputs, criterion)
+        names = self.head.count_names
+        sums = [sum(log.get(f"{COUNT}{name}", 0) for log in logging_outputs) for name in names]
+        if not any(sums):
+            return
+        for name, value in zip(names, sums, strict=True):
+            metrics.log_scalar_sum(f"_{name}", float(value))
+        for name in self.head.scores(dict.fromkeys(names, 0.0)):
+            metrics.log_derived(name, self._score(name))
+
+    def _score(self, name: str):
+        def derive(meters: Any) -> float:
+            sums = {n: float(meters[f"_{n}"].sum) for n in self.head.count_names}
+            return round(self.head.scores(sums)[name], 3)
+
+        return derive
+
+    def get_checkpoint_dict(self) -> dict[str, Any]:
+        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
+
+    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
+        restore_early_stopping(state.get("early_stopping", {}))
+
+    def max_positions(self) -> int:
+        return self._max_positions
+
+    @property
+    def source_dictionary(self):
+        return None
+
+    @property
+    def target_dictionary(self):
+        return None
+
+
+def _check(cfg: CrossLingualTransferConfig) -> None:
+    for name, allowed in (("unknown_labels", ("refuse", "wrong")), ("too_long", _TOO_LONG)):
+        if getattr(cfg, name) not in allowed:
+            option = "--" + name.replace("_", "-")
+            raise UserError(
+                f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
+            )
+    if cfg.cpu and cfg.bf16:
+        raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
+
+
+_TOO_LONG = ("truncate", "refuse")

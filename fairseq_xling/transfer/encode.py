@@ -1,0 +1,105 @@
+"""From texts and words to the rows of ids that an encoder reads.
+
+n ids of a row, W words.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_xling.data.folder import CLS, SEP, UNK
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.transfer.items import Item
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An item as the model reads it.
+
+    Attributes:
+        rows: framed ids, each (n,); most heads have one row for an item.
+        segments: of each row, (n,): 0, and 1 in the second of two texts.
+        fields: the head's own arrays.
+    """
+
+    rows: list[np.ndarray]
+    segments: list[np.ndarray]
+    fields: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Codec:
+    """Encodes the texts of one language for a model with ``max_positions`` positions.
+
+    Args:
+        too_long: ``truncate`` counts what is cut; ``refuse`` ends at the first.
+    """
+
+    def __init__(self, data: str | Path, lang: str, max_positions: int, too_long: str = "truncate"):
+        self.lang, self.max_positions, self.too_long = lang, max_positions, too_long
+        self._encoder = TextEncoder.load(data, lang)
+        self._words: dict[str, np.ndarray] = {}
+        self._cut: list[str] = []
+
+    def text(self, text: str) -> np.ndarray:
+        """Ids of ``text`` (n,), without special symbols at its ends."""
+        return self._encoder.encode([text])[0][:-1]
+
+    def words(self, words: Sequence[str]) -> list[np.ndarray]:
+        """Ids of each word (n,), at least one: a word that vanishes is unknown."""
+        new = [word for word in dict.fromkeys(words) if word not in self._words]
+        for word, ids in zip(new, self._encoder.encode(new) if new else [], strict=True):
+            self._words[word] = ids[:-1] if len(ids) > 1 else np.array([UNK])
+        return [self._words[word] for word in words]
+
+    def segment(self, text: str) -> list[str]:
+        """``text`` as the words that the data folder's segmentation makes of it."""
+        return self._encoder.segment([text])[0].split()
+
+    def frame(self, item: Item, *texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``<s> a </s>`` or ``<s> a </s> b </s>``: ids and segments, both (n,).
+
+        What is too long loses ids from the end of the longer text.
+
+        Raises:
+            UserError: if it is too long, with ``refuse``.
+        """
+        lengths = [len(text) for text in texts]
+        room = self.max_positions - 1 - len(texts)
+        if sum(lengths) > room:
+            self.note_cut(item, sum(lengths) + 1 + len(texts))
+            while sum(lengths) > room:
+                longest = int(np.argmax(lengths))
+                others = sum(lengths) - lengths[longest]
+                second = max([0, *lengths[:longest], *lengths[longest + 1 :]])
+                lengths[longest] = max(room - others, min(second, lengths[longest] - 1))
+        ids, segments = [np.array([CLS])], [np.zeros(1, dtype=np.int64)]
+        for number, (text, length) in enumerate(zip(texts, lengths, strict=True)):
+            ids += [text[:length], np.array([SEP])]
+            segments.append(np.full(length + 1, number, dtype=np.int64))
+        return np.concatenate(ids), np.concatenate(segments)
+
+    def note_cut(self, item: Item, length: int) -> None:
+        """Count an item that does not fit, or refuse it."""
+        if self.too_long == "refuse":
+            raise UserError(
+                f"{item.place}: {length} tokens, more than the model's {self.max_positions} "
+                "positions (`--too-long truncate` cuts it)"
+            )
+        self._cut.append(item.place)
+
+    def report(self) -> None:
+        """Warn once of all that was cut since the last report."""
+        if self._cut:
+            logger.warning(
+                "%d items are longer than the model's %d positions and were cut; the first is %s",
+                len(self._cut),
+                self.max_positions,
+                self._cut[0],
+            )
+            self._cut = []

@@ -1,0 +1,142 @@
+"""The heads: what is predicted from an encoder's states, from file to metric.
+
+A head describes a task; it is no module and has no weights. Its network, which has, is part of the
+model. Adding a head is adding a file here.
+
+B items, R rows (R = B where an item has one row), T tokens, D width.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+from fairseq_xling.transfer.encode import Codec, Encoded
+from fairseq_xling.transfer.items import Item
+
+IGNORE = -100  # a target that no loss is taken of
+Fields = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """For heads without settings of their own."""
+
+
+class Head(ABC):
+    """One kind of prediction.
+
+    Args:
+        labels: the labels that it can give, by kind of label, in the order that numbers them.
+        options: an ``Options`` of its class.
+    """
+
+    help: ClassVar[str]
+    format: ClassVar[str]  # of its files
+    metric: ClassVar[str]  # of `scores`; the higher the better
+    count_names: ClassVar[tuple[str, ...]]  # of `counts`
+    fills: ClassVar[Mapping[str, int]] = {}  # what short fields are filled up with, if not with 0
+    Options: ClassVar[type] = NoOptions
+
+    def __init__(self, labels: Mapping[str, Sequence[str]], options: Any = None):
+        self.labels = {kind: list(names) for kind, names in labels.items()}
+        self.options = options or self.Options()
+        self.numbers = {
+            kind: {name: number for number, name in enumerate(names)}
+            for kind, names in self.labels.items()
+        }
+
+    @classmethod
+    @abstractmethod
+    def labels_of(cls, item: Item) -> Mapping[str, Sequence[str]]:
+        """The labels of an item, by kind; without annotation, none."""
+
+    @abstractmethod
+    def encode(self, item: Item, codec: Codec) -> Encoded:
+        """The item as the model reads it; targets only where it is annotated."""
+
+    @abstractmethod
+    def network(self, dim: int) -> nn.Module:
+        """What goes from states to outputs: ``network(states (R, T, D), fields) -> outputs``."""
+
+    @abstractmethod
+    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        """The summed loss and the number of its terms."""
+
+    @abstractmethod
+    def decode(self, outputs: Fields, fields: Fields) -> list[Any]:
+        """B predictions, in the terms of the head's format."""
+
+    @abstractmethod
+    def counts(self, item: Item, prediction: Any) -> Sequence[float]:
+        """What one annotated item adds to the sums ``count_names``."""
+
+    @classmethod
+    @abstractmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        """Figures from the sums, percentages between 0 and 100."""
+
+    def number(self, kind: str, name: str) -> int:
+        """The number of a label, or `IGNORE` where training had none of this name."""
+        return self.numbers[kind].get(name, IGNORE)
+
+
+heads: Registry[type[Head]] = Registry("`--head`", __name__)
+
+
+def find_labels(head: type[Head], items: Iterable[Item]) -> dict[str, list[str]]:
+    """All labels of ``items`` by kind, sorted."""
+    found: dict[str, set[str]] = {}
+    for item in items:
+        for kind, names in head.labels_of(item).items():
+            found.setdefault(kind, set()).update(names)
+    return {kind: sorted(names) for kind, names in sorted(found.items())}
+
+
+def check_labels(head: Head, items: Iterable[Item]) -> None:
+    """Refuse labels that the head cannot give.
+
+    Raises:
+        UserError: for the first; names file and line.
+    """
+    for item in items:
+        for kind, names in head.labels_of(item).items():
+            known = head.numbers.get(kind, {})
+            for name in names:
+                if name not in known:
+                    shown = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
+                    raise UserError(
+                        f"{item.place}: {kind} {name!r} is not among those of the training file "
+                        f"({shown}); `--unknown-labels wrong` counts such as mistakes"
+                    )
+
+
+def total_counts(head: Head, items: Iterable[Item], predictions: Iterable[Any]) -> dict[str, float]:
+    """The sums of what the items count, by name."""
+    sums = [0.0] * len(head.count_names)
+    for item, prediction in zip(items, predictions, strict=True):
+        sums = [a + b for a, b in zip(sums, head.counts(item, prediction), strict=True)]
+    return dict(zip(head.count_names, sums, strict=True))
+
+
+def ratio(part: float, whole: float) -> float:
+    """A percentage; 0 of nothing.
+
+    >>> ratio(1, 4), ratio(0, 0)
+    (25.0, 0.0)
+    """
+    return 100.0 * part / whole if whole else 0.0
+
+
+def f1(right: float, predicted: float, gold: float) -> dict[str, float]:
+    """Precision, recall and F1 as percentages.
+
+    >>> f1(1, 2, 4)
+    {'precision': 50.0, 'recall': 25.0, 'f1': 33.333333333333336}
+    """
+    precision, recall = ratio(right, predicted), ratio(right, gold)
+    return {"precision": precision, "recall": recall, "f1": ratio(2 * right, predicted + gold)}

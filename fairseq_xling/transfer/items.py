@@ -1,0 +1,87 @@
+"""What stands in an annotated file: one item for each sentence, pair, tree or question."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+
+
+@dataclass(frozen=True)
+class Item:
+    """The part that all items have in common.
+
+    Attributes:
+        path, line: where it stands; lines count from 1.
+    """
+
+    path: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """``file:line``, for messages."""
+        return f"{self.path}:{self.line}"
+
+
+def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
+    """Items ``LANG=FILE`` separated by commas.
+
+    >>> parse_files("--train-file", "en=a.tsv,de=b.tsv")
+    [('en', PosixPath('a.tsv')), ('de', PosixPath('b.tsv'))]
+
+    Raises:
+        UserError: for anything else, or nothing at all.
+    """
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        lang, equals, path = piece.partition("=")
+        if not equals or not path:
+            raise UserError(f"`{option}` must look like en=FILE, got {piece!r}")
+        found.append((parse_languages(lang)[0], Path(path)))
+    if not found:
+        raise UserError(f"`{option}` must name a file, as in en=FILE")
+    return found
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Items ``field=column`` separated by commas; a column is a number from 0 or a heading.
+
+    >>> parse_columns("text=0,label=gold")
+    {'text': '0', 'label': 'gold'}
+
+    Raises:
+        UserError: for anything else.
+    """
+    columns = {}
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        field, equals, column = piece.partition("=")
+        if not equals or not column:
+            raise UserError(f"`--columns` must look like text=0,label=1, got {piece!r}")
+        columns[field] = column
+    return columns
+
+
+def column_number(
+    columns: Mapping[str, str], field: str, header: Mapping[str, int] | None, default: int
+) -> int:
+    """The number of the column that holds ``field``.
+
+    Args:
+        columns: as the user gave them.
+        header: numbers by heading, where the file has one.
+        default: where the user said nothing.
+
+    Raises:
+        UserError: for a heading that the file has not.
+    """
+    asked = columns.get(field)
+    if asked is None:
+        return default
+    if asked.lstrip("-").isdigit():
+        return int(asked)
+    if header is None or asked not in header:
+        known = ", ".join(header or ()) or "none"
+        raise UserError(f"`--columns` {field}={asked}: no such heading; the file has {known}")
+    return header[asked]

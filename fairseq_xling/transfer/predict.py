@@ -1,0 +1,102 @@
+"""What a fine-tuned model says about files: predictions, and scores where they are annotated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairseq_xling.compat import prepare_engine
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.encoder import to_device, usable_device
+from fairseq_xling.transfer.heads import total_counts
+from fairseq_xling.transfer.items import Item
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The predictions for one file.
+
+    Attributes:
+        lang, path: of the file.
+        items, predictions: in the order of the file.
+        scores: the head's figures.
+    """
+
+    lang: str
+    path: Path
+    items: Sequence[Item]
+    predictions: Sequence[Any]
+    scores: dict[str, float]
+
+
+class Predictor:
+    """A checkpoint of `--task cross_lingual_transfer` in evaluation mode."""
+
+    def __init__(self, model: Any, task: Any, device: str | torch.device = "cpu"):
+        self.device = torch.device(device)
+        self.model, self.task = model.eval().to(self.device), task
+        self.head = task.head
+
+    @classmethod
+    def load(
+        cls,
+        checkpoint: str | Path,
+        data: str | Path | None = None,
+        device: str = "cpu",
+        **settings: Any,
+    ) -> "Predictor":
+        """The model in ``checkpoint``; ``data`` where its data folder has moved.
+
+        Args:
+            settings: options of the task with other values, such as ``columns``.
+
+        Raises:
+            UserError: if the file is missing, damaged, or holds another kind of model.
+        """
+        prepare_engine()
+        from fairseq import checkpoint_utils
+
+        import fairseq_xling.plugin  # noqa: F401
+
+        usable = usable_device(device)
+        overrides = {**settings, **({"data": str(data)} if data is not None else {})}
+        try:
+            models, _, task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(checkpoint)], arg_overrides=overrides
+            )
+        except SystemExit as error:  # one line, meant for fairseq's own programs
+            raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+        if not hasattr(task, "head"):
+            raise UserError(f"{checkpoint}: is not of `--task cross_lingual_transfer`")
+        return cls(models[0], task, usable)
+
+    @torch.no_grad()
+    def predict(self, lang: str, path: str | Path, max_tokens: int = 8192) -> Predicted:
+        """Read a file, and predict all of it.
+
+        Raises:
+            UserError: for a language that the model has not, or a damaged row (file and line).
+        """
+        items = self.task.read(lang, path)
+        dataset = self.task.make_dataset([(lang, items)])
+        found: list[Any] = [None] * len(items)
+        for rows in dataset.batch_by_size(dataset.ordered_indices(), max_tokens):
+            batch = to_device(dataset.collater(rows.tolist()), self.device)
+            outputs = self.model(**batch["net_input"])
+            predictions = self.head.decode(outputs, batch["net_input"]["fields"])
+            for index, prediction in zip(rows.tolist(), predictions, strict=True):
+                found[index] = prediction
+        return Predicted(lang, Path(path), items, found, self.score(items, found))
+
+    def score(self, items: Sequence[Item], predictions: Sequence[Any]) -> dict[str, float]:
+        """The head's figures over the items that are annotated; none without any."""
+        annotated = any(names for item in items for names in self.head.labels_of(item).values())
+        return self.head.scores(total_counts(self.head, items, predictions)) if annotated else {}
+
+    def write(self, predicted: Predicted, path: str | Path) -> None:
+        """Predictions in the form of the file that was read."""
+        self.task.format.write(
+            Path(path), predicted.items, predicted.predictions, self.task.columns
+        )
