@@ -8,6 +8,7 @@ import argparse
 import importlib
 import pkgutil
 import sys
+from collections.abc import Container
 from types import ModuleType
 
 import fairseq_xling
@@ -54,9 +55,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def join_words(argv: list[str], known: Container[str]) -> list[str]:
+    """A verb may be typed as two words.
+
+    >>> join_words(["eval", "transfer", "--help"], ["eval", "eval-transfer"])
+    ['eval-transfer', '--help']
+    """
+    joined = "-".join(argv[:2])
+    return [joined, *argv[2:]] if len(argv) > 1 and joined in known else argv
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(join_words(sys.argv[1:] if argv is None else argv, verbs()))
     try:
         args.run(args)
     except (UserError, OSError) as error:

@@ -1,0 +1,24 @@
+"""Fine-tune encoders on each language and test each model on every language: a matrix.
+
+  fairseq-xling eval matrix --encoder checkpoint_best.pt --data data-bin --head pos \\
+      --train en=en.train --train de=de.train --valid en=en.dev --valid de=de.dev \\
+      --test en=en.test --test de=de.test --output runs/pos
+
+As `fairseq-xling eval transfer`, with a model for each --train; its --valid is that of the same
+language. The diagonal is supervised.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.transfer.study import run as study
+
+    study.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.transfer.study.plan import matrix
+    from fairseq_xling.transfer.study.run import run_study
+
+    run_study(args, matrix, "Every training language on every test language")

@@ -1,0 +1,167 @@
+"""The settings of an evaluation by transfer, and the papers' as presets (SPEC E2, E3)."""
+
+import dataclasses
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.transfer.heads import heads
+from fairseq_xling.transfer.items import parse_columns
+
+SCHEDULES = ("constant", "linear")
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferConfig:
+    """One sentence of help per field."""
+
+    preset: str = option("", "values of a published evaluation: xnli, ner or parsing")
+    encoder: tuple[str, ...] = option((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
+    scratch: tuple[str, ...] = option(
+        (), "[NAME=]CHECKPOINT whose sizes an encoder with new weights has (a baseline); repeatable"
+    )
+    data: tuple[str, ...] = option((), "[NAME=]DATA folder of the encoders, or of one; repeatable")
+    head: str = option("classification", "what is predicted")
+    head_options: str = option("", "settings of the head, e.g. dropout=0.2")
+    columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
+    unknown_labels: str = option(
+        "wrong", "labels that training has not: refuse, or wrong (count as mistakes)"
+    )
+    too_long: str = option("truncate", "items longer than the encoder reads: truncate, or refuse")
+    train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
+    valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
+    test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
+    translate_train: tuple[str, ...] = option(
+        (), "LANG=FILE, the training file in a target language, for a model of its own; repeatable"
+    )
+    translate_test: tuple[str, ...] = option(
+        (), "LANG=FILE, a target's test file in the source language; repeatable"
+    )
+    lrs: str = option("5e-5", "learning rates to try, comma-separated")
+    head_lrs: str = option("", "learning rates of the head to try (none: those of the encoder)")
+    batch_sizes: str = option("16", "items of a batch to try, comma-separated")
+    best: int = option(1, "settings, the best on dev, whose mean is reported", least=1)
+    epochs: int = option(10, "passes over the training file", least=1)
+    schedule: str = option("linear", "learning rate after its warm-up", choices=SCHEDULES)
+    warmup: float = option(0.1, "share of the steps in which the learning rate rises", least=0)
+    clip: float = option(1.0, "largest norm of the gradient; 0 is no limit", least=0)
+    weight_decay: float = option(0.0, "weight decay", least=0)
+    freeze_layers: int = option(0, "freeze embeddings and this many lower layers", least=0)
+    freeze_encoder: bool = option(False, "train the head alone")
+    shift_layer: int = option(
+        0, "also test with the states of this layer shifted by the languages' mean difference",
+        least=0,
+    )  # fmt: skip
+    shift_alpha: str = option(
+        "auto", "how far, in mean differences; auto takes the best of 0.2 to 2.0 on --shift-dev"
+    )
+    shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target that chooses alpha; repeatable")
+    shift_sentences: int = option(
+        1000, "sentences of the data folder's validation text for the means", least=1
+    )
+    seeds: str = option("1", "seeds of training")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    train_args: str = option("", "more options of every fairseq-train, as one text")
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One point of the grid; ``head_lr`` None is the encoder's."""
+
+    lr: float
+    head_lr: float | None
+    batch_size: int
+
+    @property
+    def code(self) -> str:
+        """Its name in files and tables.
+
+        >>> Setting(5e-5, None, 16).code
+        'lr5e-05-b16'
+        """
+        head = "" if self.head_lr is None else f"-h{self.head_lr:g}"
+        return f"lr{self.lr:g}{head}-b{self.batch_size}"
+
+
+def grid(config: TransferConfig) -> list[Setting]:
+    """All settings to try.
+
+    Raises:
+        UserError: for numbers that are none, or not above 0.
+    """
+    head_lrs = _numbers("--head-lrs", config.head_lrs, float) if config.head_lrs else [None]
+    return [
+        Setting(lr, head_lr, size)
+        for lr in _numbers("--lrs", config.lrs, float)
+        for head_lr in head_lrs
+        for size in _numbers("--batch-sizes", config.batch_sizes, int)
+    ]
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        values = [kind(piece) for piece in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or min(values) <= 0 or len(set(values)) < len(values):
+        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
+    return values
+
+
+def check_config(config: TransferConfig) -> None:
+    """Raise a UserError for settings that do not go together."""
+    for name in ("encoder", "data", "train", "valid", "test"):
+        if not (getattr(config, name) or (name == "encoder" and config.scratch)):
+            raise UserError(f"`--{name}` must be given")
+    heads[config.head]  # an unknown name ends here
+    parse_columns(config.columns)
+    size = len(grid(config))
+    if config.best > size:
+        raise UserError(f"`--best` must be at most the {size} settings to try, got {config.best}")
+    if config.warmup >= 1:
+        raise UserError(f"`--warmup` must be a share below 1, got {config.warmup}")
+    if config.device == "cpu" and config.precision == "fp16":
+        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
+    if config.shift_layer and config.shift_alpha == "auto" and not config.shift_dev:
+        raise UserError("`--shift-alpha auto` needs `--shift-dev` of the target languages")
+    if config.shift_alpha != "auto":
+        try:
+            float(config.shift_alpha)
+        except ValueError:
+            raise UserError(
+                f"`--shift-alpha` must be auto or a number, got {config.shift_alpha!r}"
+            ) from None
+    _ = config.seed_list
+
+
+# Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.2 (SPEC E2, E3). For parsing
+# the paper gives none; these are those of NER.
+_TAGS: dict[str, Any] = {
+    "lrs": "2e-5,3e-5,5e-5",
+    "batch_sizes": "16,32",
+    "epochs": 10,
+    "warmup": 0.1,
+    "schedule": "linear",
+    "best": 2,
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "xnli": {
+        "head": "classification",
+        "lrs": "1.25e-6,2.5e-6,5e-6",
+        "head_lrs": "5e-6,2.5e-5,1.25e-4",
+        "batch_sizes": "4,8",
+        "epochs": 200,
+        "schedule": "constant",
+        "warmup": 0.0,
+        "best": 2,
+    },
+    "ner": {"head": "ner", **_TAGS},
+    "parsing": {"head": "parsing", **_TAGS},
+}

@@ -1,0 +1,136 @@
+"""Which models are trained, and on what each is tested."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.items import parse_files
+from fairseq_xling.transfer.study.config import TransferConfig
+
+Files = tuple[tuple[str, Path], ...]  # (language, file)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """An encoder of the study: its name, checkpoint and data folder; ``scratch`` resets it."""
+
+    name: str
+    checkpoint: Path
+    data: Path
+    scratch: bool = False
+
+
+@dataclass(frozen=True)
+class Test:
+    """A file to test on: under ``lang`` in the table, read as ``reads`` by the model."""
+
+    lang: str
+    reads: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class TrainSet:
+    """What a model is trained on, what chooses its epoch, and its tests.
+
+    Attributes:
+        name: in files and tables.
+        how: what distinguishes the row from plain zero-shot transfer, or nothing.
+    """
+
+    name: str
+    train: Files
+    valid: Files
+    tests: tuple[Test, ...]
+    how: str = ""
+
+
+def encoders(config: TransferConfig) -> list[Encoder]:
+    """The encoders that the settings name.
+
+    Raises:
+        UserError: for a checkpoint or folder that is not there, or one name for two.
+    """
+    folders = dict(_named("--data", text, Path(text).name) for text in config.data)
+    found = []
+    for option, texts, scratch in (
+        ("--encoder", config.encoder, False),
+        ("--scratch", config.scratch, True),
+    ):
+        for text in texts:
+            default = "scratch" if scratch else Path(text).parent.name or "encoder"
+            name, path = _named(option, text, default)
+            if not path.is_file():
+                raise UserError(f"`{option}` {path}: no such checkpoint")
+            found.append(Encoder(name, path, _folder(folders, name), scratch))
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two encoders are called {name!r}; name them, as in NAME=CHECKPOINT")
+    return found
+
+
+def _named(option: str, text: str, default: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not equals:
+        name, path = default, text
+    if not name or not path or "/" in name:
+        raise UserError(f"`{option}` must look like NAME=PATH, got {text!r}")
+    return name, Path(path)
+
+
+def _folder(folders: dict[str, Path], name: str) -> Path:
+    if name in folders:
+        return folders[name]
+    if len(folders) == 1:
+        return next(iter(folders.values()))
+    raise UserError(f"`--data` must say which folder is {name!r}'s, as in {name}=DATA")
+
+
+def zero_shot(config: TransferConfig) -> list[TrainSet]:
+    """One model for all languages, and one more for each translated training file (SPEC E14)."""
+    train, valid = (_files(f"--{n}", getattr(config, n)) for n in ("train", "valid"))
+    tests = [Test(lang, lang, path) for lang, path in _files("--test", config.test)]
+    source = train[0][0]
+    sets = [TrainSet("zero-shot", train, valid, tuple(tests))]
+    translated = _files("--translate-test", config.translate_test, empty=True)
+    if translated:
+        own = tuple(Test(lang, source, path) for lang, path in translated)
+        sets.append(TrainSet("zero-shot", train, valid, own, "translate-test"))
+    for lang, path in _files("--translate-train", config.translate_train, empty=True):
+        own = tuple(test for test in tests if test.lang == lang)
+        if not own:
+            raise UserError(f"`--translate-train` {lang}: there is no `--test` of this language")
+        sets.append(TrainSet(f"train-{lang}", ((lang, path),), valid, own, "translate-train"))
+    return sets
+
+
+def matrix(config: TransferConfig) -> list[TrainSet]:
+    """A model for each training language, each tested on every language (SPEC E7).
+
+    Raises:
+        UserError: for a training language without a file to choose its epoch by.
+    """
+    valid = dict(_files("--valid", config.valid))
+    tests = tuple(Test(lang, lang, path) for lang, path in _files("--test", config.test))
+    sets = []
+    for lang, path in _files("--train", config.train):
+        if lang not in valid:
+            raise UserError(f"`--valid` must have a file of {lang!r}, which is trained on")
+        sets.append(TrainSet(f"train-{lang}", ((lang, path),), ((lang, valid[lang]),), tests))
+    return sets
+
+
+def _files(option: str, texts: Sequence[str], empty: bool = False) -> Files:
+    if not texts and empty:
+        return ()
+    found = parse_files(option, ",".join(texts))
+    for _, path in found:
+        if not path.is_file():
+            raise UserError(f"`{option}` {path}: no such file")
+    langs = [lang for lang, _ in found]
+    for lang in langs:
+        if langs.count(lang) > 1 and option not in ("--train", "--valid"):
+            raise UserError(f"`{option}` has two files of language {lang!r}")
+    return tuple(found)

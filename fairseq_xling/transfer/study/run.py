@@ -1,0 +1,51 @@
+"""The verbs ``eval transfer`` and ``eval matrix``."""
+
+import argparse
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+from fairseq_xling.transfer.study.config import PRESETS, TransferConfig, check_config
+from fairseq_xling.transfer.study.plan import TrainSet, encoders
+from fairseq_xling.transfer.study.steps import study_steps
+from fairseq_xling.transfer.study.table import FILES, write_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of both verbs."""
+    from fairseq_xling.runs.config_file import add_options
+
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_options(parser, TransferConfig)
+
+
+def run_study(
+    args: argparse.Namespace, sets: Callable[[TransferConfig], list[TrainSet]], title: str
+) -> None:
+    """Plan and run everything; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, input that is missing or damaged, or a step that fails.
+    """
+    config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
+    check_config(config)
+    steps, rows = study_steps(run, config, encoders(config), sets(config))
+    table = Step(
+        "table",
+        call=functools.partial(write_table, run, config, title, rows, steps),
+        settings={"config": repr(config), "title": title},
+        inputs=[row.result for row in rows],
+        outputs=[run / name for name in FILES],
+    )
+    runner = Runner(run, [*steps, table], config.jobs)
+    if args.dry_run:
+        runner.print_plan()
+        return
+    runner.run()
+    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
+    print(f"report: {run / 'report.html'}")
+    print(f"exact commands: {run / 'commands.sh'}")

@@ -1,0 +1,122 @@
+"""Testing with the states of a layer moved to where the source language's states are.
+
+Liu et al. (2020), Section 4.3 (SPEC S14): ``h' = h + alpha D`` with ``D = mean(source) -
+mean(target)`` over the states of the layer; alpha is chosen on a target's dev file, or given.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.transfer.predict import Predictor
+from fairseq_xling.transfer.study.plan import Test
+
+ALPHAS = tuple(round(0.2 * k, 1) for k in range(1, 11))
+
+
+@contextmanager
+def shifting(model: Any, layer: int, vector: Tensor) -> Iterator[None]:
+    """Within this block, ``vector`` (D,) is added to the output of layer ``layer``, from 1.
+
+    Raises:
+        UserError: if there is no such layer.
+    """
+    layers = model.encoder.layers
+    if not 1 <= layer <= len(layers):
+        raise UserError(f"`--shift-layer` must lie in [1, {len(layers)}], got {layer}")
+    slot = layers[layer - 1]
+    modules = {id(slot.select(lang)): slot.select(lang) for lang in model.encoder.languages}
+    handles = [
+        module.register_forward_hook(lambda _, __, output: output + vector)
+        for module in modules.values()
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@torch.no_grad()
+def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -> Tensor:
+    """The mean (D,) of a layer's states over the tokens of the folder's validation text.
+
+    Special symbols do not count.
+    """
+    task = predictor.task
+    file = task.folder.mono("valid", lang)
+    number = min(sentences, len(file))
+    chosen = np.linspace(0, len(file) - 1, number).round().astype(int)
+    reader = Encoder(predictor.model, task, predictor.device)
+    total, count = 0.0, 0
+    for _, batch in reader.batches([file[i] for i in chosen], lang):
+        src = batch["net_input"]["src"]
+        states = _layer(predictor.model.encoder, src, lang, layer)
+        words = src["tokens"] >= SPECIALS
+        total = total + states[words].double().sum(0)
+        count += int(words.sum())
+    if not count:
+        raise UserError(f"{task.folder.path}: has no validation text of {lang!r} for its mean")
+    return (total / count).float()
+
+
+def _layer(encoder: Any, src: Mapping[str, Tensor], lang: str, layer: int) -> Tensor:
+    """The output of layer ``layer``, wherever a TRILayer stands."""
+    kept: list[Tensor] = []
+    module = encoder.layers[layer - 1].select(lang)
+    handle = module.register_forward_hook(lambda _, __, output: kept.append(output))
+    try:
+        encoder.states(src, (lang, lang))
+    finally:
+        handle.remove()
+    return kept[0][:, : src["tokens"].shape[1]]
+
+
+def test_shifted(
+    predictor: Predictor,
+    tests: Sequence[Test],
+    source: str,
+    dev: Mapping[str, Path],
+    shift: Mapping[str, Any],
+    metric: str,
+) -> dict[str, Any]:
+    """Scores of every target with its states shifted, by language, each with its alpha."""
+    layer, sentences = shift["layer"], shift["sentences"]
+    centre, found = language_mean(predictor, source, layer, sentences), {}
+    for test in tests:
+        if test.reads == source:
+            continue
+        if shift["alpha"] == "auto" and test.lang not in dev:
+            raise UserError(f"`--shift-dev` must have a file of {test.lang!r}")
+        vector = centre - language_mean(predictor, test.reads, layer, sentences)
+        alpha, curve = _alpha(predictor, test, vector, dev, shift, metric)
+        with shifting(predictor.model, layer, alpha * vector):
+            one = predictor.predict(test.reads, test.path)
+        found[test.lang] = {"alpha": alpha, "dev": curve, "scores": one.scores}
+    return found
+
+
+def _alpha(
+    predictor: Predictor,
+    test: Test,
+    vector: Tensor,
+    dev: Mapping[str, Path],
+    shift: Mapping[str, Any],
+    metric: str,
+) -> tuple[float, dict[str, float]]:
+    if shift["alpha"] != "auto":
+        return float(shift["alpha"]), {}
+    curve = {}
+    for alpha in ALPHAS:
+        with shifting(predictor.model, shift["layer"], alpha * vector):
+            curve[alpha] = predictor.predict(test.reads, dev[test.lang]).scores[metric]
+    best = max(curve, key=lambda alpha: curve[alpha])
+    return best, {f"{alpha:g}": value for alpha, value in curve.items()}

@@ -1,0 +1,154 @@
+"""The steps of a study: a training for each encoder, training set, setting and seed, then tests."""
+
+import functools
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import resumable_training
+from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.heads import heads
+from fairseq_xling.transfer.items import parse_columns
+from fairseq_xling.transfer.study.config import Setting, TransferConfig, grid
+from fairseq_xling.transfer.study.plan import Encoder, Files, TrainSet
+from fairseq_xling.transfer.study.test import Trained, test_models
+
+_PRECISION = {
+    ("cpu", "fp32"): (),
+    ("cpu", "bf16"): ("--cpu-bf16",),
+    ("cuda", "fp32"): (),
+    ("cuda", "bf16"): ("--bf16",),
+    ("cuda", "fp16"): ("--fp16",),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: what it is, and the file with its results."""
+
+    encoder: Encoder
+    trained: TrainSet
+    result: Path
+
+
+def study_steps(
+    run: Path, config: TransferConfig, chosen: Sequence[Encoder], sets: Sequence[TrainSet]
+) -> tuple[list[Step], list[Row]]:
+    """All steps but the table, and the rows that they give."""
+    steps: dict[str, Step] = {}
+    rows = []
+    items = {one.train: count_items(config, one.train) for one in sets}
+    for encoder in chosen:
+        for one in sets:
+            models = []
+            for setting in grid(config):
+                for seed in config.seed_list:
+                    name = f"{encoder.name}-{one.name}-{setting.code}-{seed}"
+                    step = _training(
+                        run, config, encoder, one, items[one.train], setting, seed, name
+                    )
+                    steps[step.name] = step
+                    models.append(Trained(setting.code, seed, *step.outputs))
+            name = "-".join(filter(None, ("test", encoder.name, one.name, one.how)))
+            result = run / "results" / f"{name}.json"
+            steps[name] = _test(run, config, encoder, one, models, name, result)
+            rows.append(Row(encoder, one, result))
+    return list(steps.values()), rows
+
+
+def _training(
+    run: Path,
+    config: TransferConfig,
+    encoder: Encoder,
+    data: TrainSet,
+    items: Sequence[int],
+    setting: Setting,
+    seed: int,
+    name: str,
+) -> Step:
+    updates = config.epochs * sum(-(-n // setting.batch_size) for n in items)
+    metric = heads[config.head].metric
+    command = [
+        *("fairseq-train", str(encoder.data), "--user-dir", str(USER_DIR)),
+        *("--task", "cross_lingual_transfer", "--arch", "cross_lingual_transfer"),
+        *("--criterion", "cross_lingual_transfer", "--encoder", str(encoder.checkpoint)),
+        *(("--reset-encoder",) if encoder.scratch else ()),
+        *("--head", config.head, "--train-file", _joined(data.train)),
+        *("--valid-file", _joined(data.valid)),
+        *(("--head-options", config.head_options) if config.head_options else ()),
+        *(("--columns", config.columns) if config.columns else ()),
+        *("--unknown-labels", config.unknown_labels, "--too-long", config.too_long),
+        *(("--freeze-layers", str(config.freeze_layers)) if config.freeze_layers else ()),
+        *(("--freeze-encoder",) if config.freeze_encoder else ()),
+        *("--optimizer", "adam", "--weight-decay", str(config.weight_decay)),
+        *("--clip-norm", str(config.clip), "--lr", f"{setting.lr:g}"),
+        *(("--head-lr", f"{setting.head_lr:g}") if setting.head_lr else ()),
+        *_schedule(config, updates),
+        *("--batch-size", str(setting.batch_size), "--max-epoch", str(config.epochs)),
+        *("--save-dir", str(run / "models" / name), "--no-epoch-checkpoints"),
+        *("--best-checkpoint-metric", metric, "--maximize-best-checkpoint-metric"),
+        *("--seed", str(seed), "--num-workers", "0", "--log-format", "json"),
+        *("--log-interval", str(max(1, updates // 20)), "--no-progress-bar"),
+        *_PRECISION[config.device, config.precision],
+        *(("--cpu",) if config.device == "cpu" else ()),
+        *shlex.split(config.train_args),
+    ]
+    inputs = [encoder.data, encoder.checkpoint, *(path for _, path in (*data.train, *data.valid))]
+    log = run / "logs" / f"train-{name}.log"
+    return resumable_training(f"train-{name}", command, inputs, run / "models" / name, log, updates)
+
+
+def _schedule(config: TransferConfig, updates: int) -> list[str]:
+    warm = ["--warmup-updates", str(int(config.warmup * updates))]
+    if config.schedule == "constant":
+        return ["--lr-scheduler", "fixed", *warm]
+    return ["--lr-scheduler", "polynomial_decay", *warm, "--total-num-update", str(updates)]
+
+
+def count_items(config: TransferConfig, files: Files) -> list[int]:
+    """How many items each file holds; reading them finds damaged rows before anything runs."""
+    reader, columns = formats[heads[config.head].format], parse_columns(config.columns)
+    return [sum(1 for _ in reader.read(path, columns)) for _, path in files]
+
+
+def _joined(files: Files) -> str:
+    return ",".join(f"{lang}={path}" for lang, path in files)
+
+
+def _test(
+    run: Path,
+    config: TransferConfig,
+    encoder: Encoder,
+    data: TrainSet,
+    models: Sequence[Trained],
+    name: str,
+    result: Path,
+) -> Step:
+    predictions = run / "predictions" / name.removeprefix("test-")
+    # Files to test on are no inputs of a step: those are read when a run is planned, and these must
+    # not be read before the test (SPEC E1). Their names, sizes and times tell when one changes.
+    tests = [
+        [one.lang, one.reads, str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns]
+        for one in data.tests
+    ]
+    shift = {
+        "layer": config.shift_layer if not data.how else 0,
+        "alpha": config.shift_alpha,
+        "dev": list(config.shift_dev),
+        "sentences": config.shift_sentences,
+    }
+    call = functools.partial(test_models, models, encoder, data, config, predictions, result, shift)
+    return Step(
+        name,
+        call=call,
+        settings={
+            "tests": tests,
+            "best": config.best,
+            "shift": shift,
+        },
+        inputs=[encoder.data, *(path for one in models for path in (one.folder, one.log))],
+        outputs=[result, predictions],
+    )

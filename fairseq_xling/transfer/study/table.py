@@ -1,0 +1,187 @@
+"""The table of a study: encoders down, languages across, mean and gap at the end."""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.runs import report
+from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.provenance import machine, provenance
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.transfer.heads import heads
+from fairseq_xling.transfer.study.config import TransferConfig
+from fairseq_xling.transfer.study.steps import Row
+
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A line of the table: by language, the figure of every seed.
+
+    A seed's figure is its mean over the chosen settings.
+    """
+
+    name: str
+    source: str
+    values: Mapping[str, Sequence[float]]
+
+
+def write_table(
+    run: Path,
+    config: TransferConfig,
+    title: str,
+    rows: Sequence[Row],
+    steps: Sequence[Step],
+) -> None:
+    """Write `FILES` into ``run``."""
+    results = [read_json(row.result) for row in rows]
+    metric = heads[config.head].metric
+    lines = [line for row, one in zip(rows, results, strict=True) for line in _lines(row, one)]
+    # The order is that of the command; the results' files sort their keys.
+    languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
+    header, cells = table(lines, languages)
+    notes = _notes(config, metric, results)
+    svg = to_svg(
+        draw_dots(
+            [
+                DotPanel(
+                    [line.name for line in lines],
+                    [line.values.get(lang, []) for line in lines],
+                    xlabel=f"{metric} (%)",
+                    title=lang,
+                )
+                for lang in languages
+            ]
+        )
+    )
+    with atomic_write(run / "plot.svg", "w") as file:
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
+    with atomic_write(run / "table.md", "w") as file:
+        file.write(markdown_table(header, cells) + "\n\n")
+        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_csv(run / "table.csv", *_every_score(rows, results))
+    record = {"config": dataclasses.asdict(config), "title": title, "metric": metric}
+    record |= {"header": header, "rows": cells, "notes": notes, "results": results}
+    write_json(run / "results.json", {**record, "provenance": provenance({})})
+    sections = [
+        Section(f"{metric} by language", header=header, rows=cells, notes=notes),
+        Section("Every seed", svg=svg),
+        Section("Chosen settings", header=["row", "setting", f"{metric} on dev"], rows=[
+            [_name(row), setting, round(value, 2)]
+            for row, one in zip(rows, results, strict=True)
+            for setting, value in one["chosen"].items()
+        ]),
+        Section("Settings", header=["option", "value"], rows=[
+            (k, str(v)) for k, v in dataclasses.asdict(config).items() if v not in ("", ())
+        ]),
+        report.versions_section(),
+        report.commands_section(steps),
+    ]  # fmt: skip
+    lead = [
+        "Every model was trained and chosen on the language of its training file alone; the files "
+        "of other languages were read once, for the test."
+    ]
+    report.write_report(run / "report.html", title, lead, sections)
+
+
+def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """Means over seeds, with deviations; the mean over target languages, and how far it is below
+    the source language."""
+    header = ["encoder", *languages, "mean of targets", "gap"]
+    rows = []
+    for line in lines:
+        means = {lang: statistics.fmean(found) for lang, found in line.values.items()}
+        targets = [value for lang, value in means.items() if lang != line.source]
+        mean = statistics.fmean(targets) if targets else None
+        source = means.get(line.source)
+        gap = source - mean if source is not None and mean is not None else None
+        cells = [_cell(line.values.get(lang)) for lang in languages]
+        rows.append([line.name, *cells, _figure(mean), _figure(gap)])
+    return header, rows
+
+
+def _cell(values: Sequence[float] | None) -> str | None:
+    if not values:
+        return None
+    mean = f"{statistics.fmean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.1f}"
+
+
+def _figure(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1f}"
+
+
+def _name(row: Row) -> str:
+    trained = row.trained.name.removeprefix("train-") if row.trained.name != "zero-shot" else ""
+    parts = [row.encoder.name, row.trained.how or (f"trained on {trained}" if trained else "")]
+    return ", ".join(filter(None, parts))
+
+
+def _lines(row: Row, result: Mapping[str, Any]) -> list[Line]:
+    metric, source = result["metric"], row.trained.train[0][0]
+    lines = [Line(_name(row), source, _by_language(result["tests"], "scores", metric))]
+    if any("shifted" in test for test in result["tests"]):
+        shifted = [
+            {**test, "moved": {lang: one["scores"] for lang, one in test["shifted"].items()}}
+            for test in result["tests"]
+        ]
+        lines.append(Line(f"{_name(row)}, shifted", source, _by_language(shifted, "moved", metric)))
+    return lines
+
+
+def _by_language(
+    tests: Sequence[Mapping[str, Any]], key: str, metric: str
+) -> dict[str, list[float]]:
+    """Of each language, the mean over settings for every seed."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for test in tests:
+        for lang, scores in test[key].items():
+            if metric in scores:
+                found.setdefault(lang, {}).setdefault(test["seed"], []).append(scores[metric])
+    return {
+        lang: [statistics.fmean(values) for _, values in sorted(seeds.items())]
+        for lang, seeds in found.items()
+    }
+
+
+def _every_score(
+    rows: Sequence[Row], results: Sequence[Mapping[str, Any]]
+) -> tuple[list[str], list[list[Any]]]:
+    header = ["encoder", "trained", "how", "setting", "seed", "language", "figure", "value"]
+    return header, [
+        [
+            *(row.encoder.name, row.trained.name, row.trained.how),
+            *(test["setting"], test["seed"], lang, name, value),
+        ]
+        for row, one in zip(rows, results, strict=True)
+        for test in one["tests"]
+        for lang, scores in test["scores"].items()
+        for name, value in scores.items()
+    ]
+
+
+def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
+    seeds = f"seed {config.seeds}"
+    if len(config.seed_list) > 1:
+        seeds = f"mean ± standard deviation over seeds {config.seeds}"
+    tried = len({name.split(" seed ")[0] for name in results[0]["dev"]})
+    chosen = "the only setting" if tried == 1 else (
+        f"the mean of the best {config.best} of {tried} settings by dev"
+    )  # fmt: skip
+    notes = [
+        f"{metric} in percent; {seeds}; {chosen}; {config.epochs} epochs, the best one by dev.",
+        "gap: the source language's figure minus the mean of the targets'.",
+    ]
+    if config.shift_layer:
+        notes.append(
+            f"shifted: states of layer {config.shift_layer} moved by the languages' mean "
+            "difference at test time, alpha "
+            + ("chosen on each target's dev file." if config.shift_alpha == "auto" else "given.")
+        )
+    return [*notes, f"{machine()}."]

@@ -1,0 +1,61 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.study.config import PRESETS, Setting, TransferConfig, check_config, grid
+
+
+def test_the_grid_is_every_combination(config):
+    settings = grid(config(lrs="1e-3,1e-4", head_lrs="1e-2", batch_sizes="4,8"))
+    assert settings == [
+        Setting(lr, 1e-2, size) for lr in (1e-3, 1e-4) for size in (4, 8)
+    ]  # fmt: skip
+    assert [setting.code for setting in settings][:2] == ["lr0.001-h0.01-b4", "lr0.001-h0.01-b8"]
+
+
+def test_the_papers_grids_have_their_sizes():
+    sizes = {
+        name: len(grid(TransferConfig(**{**values, "preset": name})))
+        for name, values in PRESETS.items()
+    }
+    assert sizes == {"xnli": 18, "ner": 6, "parsing": 6}
+    xnli = TransferConfig(**PRESETS["xnli"])
+    assert (xnli.epochs, xnli.schedule, xnli.best) == (200, "constant", 2)
+    assert {s.lr for s in grid(xnli)} == {1.25e-6, 2.5e-6, 5e-6}
+    assert {s.head_lr for s in grid(xnli)} == {5e-6, 2.5e-5, 1.25e-4}
+    ner = TransferConfig(**PRESETS["ner"])
+    assert (ner.epochs, ner.warmup, ner.schedule) == (10, 0.1, "linear")
+    assert {(s.lr, s.batch_size) for s in grid(ner)} == {
+        (lr, size) for lr in (2e-5, 3e-5, 5e-5) for size in (16, 32)
+    }
+
+
+def test_settings_that_hang_together_pass(config):
+    check_config(config())
+    check_config(config(encoder=(), scratch=("models/best.pt",), lrs="1e-3,1e-4", best=2))
+    check_config(config(shift_layer=2, shift_alpha="0.5"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"encoder": ()}, "`--encoder` must be given"),
+        ({"valid": ()}, "`--valid` must be given"),
+        ({"head": "classify"}, "unknown `--head` 'classify'; did you mean 'classification'"),
+        ({"columns": "text"}, "`--columns` must look like text=0,label=1, got 'text'"),
+        ({"lrs": "0"}, "`--lrs` must be different numbers above 0, got '0'"),
+        ({"batch_sizes": "4,x"}, "`--batch-sizes` must be different numbers above 0, got '4,x'"),
+        ({"best": 2}, "`--best` must be at most the 1 settings to try, got 2"),
+        ({"warmup": 1.0}, "`--warmup` must be a share below 1, got 1.0"),
+        ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
+        (
+            {"shift_layer": 2},
+            "`--shift-alpha auto` needs `--shift-dev` of the target languages",
+        ),
+        ({"shift_alpha": "x"}, "`--shift-alpha` must be auto or a number, got 'x'"),
+        ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
+    ],
+)
+def test_others_are_answered_by_one_line(config, changes, message):
+    with pytest.raises(UserError) as error:
+        check_config(config(**changes))
+    assert message in str(error.value)

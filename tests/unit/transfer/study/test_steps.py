@@ -1,0 +1,85 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.step import digests
+from fairseq_xling.transfer.study.plan import encoders, matrix, zero_shot
+from fairseq_xling.transfer.study.steps import study_steps
+
+
+def plan(config, sets=zero_shot):
+    steps, rows = study_steps(Path("run"), config, encoders(config), sets(config))
+    return {step.name: step for step in steps}, rows
+
+
+def value(step, option):
+    (command,) = step.commands
+    assert command.count(option) == 1
+    return command[command.index(option) + 1]
+
+
+def test_every_setting_and_seed_is_trained_and_tested_together(config):
+    steps, (row,) = plan(config(lrs="1e-3,1e-4", seeds="1,2", best=2))
+    trained = [name for name in steps if name.startswith("train-")]
+    assert len(trained) == 4
+    assert list(steps)[-1] == "test-models-zero-shot"
+    test = steps["test-models-zero-shot"]
+    assert all(test.reads(steps[name]) for name in trained)
+    assert row.result == Path("run/results/test-models-zero-shot.json")
+
+
+def test_the_linear_schedule_ends_with_the_last_epoch(config):
+    steps, _ = plan(config(batch_sizes="4", epochs=5, warmup=0.2))
+    step = steps["train-models-zero-shot-lr5e-05-b4-1"]
+    assert value(step, "--total-num-update") == "15"  # 10 items are 3 batches
+    assert value(step, "--warmup-updates") == "3"
+    steps, _ = plan(config(schedule="constant", warmup=0.0, head_lrs="1e-2"))
+    (step,) = (step for name, step in steps.items() if name.startswith("train-"))
+    assert value(step, "--lr-scheduler") == "fixed"
+    assert value(step, "--head-lr") == "0.01"
+
+
+def test_a_translated_test_needs_no_further_training(config):
+    steps, rows = plan(config(translate_test=("de=en.test",)))
+    assert sum(name.startswith("train-") for name in steps) == 1
+    assert [row.trained.how for row in rows] == ["", "translate-test"]
+
+
+def test_a_matrix_trains_once_for_each_language(config):
+    chosen = config(train=("en=en.train", "de=de.test"), valid=("en=en.dev", "de=en.dev"))
+    steps, rows = plan(chosen, matrix)
+    assert sum(name.startswith("train-") for name in steps) == 2
+    assert value(steps["train-models-train-de-lr5e-05-b16-1"], "--train-file") == "de=de.test"
+    assert len(rows) == 2
+
+
+def test_a_damaged_training_file_is_named_before_anything_runs(config):
+    chosen = config()
+    Path("en.train").write_text("a\tyes\nb\n")
+    with pytest.raises(UserError, match=r"en.train:2: must have 2 columns"):
+        plan(chosen)
+
+
+def test_planning_reads_no_file_to_test_on(config):
+    opened = []
+
+    def listen(event, arguments):
+        if event == "open":
+            opened.append(str(arguments[0]))
+
+    chosen = config()
+    sys.addaudithook(listen)  # cannot be removed again; it only adds to a list
+    steps, _ = plan(chosen)
+    digests(list(steps.values()))
+    assert any(name.endswith("en.train") for name in opened)
+    assert not any(name.endswith(".test") for name in opened)
+
+
+def test_another_file_to_test_on_is_another_test(config):
+    chosen = config()
+    before = digests(list(plan(chosen)[0].values()))
+    Path("de.test").write_text("other text\tno\n")
+    after = digests(list(plan(chosen)[0].values()))
+    assert {name for name in before if before[name] != after[name]} == {"test-models-zero-shot"}
