@@ -66,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument("--no-trilayer", action="store_true", help="leave the TRILayer out")
     model.add_argument(
+        "--copy-embeddings",
+        action="store_true",
+        help="tell tokens of one source word apart by their number (better translations; not in "
+        "the paper)",
+    )
+    model.add_argument(
         "--trilayer-from",
         default="code",
         metavar="WHICH",
@@ -128,6 +134,7 @@ def run(args: argparse.Namespace) -> None:
         model = ModelOptions(
             arch=args.arch,
             trilayer=not args.no_trilayer,
+            copy_embeddings=args.copy_embeddings,
             separate=args.separate,
             languages=args.languages,
             max_positions=args.max_positions,

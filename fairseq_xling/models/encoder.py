@@ -34,6 +34,7 @@ class EncoderShape:
     lm_head: str = "linear"
     init_std: float = 0.02
     norm_eps: float = 1e-5
+    copy_embeddings: bool = False  # only a TRILayer has them
 
 
 class SeparableEncoder(nn.Module):

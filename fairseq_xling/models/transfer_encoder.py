@@ -57,22 +57,13 @@ class TransferEncoder(BaseFairseqModel):
     @classmethod
     @exits_on_user_error
     def build_model(cls, cfg: TransferEncoderConfig, task: Any) -> "TransferEncoder":
-        """The model for ``task``, a `CrossLingualTransferTask`.
-
-        A configuration that is already there comes from a checkpoint of this model, which brings
-        the weights as well.
-        """
+        """The model for ``task``, a `CrossLingualTransferTask`, which finds ``encoder_config``."""
         if not hasattr(task, "head"):
             raise UserError(
                 "`--arch cross_lingual_transfer` needs `--task cross_lingual_transfer`, got "
                 f"{type(task).__name__}"
             )
-        weights = None
-        if not cfg.encoder_config:
-            cfg.encoder_config, weights = read_encoder(cfg.encoder, task)
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
-        if weights is not None and not cfg.reset_encoder:
-            _load(encoder, weights, cfg.encoder)
         model = cls(encoder, task.head.network(encoder.shape.dim))
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
         if cfg.head_lr is not None:
@@ -99,6 +90,17 @@ class TransferEncoder(BaseFairseqModel):
     ) -> dict[str, Tensor]:
         """The outputs of the head's network over the encoder's last states (R, T, D)."""
         return self.network(self.encoder.states(src, pair)[-1], fields)
+
+    def load_encoder(self, weights: Mapping[str, Tensor], path: str) -> None:
+        """Begin with the weights that `read_encoder` found in ``path``."""
+        try:
+            self.encoder.load_state_dict(weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[1:2] or [str(error)]
+            raise UserError(
+                f"`--encoder` {path}: does not fit the data folder and its languages "
+                f"({first[0].strip()})"
+            ) from None
 
     def max_positions(self) -> int:
         return self.encoder.shape.max_positions
@@ -160,17 +162,6 @@ def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
     )
     cfg = SimpleNamespace(**{**config, "auxiliary": ""})
     return ARCH_MODEL_REGISTRY[name].build_model(cfg, surroundings).encoder
-
-
-def _load(encoder: SeparableEncoder, weights: Mapping[str, Tensor], path: str) -> None:
-    try:
-        encoder.load_state_dict(weights)
-    except RuntimeError as error:
-        first = str(error).splitlines()[1:2] or [str(error)]
-        raise UserError(
-            f"`--encoder` {path}: does not fit the data folder and its languages "
-            f"({first[0].strip()})"
-        ) from None
 
 
 def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:

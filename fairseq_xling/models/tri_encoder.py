@@ -12,7 +12,7 @@ from typing import Any
 
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.separable_transformer import (
@@ -30,6 +30,13 @@ from fairseq_xling.trelm.phases import check_succession, fingerprint, freeze
 class TriTransformerConfig(SeparableTransformerConfig):
     no_trilayer: bool = field(
         default=False, metadata={"help": "leave the TRILayer out (an ablation; no CdLM then)"}
+    )
+    copy_embeddings: bool = field(
+        default=False,
+        metadata={
+            "help": "tell tokens of one source word apart by an embedding of their number; helps "
+            "translation, not in the paper"
+        },
     )
     no_language_embeddings: bool = field(
         default=False,
@@ -54,6 +61,9 @@ class TriTransformer(SeparableTransformer):
         shape = make_shape(cfg)
         if cfg.no_language_embeddings:
             shape = dataclasses.replace(shape, language_embeddings=False)
+        if cfg.copy_embeddings and cfg.no_trilayer:
+            raise UserError("`--copy-embeddings` needs a TRILayer, got `--no-trilayer`")
+        shape = dataclasses.replace(shape, copy_embeddings=cfg.copy_embeddings)
         kind = SeparableEncoder if cfg.no_trilayer else TriEncoder
         return kind(shape, task.vocab_sizes, plan)
 

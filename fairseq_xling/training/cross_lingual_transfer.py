@@ -21,6 +21,7 @@ from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.training.transfer_criterion import COUNT
 from fairseq_xling.transfer.dataset import ItemDataset
@@ -133,9 +134,15 @@ class CrossLingualTransferTask(FairseqTask):
 
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
-        model = super().build_model(cfg, from_checkpoint)
-        if not hasattr(model, "network"):
+        if not hasattr(cfg, "encoder_config"):
             raise UserError("`--arch` must be cross_lingual_transfer with this task")
+        weights = None
+        if not cfg.encoder_config:
+            # Set here, in the configuration that is saved: a checkpoint needs no other file.
+            cfg.encoder_config, weights = read_encoder(cfg.encoder, self)
+        model = super().build_model(cfg, from_checkpoint)
+        if weights is not None and not cfg.reset_encoder:
+            model.load_encoder(weights, cfg.encoder)
         self._max_positions = model.max_positions()
         return model
 

@@ -22,6 +22,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.models.trilayer import new_copy_table
 from fairseq_xling.registry import Registry
 from fairseq_xling.trelm.language_init import language_inits
 from fairseq_xling.trelm.words import WordRequest, word_ways
@@ -221,6 +222,10 @@ class _Maker:
     def _trilayer(self, rest: str, lang: str) -> Tensor:
         self._note(f"TRILayer: a copy of layer {self.middle + 1} of {self.shape.layers}")
         return self._copied(f"layers.{self.middle}.shared.{rest}")
+
+    def _copy_table(self, rest: str, lang: str) -> Tensor:
+        self._note("copies: drawn, the first zero")
+        return new_copy_table(self.shape.dim, self._generator("copies"))
 
     def _softmax(self, rest: str, lang: str) -> Tensor:
         name = rest.removeprefix("shared.")

@@ -88,6 +88,9 @@ class TrelmConfig:
 
     arch: str = option("tri_bert_base", "architecture; its sizes are overruled by the source's")
     trilayer: bool = option(True, "whether the model has a TRILayer")
+    copy_embeddings: bool = option(
+        False, "tell tokens of one source word apart by their number; not in the paper"
+    )
     separate: str = option("", "parts that each language has for itself, e.g. tokens,softmax")
     max_positions: int = option(0, "longest sentence in tokens; 0 is the source's", least=0)
     auxiliary: str = option("order", "heads trained beside CdLM, for translation")

@@ -1,5 +1,6 @@
 """Encoders trained from scratch beside a migrated one (TreLM, Table 2 and Appendix A.5)."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -41,7 +42,7 @@ def add_scratch(
     stage = Stage("scratch", budget(config), config.commonality_lr, objectives, ())
     mono = languages or pair
     options = [
-        *(model or [*model_options(config, facts.shape), "--no-trilayer"]),
+        *(model or model_options(dataclasses.replace(config, trilayer=False), facts.shape)),
         *("--objectives", objectives, "--mono-languages", ",".join(mono)),
         *("--sample-break-mode", "sentence", "--mix-in-batch"),
     ]

@@ -13,7 +13,7 @@ from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_config import NO_MAP, TARGET, TrelmConfig, named_languages
 from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
 from fairseq_xling.trelm.run_facts import Facts
-from fairseq_xling.trelm.run_training import segments
+from fairseq_xling.trelm.run_training import segments, trilayer_options
 from fairseq_xling.trelm.run_vectors import VectorRequest, vector_ways, vectors_path
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
@@ -119,7 +119,7 @@ def first_weights(
             *("fairseq-xling", "init", config.source, *source_options(config)),
             *("--data", str(data), "--output", str(output), "--arch", config.arch),
             *("--languages", f"{config.source_lang},{target}"),
-            *([] if config.trilayer else ["--no-trilayer"]),
+            *trilayer_options(config),
             *(["--separate", config.separate] if config.separate else []),
             *("--max-positions", str(config.max_positions or facts.shape.max_positions)),
             *("--num-segments", str(segments(config, facts.shape))),

@@ -36,7 +36,14 @@ def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
     options = ["--arch", config.arch]
     options += [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
     options += ["--separate", config.separate] if config.separate else []
-    return options + ([] if config.trilayer else ["--no-trilayer"])
+    return options + trilayer_options(config)
+
+
+def trilayer_options(config: TrelmConfig) -> list[str]:
+    """What the TRILayer is like, or that there is none."""
+    if not config.trilayer:
+        return ["--no-trilayer"]
+    return ["--copy-embeddings"] if config.copy_embeddings else []
 
 
 def segments(config: TrelmConfig, shape: EncoderShape) -> int:

@@ -28,6 +28,7 @@ class ModelOptions:
     Attributes:
         arch: a named architecture of ours; what it says about sizes is overruled by the source.
         trilayer: whether there is a TRILayer.
+        copy_embeddings: whether it tells tokens of one source word apart.
         separate: parts that each language has for itself, as `--separate`.
         languages: their codes, or none for all of the data folder's.
         max_positions, num_segments: rows of the tables, if not as many as the source's.
@@ -35,6 +36,7 @@ class ModelOptions:
 
     arch: str = "tri_bert_base"
     trilayer: bool = True
+    copy_embeddings: bool = False
     separate: str = ""
     languages: str = ""
     max_positions: int | None = None
@@ -145,7 +147,8 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
         given["languages"] = model.languages
     line = [part for name, value in given.items() for part in (f"--{name}", str(value))]
     bare = not model.trilayer and _knows(model.arch, "no_trilayer")
-    return [*line, "--cpu", *(["--no-trilayer"] if bare else [])]
+    flags = ["--no-trilayer"] * bare + ["--copy-embeddings"] * model.copy_embeddings
+    return [*line, "--cpu", *flags]
 
 
 def _check_arch(name: str) -> None:

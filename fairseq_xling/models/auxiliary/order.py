@@ -4,9 +4,10 @@ TreLM trains with the target's word order and translates without it (Section 5.3
 translation an order. It reads the middle states and predicts the three parts of `slots`:
 
     fertility  a class per source position
-    rank       for each two slots, which comes first: s_ij = q_i k_j - q_j k_i, antisymmetric, so
-               that a local decision ("the verb follows its object") needs no counting of positions;
-               the rank is by the expected number of slots before it, sum_j sigmoid(s_ji)
+    rank       for each two slots, which comes first: s_ij = q_i k_j - q_j k_i + b(i, j), which is
+               antisymmetric, so that a local decision ("the verb follows its object") needs no
+               counting of positions; b is the habit of the pair of languages, by the distance of
+               the source positions; the order maximises the sum of s over all pairs (`ranking`)
     nulls      a class per slot
 
 All of it is decided in one pass. The number of slots is the rounded *expected* number, not that of
@@ -23,6 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
+from fairseq_xling.models.auxiliary.ranking import rank_by_preference
 from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand, fertility_of, targets_of
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
@@ -31,6 +33,8 @@ MAX_WIDTH = 256
 LAYERS = 2
 FERTILITIES = 8  # classes 0 .. 7
 NULLS = 5
+DISTANCES = 32
+_FIRM = 1e3  # a preference that nothing outweighs
 
 
 class Proposal(NamedTuple):
@@ -63,6 +67,8 @@ class OrderHead(AuxiliaryHead):
         )
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
+        # Index 0 is for two slots of one source position, whose order is theirs by definition.
+        self.habit = nn.Parameter(torch.full((DISTANCES,), 2.0))
         self.nulls = nn.Linear(width, NULLS)
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
@@ -113,7 +119,11 @@ class OrderHead(AuxiliaryHead):
         for layer in self.layers:
             x = layer(x, mask)
         products = self.query(x) @ self.key(x).transpose(1, 2) * x.shape[-1] ** -0.5
-        return products - products.transpose(1, 2), self.nulls(x)
+        ahead = slots.source[:, None, :] - slots.source[:, :, None]
+        number = torch.arange(ahead.shape[1], device=ahead.device)
+        sign = (number[None, :] - number[:, None]).sign()
+        habit = self.habit[ahead.abs().clamp(max=DISTANCES - 1)] * sign
+        return products - products.transpose(1, 2) + habit, self.nulls(x)
 
     def propose(
         self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
@@ -140,11 +150,11 @@ class OrderHead(AuxiliaryHead):
         hidden = slots.padding
         first = slots.source == 0
         nulls, null_score = choose(null_scores, hidden | first, 0)
-        ahead = before.float().sigmoid().masked_fill(hidden[:, :, None], 0.0)
-        place = ahead.sum(1)  # the expected number of slots before each
         last = slots.source == ((~src_padding).sum(1, keepdim=True) - 1)
-        place = place.masked_fill(first, -1.0).masked_fill(last, 1e4).masked_fill(hidden, 2e4)
-        rank = torch.argsort(torch.argsort(place, dim=1, stable=True), dim=1)
+        # <s> first, </s> last, and then what is no slot at all.
+        tier = 1 - first.int() + (last & ~hidden).int() + 2 * hidden.int()
+        firm = (tier[:, None, :] - tier[:, :, None]).clamp(-1, 1) * _FIRM
+        rank = rank_by_preference(torch.where(firm == 0, before.float(), firm))
         order, lengths = assemble(slots, rank, nulls)
         return Proposal(order, lengths, score + null_score)
 

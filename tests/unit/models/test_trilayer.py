@@ -10,7 +10,7 @@ from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import TriEncoder, take
+from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
 
@@ -362,3 +362,38 @@ def test_a_position_without_a_source_word_is_in_nobodys_group(make_tri):
         (grad,) = torch.autograd.grad(final[0, u].pow(2).sum(), read[0], retain_graph=True)
         reached.append([place for place, state in enumerate(grad[0]) if state.any()])
     assert reached == [[0, 2], [1], [0, 2], [3]]
+
+
+def test_copies_of_a_source_position_are_numbered_as_a_loop_does():
+    order = torch.from_numpy(np.random.default_rng(3).integers(-1, 4, (5, 24)))
+    found = copy_number(order)
+    for row, numbers in zip(order.tolist(), found.tolist(), strict=True):
+        for u, source in enumerate(row):
+            earlier = row[:u].count(source) if source >= 0 else 0
+            assert numbers[u] == min(earlier, COPIES - 1)
+
+
+def test_copy_embeddings_change_only_what_is_repeated(make_tri, make_batch):
+    row = pair_row([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])
+    batch = make_batch(("cdlm", row))["net_input"]
+    plain, tri = make_tri(), make_tri(copy_embeddings=True)
+    plain.load_state_dict({k: v for k, v in tri.state_dict().items() if "copy" not in k})
+    side = {"src": batch["src"], "tgt": batch["tgt"], "order": batch["order"]}
+    kept = []
+    for model in (plain, tri):
+        model.trilayer.register_forward_hook(lambda _, args, __: kept.append(args[0]))
+        with torch.no_grad():
+            model.output(**side)
+    changed = (kept[0] != kept[1]).any(-1)[0].tolist()
+    assert changed == [False, False, True, False, False]
+    torch.testing.assert_close(kept[1][0, 2] - kept[0][0, 2], tri.copy_table.weight[1])
+    # Text in its own order repeats nothing.
+    assert torch.equal(tri.states(batch["src"])[-1], plain.states(batch["src"])[-1])
+
+
+def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
+    tri = make_tri(copy_embeddings=True).train()
+    batch = make_batch(("cdlm", pair_row([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])))["net_input"]
+    tri.output(batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
+    moved = tri.copy_table.weight.grad.abs().sum(1) > 0
+    assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]

@@ -1,0 +1,229 @@
+"""Fine-tuning, `predict`, `eval transfer` and `eval matrix`, through the CLIs."""
+
+import csv
+import json
+
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from tests.end_to_end.engine import assert_same_training, load, logged, run, run_until
+
+TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Text with entailment pairs, a data folder, and an encoder whose first layer and embeddings
+    each language has for itself."""
+    root = tmp_path_factory.mktemp("transfer")
+    sizes = "--sentences 120 --held-out 40 --nli 60 --annotated 40".split()
+    run("fairseq-xling", "synthesize", str(root / "text"), *sizes)
+    run(
+        *("fairseq-xling", "prepare", str(root / "data"), "--from", str(root / "text")),
+        *"--languages en,de --vocab-type word --vocab-size 800 --aligner none".split(),
+    )
+    run(
+        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *("--separate", "emb,1", "--cpu", "--num-workers", "0", *TINY.split()),
+        *("--save-dir", str(root / "model")),
+    )
+    return root
+
+
+def nli(study, split, lang="en"):
+    return study / "text" / "gold" / f"nli.{split}.{lang}.tsv"
+
+
+def tuning(study, folder, *extra, processes=1):
+    """Arguments of a fine-tuning of four epochs."""
+    return [
+        *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
+        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
+        *"--criterion cross_lingual_transfer --optimizer adam --lr 1e-3".split(),
+        *("--encoder", str(study / "model" / "checkpoint_last.pt")),
+        *("--train-file", f"en={nli(study, 'train')}", "--valid-file", f"en={nli(study, 'valid')}"),
+        *"--batch-size 7 --max-epoch 4 --cpu --num-workers 0 --log-format json".split(),
+        *"--best-checkpoint-metric accuracy --maximize-best-checkpoint-metric".split(),
+        *("--no-progress-bar", "--log-interval", "1", "--save-dir", str(study / folder), *extra),
+    ]
+
+
+@pytest.fixture(scope="module")
+def tuned(study):
+    """The output of a whole fine-tuning into ``tuned``."""
+    return run(*tuning(study, "tuned")).stdout
+
+
+def test_every_item_is_seen_in_every_epoch_and_validation_gives_the_metric(study, tuned):
+    steps = logged(tuned, "train_inner")
+    assert len(steps) == 4 * 9  # 60 items are 8 batches of 7 and one of 4
+    assert sum(step["bsz"] for step in steps) == 4 * 60
+    found = logged(tuned, "valid")
+    assert len(found) == 4
+    assert all(0 < epoch["valid_accuracy"] < 100 for epoch in found)
+    assert len({round(epoch["valid_accuracy"] * 40 / 100, 3) % 1 for epoch in found}) == 1
+    best = load(study / "tuned" / "checkpoint_best.pt")
+    assert best["extra_state"]["best"] == max(epoch["valid_accuracy"] for epoch in found)
+
+
+def test_private_parts_stay_bit_for_bit_and_shared_ones_are_trained(study, tuned):
+    before = load(study / "model" / "checkpoint_last.pt")["model"]
+    after = load(study / "tuned" / "checkpoint_last.pt")["model"]
+    moved = {
+        name
+        for name, tensor in before.items()
+        if name.startswith("encoder.") and not torch.equal(tensor, after[name])
+    }
+    private = {name for name in before if ".private." in name}
+    assert private and not moved & private
+    shared = {name for name in before if name.startswith("encoder.layers.1.")}
+    assert shared <= moved
+    assert moved - shared == {"encoder.embedding_norm.weight", "encoder.embedding_norm.bias"}
+
+
+def test_killed_and_started_again_it_ends_with_the_same_parameters(study, tuned, tmp_path):
+    log = tmp_path / "killed.log"
+    command = tuning(study, "killed")
+    assert run_until(r'"num_updates": "2[0-9]"', *command, log=log)
+    run(*command)
+    assert_same_training(
+        study / "tuned" / "checkpoint_last.pt", study / "killed" / "checkpoint_last.pt"
+    )
+
+
+def test_loader_workers_change_nothing(study, tuned):
+    run(*tuning(study, "workers", "--num-workers", "2"))
+    assert_same_training(
+        study / "tuned" / "checkpoint_last.pt", study / "workers" / "checkpoint_last.pt"
+    )
+
+
+def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tuned, tmp_path):
+    hidden = study / "model.hidden"
+    (study / "model").rename(hidden)
+    try:
+        done = run(
+            *("fairseq-xling", "predict", str(study / "tuned" / "checkpoint_best.pt")),
+            *(f"en={nli(study, 'valid')}", f"de={nli(study, 'test', 'de')}"),
+            *("--output", str(tmp_path / "found")),
+        )
+    finally:
+        hidden.rename(study / "model")
+    record = json.loads((tmp_path / "found" / "scores.json").read_text())
+    scores = [one["scores"]["accuracy"] for one in record["files"].values()]
+    assert scores[1] == load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]
+    assert f"{scores[0]:.2f}" in done.stdout
+    gold = [line.split("\t") for line in nli(study, "test", "de").read_text().splitlines()]
+    found = (tmp_path / "found" / "de.nli.test.de.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in found]
+    assert [row[:2] for row in rows] == [row[:2] for row in gold]
+    right = sum(a[2] == b[2] for a, b in zip(rows, gold, strict=True))
+    assert scores[0] == pytest.approx(100 * right / len(gold))
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--head", "classify"], "unknown `--head` 'classify'; did you mean 'classification'"),
+        (["--train-file", "fr=x"], "unknown language of this model 'fr'; known: en, de"),
+        (["--train-file", "en=none.tsv"], "none.tsv: no such file"),
+        (["--encoder", ""], "`--encoder` must name the checkpoint of a trained encoder"),
+        (["--freeze-layers", "3"], "`--freeze-layers` must lie in [0, 2], got 3"),
+        (["--head-options", "x=1"], "`--head-options`: unknown setting 'x'"),
+        (["--languages", "de,en"], "was trained with other languages"),
+        (["--criterion", "unified_lm"], "`--criterion unified_lm` needs a task"),
+        (["--unknown-labels", "skip"], "`--unknown-labels` must be refuse or wrong, got 'skip'"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(study, extra, message):
+    done = run(*tuning(study, "mistake", *extra), check=False)
+    assert done.returncode == 1
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.startswith("fairseq-xling: error: ") and message in last
+
+
+def evaluation(study, folder, *extra):
+    return [
+        *("fairseq-xling", "eval", "transfer", "--output", str(study / folder)),
+        *("--encoder", f"ours={study / 'model' / 'checkpoint_last.pt'}"),
+        *("--data", str(study / "data"), "--train", f"en={nli(study, 'train')}"),
+        *("--valid", f"en={nli(study, 'valid')}", "--epochs", "2", *extra),
+    ]
+
+
+def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
+    bad = study / "broken.de.tsv"
+    bad.write_text("a\tb\tneutral\na\tb\n")
+    options = [
+        *("--scratch", f"new={study / 'model' / 'checkpoint_last.pt'}"),
+        *("--lrs", "1e-3,1e-2", "--batch-sizes", "16", "--seeds", "1,2"),
+        *("--test", f"en={nli(study, 'test')}"),
+    ]
+    # A file to test on is not looked at before the test: all is trained, then its row is named.
+    done = run(*evaluation(study, "run", *options, "--test", f"de={bad}"), check=False)
+    assert done.returncode == 1
+    assert f"{bad}:2: must have 3 columns" in done.stdout.strip().splitlines()[-1]
+    assert done.stdout.count("done in") == 4
+    done = run(*evaluation(study, "run", *options, "--test", f"de={nli(study, 'test', 'de')}"))
+    assert done.stdout.count(": done before") == 4
+    lines = (study / "run" / "table.md").read_text().splitlines()
+    assert lines[0] == "| encoder | en | de | mean of targets | gap |"
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| ours", "| new"]
+    assert all("±" in line for line in lines[2:4])
+    record = json.loads((study / "run" / "results.json").read_text())
+    for one in record["results"]:
+        dev = {}
+        for name, value in one["dev"].items():
+            dev.setdefault(name.split(" seed ")[0], []).append(value)
+        means = {setting: sum(values) / 2 for setting, values in dev.items()}
+        assert one["chosen"] == {max(means, key=means.get): max(means.values())}
+        assert [test["seed"] for test in one["tests"]] == [1, 2]
+    assert sorted(path.name for path in (study / "run/predictions/ours-zero-shot").iterdir()) == [
+        f"{record['results'][0]['tests'][0]['setting']}-{seed}" for seed in (1, 2)
+    ]
+    with open(study / "run" / "table.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 2 * 2 * 2
+    assert "<svg" in (study / "run" / "report.html").read_text()
+
+
+def test_shift_and_translations_are_further_rows(study):
+    done = run(
+        *evaluation(study, "more", "--test", f"de={nli(study, 'test', 'de')}"),
+        *("--translate-test", f"de={nli(study, 'test')}"),
+        *("--translate-train", f"de={nli(study, 'train', 'de')}"),
+        *("--shift-layer", "1", "--shift-dev", f"de={nli(study, 'valid', 'de')}"),
+    )
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ours")]
+    assert rows == [
+        "| ours",
+        "| ours, shifted",
+        "| ours, translate-test",
+        "| ours, translate-train",
+    ]
+    record = json.loads((study / "more" / "results.json").read_text())
+    (test,) = record["results"][0]["tests"]
+    moved = test["shifted"]["de"]
+    assert max(moved["dev"].values()) == moved["dev"][f"{moved['alpha']:g}"]
+    assert len(moved["dev"]) == 10
+
+
+def test_a_matrix_has_every_language_both_ways(study):
+    done = run(
+        *("fairseq-xling", "eval", "matrix", "--output", str(study / "matrix")),
+        *("--encoder", str(study / "model" / "checkpoint_last.pt"), "--epochs", "1"),
+        *("--data", str(study / "data")),
+        *(
+            part
+            for lang in ("en", "de")
+            for option, split in (("--train", "train"), ("--valid", "valid"), ("--test", "test"))
+            for part in (option, f"{lang}={nli(study, split, lang)}")
+        ),
+    )
+    table = [line for line in done.stdout.splitlines() if line.startswith("| model")]
+    assert [line.split(" | ")[0] for line in table] == [
+        "| model, trained on en",
+        "| model, trained on de",
+    ]
