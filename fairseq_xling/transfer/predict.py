@@ -92,7 +92,7 @@ class Predictor:
 
     def score(self, items: Sequence[Item], predictions: Sequence[Any]) -> dict[str, float]:
         """The head's figures over the items that are annotated; none without any."""
-        annotated = any(names for item in items for names in self.head.labels_of(item).values())
+        annotated = any(self.head.annotated(item) for item in items)
         return self.head.scores(total_counts(self.head, items, predictions)) if annotated else {}
 
     def write(self, predicted: Predicted, path: str | Path) -> None:

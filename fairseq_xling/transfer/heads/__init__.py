@@ -55,6 +55,11 @@ class Head(ABC):
     def labels_of(cls, item: Item) -> Mapping[str, Sequence[str]]:
         """The labels of an item, by kind; without annotation, none."""
 
+    @classmethod
+    def annotated(cls, item: Item) -> bool:
+        """Whether the item can be counted; heads without labels say it in their own way."""
+        return any(cls.labels_of(item).values())
+
     @abstractmethod
     def encode(self, item: Item, codec: Codec) -> Encoded:
         """The item as the model reads it; targets only where it is annotated."""

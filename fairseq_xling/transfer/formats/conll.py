@@ -1,0 +1,144 @@
+"""A token a line, its tag in another column, a blank line after each sentence.
+
+Columns are separated by tabs, or by spaces in a file without tabs. Without `--columns` the token
+stands in the first column and the tag in the last; a single column is text without tags. WikiAnn is
+``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, a line that begins
+with ``#`` and holds no tab is a comment, unless it has two columns, as the token ``#`` has.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.items import Item, column_number
+
+FIELDS = ("token", "tag")
+
+
+@dataclass(frozen=True)
+class TaggedItem(Item):
+    """A sentence.
+
+    Attributes:
+        words: its tokens.
+        tags: one for each, or None where the file has none.
+        rows: the lines of its tokens, as they are.
+        before, after: the lines between the last sentence and this one, and, in the last one, the
+            lines at the end of the file.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None
+    rows: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def place_of(self, word: int) -> str:
+        """``file:line`` of a word."""
+        return f"{self.path}:{self.line + word}"
+
+
+@formats.register("conll")
+class Conll:
+    """See the module's docstring."""
+
+    suffix = ".conll"
+
+    @staticmethod
+    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TaggedItem]:
+        """See `Format`. Blank lines in a row are one."""
+        for field in columns:
+            if field not in FIELDS:
+                raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+        last: TaggedItem | None = None
+        before: list[str] = []
+        rows: list[str] = []
+        number = 0
+        for number, line in enumerate(read_lines(path), start=1):
+            if line.strip() and not (not rows and _is_comment(line)):
+                rows.append(line)
+                continue
+            if rows:
+                if last is not None:
+                    yield last
+                last = _item(path, number - len(rows), before, rows, columns)
+                before, rows = [], []
+            before.append(line)
+        if rows:
+            if last is not None:
+                yield last
+            last, before = _item(path, number + 1 - len(rows), before, rows, columns), []
+        if last is None:
+            raise UserError(f"{path}: holds no sentences")
+        given = {name: getattr(last, name) for name in last.__dataclass_fields__}
+        yield TaggedItem(**{**given, "after": tuple(before)})
+
+    @staticmethod
+    def write(
+        path: Path,
+        items: Sequence[TaggedItem],
+        predictions: Sequence[Sequence[str]],
+        columns: Mapping[str, str],
+    ) -> None:
+        """See `Format`: line for line as what was read; tags get a column if there was none."""
+        with atomic_write(path, "w") as file:
+            for item, tags in zip(items, predictions, strict=True):
+                file.writelines(f"{line}\n" for line in item.before)
+                for row, tag in zip(item.rows, tags, strict=True):
+                    cells = _cells(row)
+                    if item.tags is None:
+                        cells.append(tag)
+                    else:
+                        cells[column_number(columns, "tag", None, -1)] = tag
+                    file.write(("\t" if "\t" in row or item.tags is None else " ").join(cells))
+                    file.write("\n")
+                file.writelines(f"{line}\n" for line in item.after)
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("#") and "\t" not in line and len(line.split()) != 2
+
+
+def _cells(row: str) -> list[str]:
+    return row.split("\t") if "\t" in row else row.split()
+
+
+def _item(
+    path: Path,
+    line: int,
+    before: Sequence[str],
+    rows: Sequence[str],
+    columns: Mapping[str, str],
+) -> TaggedItem:
+    words, tags = [], []
+    for number, row in enumerate(rows, start=line):
+        cells = _cells(row)
+        words.append(_cell(path, number, cells, columns, "token", 0))
+        if len(cells) > 1 or "tag" in columns:
+            tags.append(_cell(path, number, cells, columns, "tag", -1))
+        if tags and len(tags) < len(words):
+            raise UserError(f"{path}:{number}: must have a tag like the rows before, got none")
+    return TaggedItem(
+        str(path), line, tuple(words), tuple(tags) or None, tuple(rows), tuple(before)
+    )
+
+
+def _cell(
+    path: Path,
+    line: int,
+    cells: Sequence[str],
+    columns: Mapping[str, str],
+    field: str,
+    default: int,
+) -> str:
+    place = column_number(columns, field, None, default)
+    if not -len(cells) <= place < len(cells):
+        raise UserError(
+            f"{path}:{line}: has no column {place} (`{field}`), only {len(cells)} columns"
+        )
+    if not cells[place].strip():
+        raise UserError(f"{path}:{line}: the {field} is empty")
+    return cells[place].strip()

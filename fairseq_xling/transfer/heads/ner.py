@@ -1,0 +1,44 @@
+"""Named entities as BIO tags (Conneau et al., 2020, Section 3.2.2; SPEC E3)."""
+
+from collections.abc import Mapping, Sequence
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.encode import Codec, Encoded
+from fairseq_xling.transfer.formats.conll import TaggedItem
+from fairseq_xling.transfer.heads import Fields, f1, heads
+from fairseq_xling.transfer.spans import count_spans, is_bio, repair
+from fairseq_xling.transfer.tagger import Tagger
+
+
+@heads.register("ner")
+class Ner(Tagger):
+    """Spans; predictions are repaired, the gold tags are read as they are."""
+
+    help = "spans of words as BIO tags (named entities)"
+    metric = "f1"
+    count_names = ("right", "predicted", "gold")
+
+    def encode(self, item: TaggedItem, codec: Codec) -> Encoded:
+        for number, tag in enumerate(item.tags or ()):
+            if not is_bio(tag):
+                raise UserError(
+                    f"{item.place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}"
+                )
+        return super().encode(item, codec)
+
+    def decode(self, outputs: Fields, fields: Fields) -> list[list[str]]:
+        return [repair(tags) for tags in super().decode(outputs, fields)]
+
+    def counts(self, item: TaggedItem, prediction: Sequence[str]) -> Sequence[float]:
+        return count_spans(item.tags or (), prediction)
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        return f1(sums["right"], sums["predicted"], sums["gold"])
+
+
+@heads.register("slots")
+class Slots(Ner):
+    """The same for the slots of an utterance (xSID)."""
+
+    help = "spans of words as BIO tags (slots of an utterance)"

@@ -1,0 +1,63 @@
+"""Spans in sequences of BIO tags: reading, repairing, counting (SPEC E3).
+
+A tag is ``O``, or ``B-X`` or ``I-X`` for a span of type X. Sequences need not be sound: spans are
+read as the CoNLL-2003 evaluation does, an ``I`` that continues nothing begins a span.
+"""
+
+from collections.abc import Sequence
+
+Span = tuple[str, int, int]
+
+
+def is_bio(tag: str) -> bool:
+    """Whether it is a tag at all.
+
+    >>> is_bio("O"), is_bio("I-PER"), is_bio("PER"), is_bio("B-"), is_bio("Orecurring")
+    (True, True, False, False, False)
+    """
+    return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+
+
+def spans(tags: Sequence[str]) -> set[Span]:
+    """The spans of a sentence: type, first word, last word.
+
+    >>> sorted(spans(["I-A", "I-A", "B-A", "I-B", "O"]))
+    [('A', 0, 1), ('A', 2, 2), ('B', 3, 3)]
+    """
+    from seqeval.metrics.sequence_labeling import get_entities  # brings sklearn, which takes time
+
+    return set(get_entities(list(tags)))
+
+
+def repair(tags: Sequence[str]) -> list[str]:
+    """Make a sequence sound: a span begins with B, and its last type is the type of all of it.
+
+    Conneau et al. (2020), Section 3.2.2: a standalone ``I-X`` becomes ``B-X``, and in ``B-X I-Y
+    I-Z`` all become Z.
+
+    >>> repair(["O", "I-A", "O", "B-A", "I-B", "I-C", "B-A"])
+    ['O', 'B-A', 'O', 'B-C', 'I-C', 'I-C', 'B-A']
+    """
+    repaired = list(tags)
+    kind = ""
+    for place in range(len(tags) - 1, -1, -1):
+        tag = tags[place]
+        if tag == "O":
+            kind = ""
+            continue
+        kind = kind or tag[2:]
+        begins = tag.startswith("B-") or place == 0 or tags[place - 1] == "O"
+        repaired[place] = f"{'B' if begins else 'I'}-{kind}"
+        if begins:
+            kind = ""
+    return repaired
+
+
+def count_spans(gold: Sequence[str], predicted: Sequence[str]) -> tuple[float, float, float]:
+    """How many spans are right, predicted, and gold.
+
+    >>> count_spans(["B-A", "I-A", "O", "B-B"], ["B-A", "I-A", "O", "B-A"])
+    (1.0, 2.0, 2.0)
+    """
+    ours, theirs = spans(predicted), spans(gold)
+    return float(len(ours & theirs)), float(len(ours)), float(len(theirs))
