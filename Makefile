@@ -19,6 +19,7 @@ $(READY): constraints.txt setup.py Makefile
 	@echo "building $(VENV) (a few minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) torch numpy cython setuptools wheel
+	@$(PIP) --use-pep517 seqeval  # asks for a tool of its own while it is built
 	@$(PIP) --editable '.[dev]' --no-build-isolation
 	@$(PIP) --no-build-isolation --no-deps fairseq-fixed
 	@touch $(READY)

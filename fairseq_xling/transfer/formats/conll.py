@@ -2,8 +2,8 @@
 
 Columns are separated by tabs, or by spaces in a file without tabs. Without `--columns` the token
 stands in the first column and the tag in the last; a single column is text without tags. WikiAnn is
-``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, a line that begins
-with ``#`` and holds no tab is a comment, unless it has two columns, as the token ``#`` has.
+``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, ``# name = value``
+is a comment, and in a file with tabs so is every line that begins with ``#`` and has none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,12 +53,13 @@ class Conll:
         for field in columns:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+        tabs = any("\t" in line for line in read_lines(path))
         last: TaggedItem | None = None
         before: list[str] = []
         rows: list[str] = []
         number = 0
         for number, line in enumerate(read_lines(path), start=1):
-            if line.strip() and not (not rows and _is_comment(line)):
+            if line.strip() and not (not rows and _is_comment(line, tabs)):
                 rows.append(line)
                 continue
             if rows:
@@ -98,8 +99,10 @@ class Conll:
                 file.writelines(f"{line}\n" for line in item.after)
 
 
-def _is_comment(line: str) -> bool:
-    return line.startswith("#") and "\t" not in line and len(line.split()) != 2
+def _is_comment(line: str, tabs: bool) -> bool:
+    if not line.startswith("#") or "\t" in line:
+        return False
+    return tabs or line.split()[2:3] == ["="]
 
 
 def _cells(row: str) -> list[str]:

@@ -1,7 +1,7 @@
 """CoNLL-U by its own rules, read back with a parser written here."""
 
 from fairseq_xling.text.synthetic import generate
-from fairseq_xling.text.synthetic.annotate import character_places, conllu
+from fairseq_xling.text.synthetic.annotate import character_places, conllu, tagged
 
 
 def read(block):
@@ -30,6 +30,10 @@ def test_blocks_follow_the_rules_and_give_everything_back():
                 )
                 assert misc.get("Entity", "O") == token.entity
                 assert (row[6] == "0") == (row[7] == "root")
+            columns = [
+                line.split("\t") for line in tagged(sentence).removesuffix("\n\n").split("\n")
+            ]
+            assert columns == [[t.form, t.upos, t.entity] for t in sentence.tokens]
             text = "".join(
                 row[1] + ("" if "SpaceAfter=No" in row[9] or row is rows[-1] else " ")
                 for row in rows

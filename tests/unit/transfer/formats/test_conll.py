@@ -1,0 +1,79 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.formats.conll import Conll
+
+TEXT = """# one
+the\tO
+dog\tB-A
+
+# two
+# words = 2
+
+#\tO
+I\tI-A
+sees\tO
+
+
+"""
+
+
+def file(tmp_path, text, name="a.conll"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_sentences_have_words_tags_and_the_lines_where_they_stand(tmp_path):
+    first, second = Conll.read(file(tmp_path, TEXT), {})
+    assert (first.words, first.tags, first.line) == (("the", "dog"), ("O", "B-A"), 2)
+    assert (second.words, second.tags, second.line) == (("#", "I", "sees"), ("O", "I-A", "O"), 8)
+    assert second.place_of(2).endswith("a.conll:10")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.rstrip("\n") + "\n",
+        "a O\nb O\n",
+        "\n\na B-X\n",
+        "# x\n\n# y\na\tO\n",
+        "# x = 1\n# O\n# : O\n",
+    ],
+)
+def test_gold_written_back_is_the_file_itself(tmp_path, text):
+    items = list(Conll.read(file(tmp_path, text), {}))
+    Conll.write(tmp_path / "b.conll", items, [item.tags for item in items], {})
+    assert (tmp_path / "b.conll").read_text(encoding="utf-8") == text
+
+
+def test_columns_are_chosen_by_number_and_the_others_stay(tmp_path):
+    columns = {"token": "1", "tag": "3"}
+    (item,) = Conll.read(file(tmp_path, "1\tRegnet\tweather\tO\n2\tes\tweather\tB-A\n"), columns)
+    assert (item.words, item.tags) == (("Regnet", "es"), ("O", "B-A"))
+    Conll.write(tmp_path / "b", [item], [["B-B", "O"]], columns)
+    assert (tmp_path / "b").read_text() == "1\tRegnet\tweather\tB-B\n2\tes\tweather\tO\n"
+
+
+def test_text_without_tags_gets_a_column(tmp_path):
+    items = list(Conll.read(file(tmp_path, "the\ndog\n\nsees\n"), {}))
+    assert [item.tags for item in items] == [None, None]
+    Conll.write(tmp_path / "b", items, [["O", "B-A"], ["O"]], {})
+    assert (tmp_path / "b").read_text() == "the\tO\ndog\tB-A\n\nsees\tO\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("a\tO\n\nb\tO\nc\n", {}, r"a.conll:4: must have a tag like the rows before, got none"),
+        ("a\tO\n", {"tag": "2"}, r"a.conll:1: has no column 2 \(`tag`\), only 2 columns"),
+        ("a\tO\n\t O\n", {}, "a.conll:2: the token is empty"),
+        ("a\t\n", {}, "a.conll:1: the tag is empty"),
+        ("\n\n", {}, "a.conll: holds no sentences"),
+        ("a\tO\n", {"text": "0"}, "`--columns` must name token, tag, got 'text'"),
+    ],
+)
+def test_a_damaged_row_is_named_with_its_line(tmp_path, text, columns, message):
+    with pytest.raises(UserError, match=message):
+        list(Conll.read(file(tmp_path, text), columns))
