@@ -1,0 +1,72 @@
+"""What a JSON object must hold: each broken rule is one line that says where."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+
+
+def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
+    """The value that ``text`` holds, which begins in that line of the file.
+
+    Raises:
+        UserError: if it is not JSON; names file and line.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{line + error.lineno - 1}"
+        raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
+
+
+def get_value(where: str, values: Any, key: str, kind: type) -> Any:
+    """``values[key]``, which must be of that kind: dict, list, str or int.
+
+    Raises:
+        UserError: for anything else; begins with ``where``.
+
+    >>> get_value("a.json: paragraph 1", {"context": "It rains."}, "context", str)
+    'It rains.'
+    """
+    if not isinstance(values, dict):
+        raise UserError(f"{where}: must be an object, got {shown(values)}")
+    if key not in values:
+        raise UserError(f"{where}: has no `{key}`")
+    return check_kind(where, values[key], f"`{key}`", kind)
+
+
+def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
+    """``value``, which must be of that kind; a text must hold more than white space.
+
+    Raises:
+        UserError: for anything else; begins with ``where``.
+    """
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise UserError(f"{where}: {name} must be {_NAMES[kind]}, got {shown(value)}")
+    if kind is str:
+        if not value.strip():
+            raise UserError(f"{where}: {name} is empty")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            # JSON's escapes can name such halves; no UTF-8 file can hold them.
+            raise UserError(f"{where}: {name} holds half a surrogate pair, got {shown(value)}")
+    return value
+
+
+def check_columns(columns: Sequence[str], name: str) -> None:
+    """Refuse `--columns`, of which such a file has none."""
+    if columns:
+        raise UserError(f"`--columns` must be empty for {name} files, got {', '.join(columns)}")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it, on one line and not too long.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    """
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
