@@ -1,0 +1,136 @@
+"""Maximum spanning trees with one root: from scores of arcs to the heads of words (SPEC E4).
+
+Chu and Liu (1965) and Edmonds (1967), contracted in dense form as by Tarjan (1977): O(W^2) for a
+sentence. That a single word hangs from the root is exact: an arc from the root costs more than
+anything else can bring, as in Stanojević and Cohen (2021), "A Root of a Problem: Optimizing
+Single-Root Dependency Parsing", Section 4. Their large constant would swallow small differences,
+so it is a number of its own here, compared before the scores are.
+
+B sentences, W words, N = W + 1: word 0 is the root. ``scores[b, d, h]`` is that of the arc from
+head h to dependent d; row 0 is not read.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+
+
+def best_trees(scores: Tensor, lengths: Tensor) -> Tensor:
+    """The heads of the words (B, W) in the tree with the highest sum of scores; 0 in padding.
+
+    Args:
+        scores: (B, N, N); -inf forbids an arc, as far as there is a tree without it.
+        lengths: words of each sentence (B,).
+
+    >>> scores = torch.tensor([[[0.0, 0, 0], [5, 0, 9], [4, 9, 0]]])
+    >>> best_trees(scores, torch.tensor([2])).tolist()  # each word is the other's best head
+    [[0, 1]]
+
+    Raises:
+        UserError: for a score that is NaN or +inf.
+    """
+    place = torch.arange(scores.shape[1], device=scores.device)
+    padding = place > lengths[:, None]
+    forbidden = padding[:, None, :] | (place == place[:, None])
+    allowed = scores.detach().masked_fill(forbidden, -torch.inf)
+    highest, heads = allowed.max(-1)
+    heads = heads.masked_fill(padding | (place == 0), 0)
+    if not bool(((highest < torch.inf) | padding).all()):  # nor is NaN less
+        raise UserError("`scores` of arcs must be numbers or -inf, got NaN or +inf")
+    (rest,) = torch.where(~are_trees(heads, lengths))
+    if len(rest):
+        dense = allowed[rest].double().cpu().numpy()
+        exact = np.zeros(dense.shape[:2], dtype=np.int64)
+        for number, n in enumerate((lengths[rest] + 1).tolist()):
+            exact[number, :n] = best_tree(dense[number, :n, :n])
+        heads[rest] = torch.from_numpy(exact).to(heads)
+    return heads[:, 1:]
+
+
+def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
+    """Whether ``heads`` (B, N), which are 0 in padding, are trees with one root (B,).
+
+    Each word follows its heads by doubling steps, and must come to the root.
+
+    >>> heads = torch.tensor([[0, 2, 0, 2], [0, 0, 3, 2], [0, 0, 0, 1]])
+    >>> are_trees(heads, torch.tensor([3, 3, 3])).tolist()
+    [True, False, False]
+    """
+    words = torch.arange(heads.shape[1], device=heads.device)[1:] <= lengths[:, None]
+    single = ((heads[:, 1:] == 0) & words).sum(-1) == 1
+    ancestors = heads
+    for _ in range(heads.shape[1].bit_length()):
+        ancestors = ancestors.gather(1, ancestors)
+    return single & (ancestors == 0).all(-1)
+
+
+def best_tree(scores: np.ndarray) -> np.ndarray:
+    """The heads (N,) of one sentence, whose scores (N, N) are finite or -inf; that of 0 is 0.
+
+    >>> best_tree(np.array([[0, 0, 0], [7, 0, 1], [7.0, 2, 0]]))  # two roots would be better
+    array([0, 0, 1])
+    """
+    size = len(scores)
+    if size == 1:
+        return np.zeros(1, dtype=np.int64)
+    # Complex numbers are added part by part, and numpy compares the real part first: what an arc
+    # costs by its kind, then its score. N - 1 forbidden arcs are still cheaper than one more root.
+    forbidden = np.isneginf(scores)
+    value = np.where(forbidden, 0, scores) * 1j - forbidden
+    value[:, 0] -= size
+    np.fill_diagonal(value, -np.inf)
+    # An arc between contracted words stands for one between words: its dependent * N + its head.
+    arc = np.arange(size * size).reshape(size, size)
+    best = value.argmax(1)
+    groups = [np.array([word]) for word in range(size)]  # the words that each word has taken in
+    alive = np.ones(size, dtype=bool)  # stands for itself or for a cycle
+    done = np.zeros(size, dtype=bool)  # known to lead to the root
+    done[0] = True
+    cycles: list[tuple[list[np.ndarray], np.ndarray]] = []  # who was in it, and by which arcs
+    for start in range(1, size):
+        if not alive[start]:
+            continue
+        path, word = [], start
+        while not done[word]:
+            if word not in path:
+                path.append(word)
+                word = int(best[word])
+                continue
+            cycle = np.array(path[path.index(word) :])
+            del path[-len(cycle) :]
+            cycles.append(([groups[member] for member in cycle], arc[cycle, best[cycle]]))
+            groups[word] = np.concatenate([groups[member] for member in cycle])
+            _contract(value, arc, best, cycle)
+            alive[cycle[1:]] = False
+        done[path] = True
+    left = np.flatnonzero(alive)[1:]
+    chosen = arc[left, best[left]]
+    heads = np.full(size, -1)
+    heads[0] = 0
+    heads[chosen // size] = chosen % size
+    for members, arcs in reversed(cycles):
+        # One arc comes into each cycle: the member that it enters leaves its place in the cycle.
+        for group, inner in zip(members, arcs, strict=True):
+            if (heads[group] < 0).all():
+                heads[inner // size] = inner % size
+    return heads
+
+
+def _contract(value: np.ndarray, arc: np.ndarray, best: np.ndarray, cycle: np.ndarray) -> None:
+    """Let the first word of ``cycle`` stand for all of it, in place."""
+    first, every = cycle[0], np.arange(len(value))
+    # Into the cycle: what is gained when a member takes that head instead of the one before it.
+    gains = value[cycle] - value[cycle, best[cycle]][:, None]
+    member = gains.argmax(0)
+    value[first], arc[first] = gains[member, every], arc[cycle[member], every]
+    # Out of the cycle: the member that is the best head of each word.
+    member = cycle[value[:, cycle].argmax(1)]
+    value[:, first], arc[:, first] = value[every, member], arc[every, member]
+    value[:, cycle[1:]] = -np.inf
+    value[first, first] = -np.inf
+    inside = np.zeros(len(value), dtype=bool)
+    inside[cycle] = True
+    best[inside[best]] = first
+    best[first] = value[first].argmax()
