@@ -75,6 +75,10 @@ class TextEncoder:
         ids[inside] = self._table[pieces]
         return ids, sizes
 
+    def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
+        """What each id of a line stands for in its segmented text, without its ``</s>``."""
+        return self._pieces.surfaces(self.segment(lines))
+
     def starts_word(self, ids: np.ndarray) -> np.ndarray:
         """True where an id (any shape) begins a word; False at ``</s>`` and other specials."""
         return self._starts[ids]

@@ -141,6 +141,22 @@ class Pieces:
         sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
         return np.concatenate(items), sizes
 
+    def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
+        """What each piece of a line stands for in it; white space may be lost.
+
+        Empty for a mark that begins a word, and for all but the last of the pieces that
+        normalisation makes of one character.
+        """
+        if self.whole_words:
+            return [line.split() for line in lines]
+        if not lines:
+            return []
+        found = self._processor.encode(list(lines), return_type="offset_mapping", num_threads=1)
+        return [
+            [line[begin:end] for begin, end in pieces["offsets"]]
+            for line, pieces in zip(lines, found, strict=True)
+        ]
+
     def count(self, lines: Iterable[str]) -> np.ndarray:
         """How often each piece occurs in ``lines`` (len(self),) int64."""
         total = np.zeros(len(self), dtype=np.int64)

@@ -57,6 +57,11 @@ class Codec:
             self._words[word] = ids[:-1] if len(ids) > 1 else np.array([UNK])
         return [self._words[word] for word in words]
 
+    def surfaces(self, words: Sequence[str]) -> list[list[str]]:
+        """What each id of `words` stands for in its word: one text for each id, possibly empty."""
+        found = self._encoder.surfaces(words)
+        return [surfaces or [word] for word, surfaces in zip(words, found, strict=True)]
+
     def segment(self, text: str) -> list[str]:
         """``text`` as the words that the data folder's segmentation makes of it."""
         return self._encoder.segment([text])[0].split()
