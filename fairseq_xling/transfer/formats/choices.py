@@ -1,0 +1,84 @@
+"""A JSON object a line: a question and candidates for its answer, perhaps about a text.
+
+    {"question": TEXT, "context": TEXT, "choices": [TEXT, TEXT], "label": NUMBER}
+
+``label`` counts the choices from 0; it is null, or left out, where the answer is not known. Other
+keys stay as they are. C3 has all four; a blank of CHID is a question (the text around it) without
+context, whose choices are idioms.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.items import Item
+from fairseq_xling.transfer.json_fields import (
+    check_columns,
+    check_kind,
+    get_value,
+    parse_json,
+    shown,
+)
+
+
+@dataclass(frozen=True)
+class ChoiceItem(Item):
+    """A question; ``label`` is the number of the right choice, or None.
+
+    Attributes:
+        row: the whole object, as it was read.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    context: str | None
+    label: int | None
+    row: Mapping[str, Any]
+
+
+@formats.register("choices")
+class Choices:
+    """See the module's docstring."""
+
+    suffix = ".jsonl"
+
+    @staticmethod
+    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ChoiceItem]:
+        """See `Format`. Every line holds a question; none is blank."""
+        check_columns(list(columns), "multiple-choice")
+        line = 0
+        for line, text in enumerate(read_lines(path), start=1):
+            yield _item(path, line, parse_json(path, text, line))
+        if not line:
+            raise UserError(f"{path}: holds no questions")
+
+    @staticmethod
+    def write(
+        path: Path, items: Sequence[ChoiceItem], predictions: Sequence[int], columns: Mapping
+    ) -> None:
+        """See `Format`: the same objects, with the predicted label."""
+        with atomic_write(path, "w") as file:
+            for item, prediction in zip(items, predictions, strict=True):
+                json.dump({**item.row, "label": prediction}, file, ensure_ascii=False)
+                file.write("\n")
+
+
+def _item(path: Path, line: int, row: Any) -> ChoiceItem:
+    where = f"{path}:{line}"
+    question = get_value(where, row, "question", str)
+    choices = get_value(where, row, "choices", list)
+    if len(choices) < 2:
+        raise UserError(f"{where}: `choices` must be at least 2, got {len(choices)}")
+    for number, choice in enumerate(choices):
+        check_kind(where, choice, f"choice {number}", str)
+    context, label = row.get("context"), row.get("label")
+    if context is not None:
+        check_kind(where, context, "`context`", str)
+    if label is not None and not 0 <= check_kind(where, label, "`label`", int) < len(choices):
+        raise UserError(f"{where}: `label` must lie in [0, {len(choices)}), got {shown(label)}")
+    return ChoiceItem(str(path), line, question, tuple(choices), context, label, row)
