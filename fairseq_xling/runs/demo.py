@@ -56,7 +56,7 @@ SCALES = {
             warmup=100,
         ),
         migration=MigrationScale(
-            pairs=20000, commonality=200, transfer=800, language=200, every=200, max_tokens=2048
+            pairs=20000, commonality=200, transfer=1000, language=200, every=200, max_tokens=2048
         ),
     ),
 }
