@@ -1,10 +1,10 @@
 """Maximum spanning trees with one root: from scores of arcs to the heads of words (SPEC E4).
 
 Chu and Liu (1965) and Edmonds (1967), contracted in dense form as by Tarjan (1977): O(W^2) for a
-sentence. That a single word hangs from the root is exact: an arc from the root costs more than
-anything else can bring, as in Stanojević and Cohen (2021), "A Root of a Problem: Optimizing
-Single-Root Dependency Parsing", Section 4. Their large constant would swallow small differences,
-so it is a number of its own here, compared before the scores are.
+sentence. That a single word hangs from the root is exact: where the best tree has more, an arc from
+the root is made to cost more than anything else can bring, and a tree is found anew, as Stanojević
+and Cohen (2021), "A Root of a Problem: Optimizing Single-Root Dependency Parsing", do. A large
+constant would swallow small differences, so this cost is compared before the scores are.
 
 B sentences, W words, N = W + 1: word 0 is the root. ``scores[b, d, h]`` is that of the arc from
 head h to dependent d; row 0 is not read.
@@ -72,60 +72,67 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
     >>> best_tree(np.array([[0, 0, 0], [7, 0, 1], [7.0, 2, 0]]))  # two roots would be better
     array([0, 0, 1])
     """
-    size = len(scores)
-    if size == 1:
-        return np.zeros(1, dtype=np.int64)
     # Complex numbers are added part by part, and numpy compares the real part first: what an arc
     # costs by its kind, then its score. N - 1 forbidden arcs are still cheaper than one more root.
     forbidden = np.isneginf(scores)
     value = np.where(forbidden, 0, scores) * 1j - forbidden
-    value[:, 0] -= size
     np.fill_diagonal(value, -np.inf)
-    # An arc between contracted words stands for one between words: its dependent * N + its head.
+    heads = _edmonds(value.copy())
+    if (heads[1:] == 0).sum() > 1:
+        value[:, 0] -= len(scores)
+        heads = _edmonds(value)
+    return heads
+
+
+def _edmonds(value: np.ndarray) -> np.ndarray:
+    """The heads of the best tree with any number of roots; ``value`` (N, N) is used up."""
+    size = len(value)
+    # An arc between rows stands for one between words: its dependent * N + its head.
     arc = np.arange(size * size).reshape(size, size)
     best = value.argmax(1)
-    groups = [np.array([word]) for word in range(size)]  # the words that each word has taken in
-    alive = np.ones(size, dtype=bool)  # stands for itself or for a cycle
-    done = np.zeros(size, dtype=bool)  # known to lead to the root
-    done[0] = True
-    cycles: list[tuple[list[np.ndarray], np.ndarray]] = []  # who was in it, and by which arcs
+    # A row is a word, or a cycle that was contracted into it: a node with a number from N upwards.
+    nodes, parents, members, arcs = list(range(size)), {}, {}, {}
+    done, gone = {0}, set()  # rows that lead to the root, rows that are contracted into others
     for start in range(1, size):
-        if not alive[start]:
-            continue
-        path, word = [], start
-        while not done[word]:
-            if word not in path:
-                path.append(word)
-                word = int(best[word])
+        path: list[int] = []
+        row = start
+        while row not in done and row not in gone:
+            if row not in path:
+                path.append(row)
+                row = int(best[row])
                 continue
-            cycle = np.array(path[path.index(word) :])
+            cycle = path[path.index(row) :]
             del path[-len(cycle) :]
-            cycles.append(([groups[member] for member in cycle], arc[cycle, best[cycle]]))
-            groups[word] = np.concatenate([groups[member] for member in cycle])
-            _contract(value, arc, best, cycle)
-            alive[cycle[1:]] = False
-        done[path] = True
-    left = np.flatnonzero(alive)[1:]
-    chosen = arc[left, best[left]]
-    heads = np.full(size, -1)
-    heads[0] = 0
-    heads[chosen // size] = chosen % size
-    for members, arcs in reversed(cycles):
-        # One arc comes into each cycle: the member that it enters leaves its place in the cycle.
-        for group, inner in zip(members, arcs, strict=True):
-            if (heads[group] < 0).all():
-                heads[inner // size] = inner % size
+            node = size + len(members)
+            members[node] = [nodes[member] for member in cycle]
+            arcs.update(zip(members[node], arc[cycle, best[cycle]].tolist(), strict=True))
+            parents.update(dict.fromkeys(members[node], node))
+            nodes[row] = node
+            _contract(value, arc, best, np.array(cycle))
+            gone.update(cycle[1:])
+        done.update(path)
+    heads = np.zeros(size, dtype=np.int64)
+    chosen = [(nodes[row], int(arc[row, best[row]])) for row in range(1, size) if row not in gone]
+    while chosen:
+        top, entering = chosen.pop()
+        node, head = divmod(entering, size)
+        heads[node] = head
+        while node != top:
+            # The member that is entered leaves its place in the cycle; the others keep theirs.
+            above = parents[node]
+            chosen += [(other, arcs[other]) for other in members[above] if other != node]
+            node = above
     return heads
 
 
 def _contract(value: np.ndarray, arc: np.ndarray, best: np.ndarray, cycle: np.ndarray) -> None:
-    """Let the first word of ``cycle`` stand for all of it, in place."""
+    """Let the first row of ``cycle`` stand for all of it, in place."""
     first, every = cycle[0], np.arange(len(value))
     # Into the cycle: what is gained when a member takes that head instead of the one before it.
     gains = value[cycle] - value[cycle, best[cycle]][:, None]
     member = gains.argmax(0)
     value[first], arc[first] = gains[member, every], arc[cycle[member], every]
-    # Out of the cycle: the member that is the best head of each word.
+    # Out of the cycle: the member that is the best head of each row.
     member = cycle[value[:, cycle].argmax(1)]
     value[:, first], arc[:, first] = value[every, member], arc[every, member]
     value[:, cycle[1:]] = -np.inf
