@@ -47,6 +47,8 @@ def prepare_engine() -> None:
     """Make fairseq behave on today's Python and torch; safe to call more than once."""
     require_engine()
     root_level = logging.getLogger().level
+    # Importing all tasks asks for tensorboardX, which those of text never use.
+    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     import fairseq.checkpoint_utils as checkpoint_utils
     from fairseq.file_io import PathManager
 

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import functools
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.runs.ablation_config import AblationConfig, load_config
 from fairseq_xling.runs.ablation_table import Cell, write_ablation
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step
+from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
 from fairseq_xling.runs.step import Step
@@ -86,13 +88,14 @@ def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting
                     config.device,
                 )
                 steps[f"eval-{name}"] = _eval_step(name, config, data, folder, result, target)
-                cells.append(Cell(setting, target, seed, result, log))
+                tasks = _task_steps(steps, run, config, name, data, folder, target)
+                cells.append(Cell(setting, target, seed, result, log, tasks))
     write = functools.partial(write_ablation, run, config, cells)
     steps["table"] = Step(
         "table",
         call=lambda: write(list(steps.values())),
         settings={"config": dataclasses.asdict(config), "settings": [repr(s) for s in settings]},
-        inputs=[path for cell in cells for path in (cell.result, cell.log)],
+        inputs=[path for cell in cells for path in (cell.result, cell.log, *cell.tasks.values())],
         outputs=[run / name for name in ("table.md", "table.csv", "results.json", "plot.svg")]
         + [run / "report.html"],
     )
@@ -142,6 +145,29 @@ def _data_steps(
         ),
     )
     return data
+
+
+def _task_steps(
+    steps: dict[str, Step],
+    run: Path,
+    config: AblationConfig,
+    name: str,
+    data: Path,
+    folder: Path,
+    target: str,
+) -> dict[str, Path]:
+    """Add the model's zero-shot tasks; their folders by name."""
+    outputs = {}
+    for task, gold in config.task_table.items():
+        outputs[task] = run / "tasks" / f"{task}-{name}"
+        encoders = {"model": (folder / "checkpoint_best.pt", data)}
+        languages = [config.language_list[0], target]
+        options = ["--device", config.device, *shlex.split(config.task_args)]
+        text = Path(config.data_text)
+        steps[f"{task}-{name}"] = transfer_step(
+            f"{task}-{name}", gold, outputs[task], text, languages, encoders, "1", options
+        )
+    return outputs
 
 
 def _subset_step(config: AblationConfig, target: str, output: Path) -> Step:

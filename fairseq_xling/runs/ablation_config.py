@@ -10,6 +10,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
 from fairseq_xling.runs.sharing_settings import SETTINGS
 from fairseq_xling.runs.training_command import Training
 
@@ -38,6 +39,12 @@ class AblationConfig:
     warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     words_limit: int = option(5000, "sentences that give the dictionary's words their contexts")
+    tasks: str = option(
+        "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
+    )
+    task_args: str = option(
+        "", "more options for every `fairseq-xling eval transfer`, as one quoted text"
+    )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     jobs: int = option(1, "steps that run at the same time", least=1)
 
@@ -56,6 +63,11 @@ class AblationConfig:
             return Path(self.dictionary)
         beside = Path(self.data_text) / "dictionary"
         return beside if beside.is_dir() else None
+
+    @property
+    def task_table(self) -> dict[str, GoldTask]:
+        """The tasks by name."""
+        return parse_tasks("--tasks", self.tasks)
 
     @property
     def training(self) -> Training:
@@ -90,6 +102,8 @@ def _check(config: AblationConfig) -> None:
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
     _ = config.seed_list  # an error ends here
+    for task in config.task_table.values():
+        task.check(Path(config.data_text), config.language_list)
     codes = [setting.code for setting in SETTINGS]
     for code in filter(None, config.settings.split(",")):
         if code.strip() not in codes:

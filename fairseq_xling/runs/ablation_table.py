@@ -1,18 +1,20 @@
 """The ablation table in the paper's layout: a row per setting, columns per target language.
 
-Columns come from ``COLUMNS``; a further measure, such as a zero-shot task, is one more entry.
+Columns come from ``MEASURES`` and from the zero-shot tasks of the study; a further measure is one
+more entry.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.gold_tasks import TASKS
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.sharing_settings import Setting
@@ -25,31 +27,69 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Column:
-    """A figure that `fairseq-xling eval` leaves under ``scores[language][score]`` of a measure."""
-
-    measure: str
-    score: str
-    title: str
-    digits: int = 3
-
-
-COLUMNS = (
-    Column("retrieval", "retrieval", "sentence P@1"),
-    Column("words", "word_mrr", "word MRR"),
-    Column("bpw", "bpw", "bits per word", 2),
-)
-
-
-@dataclasses.dataclass(frozen=True)
 class Cell:
-    """One trained model: where its evaluation and its training log lie."""
+    """One trained model: where its evaluation, its training log and its tasks' folders lie."""
 
     setting: Setting
     target: str
     seed: int
     result: Path
     log: Path
+    tasks: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+
+
+class Figure(NamedTuple):
+    """What was measured, and what a model that knows nothing would have, where that is known."""
+
+    value: float
+    chance: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One figure of a model; ``read`` gives None where it was not measured.
+
+    ``compares`` is False where rows of different vocabularies cannot be compared.
+    """
+
+    title: str
+    read: Callable[[Cell], Figure | None]
+    digits: int = 3
+    unit: str = ", best layer"
+    compares: bool = True
+
+
+def _measured(measure: str, score: str) -> Callable[[Cell], Figure | None]:
+    """A figure that `fairseq-xling eval` leaves under ``scores[language][score]``."""
+
+    def read(cell: Cell) -> Figure | None:
+        found = read_json(cell.result)["results"][0]["measures"].get(measure)
+        if found is None:
+            return None
+        chance = found["chance"].get(cell.target, {}).get(score)
+        return Figure(found["scores"][cell.target][score], chance)
+
+    return read
+
+
+def task_column(name: str) -> Column:
+    """A figure that `fairseq-xling eval transfer` leaves for the target language, in percent."""
+
+    def read(cell: Cell) -> Figure | None:
+        if name not in cell.tasks:
+            return None
+        (row,) = read_json(cell.tasks[name] / "results.json")["results"]
+        found = [test["scores"][cell.target][row["metric"]] for test in row["tests"]]
+        return Figure(statistics.fmean(found))
+
+    return Column(TASKS[name].title, read, digits=1, unit=" (%)")
+
+
+MEASURES = (
+    Column("sentence P@1", _measured("retrieval", "retrieval")),
+    Column("word MRR", _measured("words", "word_mrr")),
+    Column("bits per word", _measured("bpw", "bpw"), digits=2, compares=False),
+)
 
 
 @dataclasses.dataclass
@@ -68,22 +108,21 @@ def summarise(cells: Sequence[Cell]) -> Summary:
     """Read the results of all models."""
     settings = list({cell.setting.code: cell.setting for cell in cells}.values())
     targets = list(dict.fromkeys(cell.target for cell in cells))
+    known = (*MEASURES, *map(task_column, cells[0].tasks))
     values: dict[tuple[str, str, str], list[float]] = {}
     chance: dict[tuple[str, str], float] = {}
     parameters = {}
     for cell in cells:
-        measures = read_json(cell.result)["results"][0]["measures"]
         parameters[cell.setting.code, cell.target] = parameter_count(cell.log)
-        for column in COLUMNS:
-            if column.measure not in measures:
+        for column in known:
+            found = column.read(cell)
+            if found is None:
                 continue
-            found = measures[column.measure]
             key = (cell.setting.code, cell.target, column.title)
-            values.setdefault(key, []).append(found["scores"][cell.target][column.score])
-            if column.score in found["chance"].get(cell.target, {}):
-                at_random = found["chance"][cell.target][column.score]
-                chance[cell.target, column.title] = at_random
-    columns = [column for column in COLUMNS if any(key[2] == column.title for key in values)]
+            values.setdefault(key, []).append(found.value)
+            if found.chance is not None:
+                chance[cell.target, column.title] = found.chance
+    columns = [column for column in known if any(key[2] == column.title for key in values)]
     return Summary(settings, targets, columns, values, chance, parameters)
 
 
@@ -166,16 +205,17 @@ def write_ablation(
 
 def _panels(summary: Summary) -> list[DotPanel]:
     names = [f"{setting.code} {setting.name}" for setting in summary.settings]
-    alignment = [column for column in summary.columns if column.measure != "bpw"]
     panels = []
-    for column in alignment:
+    for column in summary.columns:
+        if not column.compares:
+            continue
         for target in summary.targets:
             chance = summary.chance.get((target, column.title))
             panels.append(
                 DotPanel(
                     names,
                     [summary.values[s.code, target, column.title] for s in summary.settings],
-                    xlabel=f"{column.title}, best layer",
+                    xlabel=f"{column.title}{column.unit}",
                     title=f"{target}: {column.title}",
                     chance=None if chance is None else (chance, f"chance ({chance:.4f})"),
                 )
@@ -184,12 +224,17 @@ def _panels(summary: Summary) -> list[DotPanel]:
 
 
 def _notes(summary: Summary, config: AblationConfig) -> list[str]:
-    bpw = {column.title for column in summary.columns if column.measure == "bpw"}
+    compared = {column.title for column in summary.columns if column.compares}
     chances = ", ".join(
         f"{title} {chance:.4f} ({target})"
         for (target, title), chance in summary.chance.items()
-        if title not in bpw
+        if title in compared
     )
+    tasks = [task.title for task in config.task_table.values()]
+    zero_shot = [
+        f"{', '.join(tasks)}: fine-tuned and chosen on {config.language_list[0]} alone, parts of "
+        "single languages frozen; tested on the target language (%)."
+    ]
     return [
         f"Mean ± standard deviation over seeds {config.seeds}; Δ is the mean difference "
         f"to {summary.settings[0].code} over the target languages; parameters is their mean, too.",
@@ -201,5 +246,6 @@ def _notes(summary: Summary, config: AblationConfig) -> list[str]:
         "A3, A5; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they stand here for orientation only.",
+        *(zero_shot if tasks else ()),
         f"{machine()}.",
     ]

@@ -14,12 +14,19 @@ def synthesize_step(
     held_out: int,
     seed: int,
     pairs: int = 0,
+    annotated: int | None = None,
 ) -> Step:
-    """The embedded corpus in ``text``, with ``pairs`` of parallel training text."""
+    """The embedded corpus in ``text``.
+
+    Args:
+        pairs: how many sentence pairs of parallel training text.
+        annotated: how many training sentences have gold annotation, if not as many as usual.
+    """
     command = [
         *("fairseq-xling", "synthesize", str(text), "--languages", ",".join(languages)),
         *("--sentences", str(sentences), "--held-out", str(held_out), "--seed", str(seed)),
         *(("--parallel-sentences", str(pairs)) if pairs else ()),
+        *(("--annotated", str(annotated)) if annotated is not None else ()),
     ]
     return Step(name, commands=[command], outputs=[text])
 

@@ -2,8 +2,9 @@
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
 language model of two languages aligns them without parallel text when it shares parameters. The
-control has a private copy of every parameter, so nothing can align it. Then the control's English
-half migrates to German and translates (`demo_migration`).
+control has a private copy of every parameter, so nothing can align it. Both are fine-tuned on
+annotated English and read German (`demo_transfer`). Then the control's English half migrates to
+German and translates (`demo_migration`).
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
+from fairseq_xling.runs.demo_transfer import transfer_steps
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
@@ -27,6 +29,7 @@ class Scale:
     sentences: int
     held_out: int
     vocab_size: int
+    annotated: int
     training: Training
     migration: MigrationScale
 
@@ -36,6 +39,7 @@ SCALES = {
         sentences=1000,
         held_out=100,
         vocab_size=2000,
+        annotated=100,
         training=Training(
             "separable_transformer_tiny", updates=40, every=20, max_tokens=1024, lr=3e-3, warmup=10
         ),
@@ -47,6 +51,7 @@ SCALES = {
         sentences=20000,
         held_out=1000,
         vocab_size=2000,
+        annotated=2000,
         training=Training(
             "separable_transformer_tiny",
             updates=1600,
@@ -82,9 +87,21 @@ MODELS = {
 def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
     """All steps of the demonstration; everything lies in ``run``."""
     languages, text = [SOURCE, TARGET], run / "text"
-    steps = [synthesize_step("synthesize", text, languages, scale.sentences, scale.held_out, seed)]
+    steps = [
+        synthesize_step(
+            "synthesize",
+            text,
+            languages,
+            scale.sentences,
+            scale.held_out,
+            seed,
+            annotated=scale.annotated,
+        )
+    ]
+    trained = {}
     for name, (mode, options, _) in MODELS.items():
         data, folder = run / f"data-{mode}", run / f"model-{name}"
+        trained[name] = (folder / "checkpoint_best.pt", data)
         log = run / "logs" / f"train-{name}.log"
         steps += [
             prepare_step(
@@ -102,7 +119,8 @@ def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
             ),
             _evaluation(run, name, data, folder, scale.training),
         ]
-    source = run / "model-separate" / "checkpoint_best.pt"
+    steps += transfer_steps(run, trained, seed)
+    source, _ = trained["separate"]
     steps += migration_steps(run, scale.migration, scale.sentences, scale.held_out, seed, source)
     steps.append(
         Step(

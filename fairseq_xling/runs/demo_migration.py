@@ -13,7 +13,7 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.runs.corpus_steps import synthesize_step
 from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"
 FOLDER = "migration"
@@ -70,15 +70,9 @@ def migration_steps(
         inputs=[text, source.parent],
         outputs=[folder],
         resumable=True,
-        progress=_last_line,
+        progress=last_line,
     )
     return [made, migrate]
-
-
-def _last_line(log: Path) -> str:
-    """What the migration said last, such as ``[7/14] forward-de-1: done in 2:40``."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[-1][:70] if lines else "starting"
 
 
 def read_migration(run: Path) -> dict[str, Any]:

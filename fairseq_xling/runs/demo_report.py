@@ -14,6 +14,7 @@ from fairseq_xling.runs.demo_migration import (
     read_migration,
     translation_rows,
 )
+from fairseq_xling.runs.demo_transfer import read_transfer, transfer_rows, transfer_section
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.provenance import machine, versions
 from fairseq_xling.runs.report import (
@@ -41,7 +42,7 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
     header, rows = _summary(models)
     table = text_table(header, rows)
     settings = _settings(scale, seed)
-    migration = read_migration(run)
+    migration, transfer = read_migration(run), read_transfer(run)
     curves = [
         [name, split, key, update, value]
         for name, model in models.items()
@@ -53,11 +54,14 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
     neighbours = _neighbour_table(models["default"], SOURCE)
     write_csv(run / "neighbours.csv", *neighbours)
     with atomic_write(run / "summary.txt", "w") as file:
-        file.write(table + "\n\n" + text_table(*translation_rows(migration)) + "\n")
+        tables = [text_table(*transfer_rows(transfer, NAMES))]
+        tables += [text_table(*translation_rows(migration))]
+        file.write("\n\n".join([table, *tables]) + "\n")
     write_json(
         run / "results.json",
         {
             "models": models,
+            "transfer": transfer,
             "migration": migration,
             "summary": {"header": header, "rows": rows},
             "settings": dict(settings),
@@ -109,6 +113,7 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
             header=neighbours[0],
             rows=neighbours[1],
         ),
+        transfer_section(transfer, NAMES),
         *migration_sections(migration),
         Section("Settings", header=["setting", "value"], rows=settings),
         versions_section(),
@@ -175,6 +180,7 @@ def _settings(scale: Scale, seed: int) -> list[tuple[str, Any]]:
         ("training sentences per language", scale.sentences),
         ("held-out sentence pairs", scale.held_out),
         ("most words in a vocabulary", scale.vocab_size),
+        ("annotated training sentences", scale.annotated),
         ("architecture", training.arch),
         ("optimiser steps", training.updates),
         ("tokens per step", f"at most {training.max_tokens:,}"),

@@ -152,3 +152,9 @@ class Stamp:
             if file.is_file()
         ]
         return {str(file): file.stat().st_size for file in sorted(files)}
+
+
+def last_line(log: Path) -> str:
+    """What a command said last, such as ``[7/14] forward-de-1: done in 2:40``."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[-1][:70] if lines else "starting"

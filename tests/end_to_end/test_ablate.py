@@ -158,3 +158,17 @@ def test_real_text_is_arranged_so_that_no_training_sentence_is_translated(tmp_pa
     (tmp_path / "test.de").write_text("one\n")
     done = example("arrange_text.py", out, *pairs)
     assert "must have equally many lines, got 3 and 1" in done.stderr
+
+
+def test_a_zero_shot_task_is_a_further_column(study):
+    root, _ = study
+    task = ["--tasks", "pos", "--task-args", "--epochs 1 --batch-sizes 8"]
+    printed = ablate(root, "--settings", "A1", *OPTIONS.split(), "--seeds", "1", *task).stdout
+    assert "train-A1-en-de-1: done before" in printed
+    row = next(line for line in printed.splitlines() if line.startswith("| A1 |"))
+    header = next(line for line in printed.splitlines() if line.startswith("| setting |"))
+    cells = dict(zip(header.split(" | "), row.split(" | "), strict=True))
+    (scores,) = (root / "run" / "tasks").glob("pos-A1-en-de-1/results.json")
+    (test,) = json.loads(scores.read_text())["results"][0]["tests"]
+    assert cells["POS, de"] == f"{test['scores']['de']['accuracy']:.1f}"
+    assert test["scores"]["en"]["accuracy"] > 20

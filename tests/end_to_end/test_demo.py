@@ -77,6 +77,18 @@ def test_the_english_half_migrates_and_translates_in_every_order(demo):
     assert migration["samples"][3]["reference"].split()[0] in html
 
 
+def test_heads_trained_on_english_read_german(demo):
+    folder, printed = demo
+    found = json.loads((folder / "results.json").read_text())["transfer"]
+    assert list(found) == ["pos", "ner", "parsing"]
+    for models in found.values():
+        assert set(models) == {"default", "separate"}
+        assert all(0 <= value <= 100 for one in models.values() for value in one.values())
+    assert found["pos"]["default"]["en"] > 30  # even 40 steps know some words
+    assert f"{found['pos']['default']['de']:.1f}" in printed
+    assert "Zero-shot transfer" in (folder / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
     folder, _ = demo
     model = json.loads((folder / "results.json").read_text())["models"]["default"]

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from fairseq_xling.files import write_json
@@ -45,8 +47,23 @@ def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
 
 
 def test_measures_that_were_not_run_have_no_column(cells):
-    assert [column.score for column in summarise(cells).columns] == ["retrieval"]
+    assert [column.title for column in summarise(cells).columns] == ["sentence P@1"]
 
 
 def test_chance_is_kept_by_language(cells):
     assert summarise(cells).chance == {("de", "sentence P@1"): 0.1, ("zh", "sentence P@1"): 0.1}
+
+
+def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
+    with_task = []
+    for cell in cells:
+        folder = tmp_path / f"pos-{cell.setting.code}-{cell.target}-{cell.seed}"
+        accuracy = 90.0 - 10 * (cell.setting.code == "A2") + cell.seed
+        scores = {"en": {"accuracy": 99.0}, cell.target: {"accuracy": accuracy}}
+        row = {"metric": "accuracy", "tests": [{"scores": scores}]}
+        write_json(folder / "results.json", {"results": [row]})
+        with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
+    header, rows = table(summarise(with_task))
+    assert header[6:9] == ["POS, de", "POS, zh", "Δ POS"]
+    assert rows[0][6:9] == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
+    assert rows[1][6:9] == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]

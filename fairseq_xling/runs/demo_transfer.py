@@ -1,0 +1,75 @@
+"""The demonstration's zero-shot table: both models, fine-tuned on English, read German.
+
+Wu et al. 2020 and Conneau et al. 2020 measure what is shared between languages by it: a head that
+saw English alone works in another language as far as the states of both are alike.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import read_json
+from fairseq_xling.runs.gold_tasks import TASKS, transfer_step
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.step import Step
+
+SOURCE, TARGET = "en", "de"
+SHOWN = ("pos", "ner", "parsing")
+
+
+def transfer_steps(run: Path, models: Mapping[str, tuple[Path, Path]], seed: int) -> list[Step]:
+    """A step for each task.
+
+    Args:
+        models: checkpoint and data folder by name.
+    """
+    return [
+        transfer_step(
+            f"transfer-{name}",
+            TASKS[name],
+            run / "transfer" / name,
+            run / "text",
+            [SOURCE, TARGET],
+            models,
+            str(seed),
+        )
+        for name in SHOWN
+    ]
+
+
+def read_transfer(run: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """By task, model and language: the figure in percent."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in SHOWN:
+        for row in read_json(run / "transfer" / name / "results.json")["results"]:
+            (test,) = row["tests"]
+            scores = {lang: one[row["metric"]] for lang, one in test["scores"].items()}
+            found.setdefault(name, {})[row["encoder"]] = scores
+    return found
+
+
+def transfer_rows(
+    found: Mapping[str, Any], titles: Mapping[str, str]
+) -> tuple[list[str], list[list[Any]]]:
+    """A row per task, the languages of each model across."""
+    columns = [(model, lang) for model in titles for lang in (SOURCE, TARGET)]
+    header = ["fine-tuned on English (%)", *(f"{titles[m]}, {lang}" for m, lang in columns)]
+    rows = [
+        [TASKS[name].title, *(f"{models[model][lang]:.1f}" for model, lang in columns)]
+        for name, models in found.items()
+    ]
+    return header, rows
+
+
+def transfer_section(found: Mapping[str, Any], titles: Mapping[str, str]) -> Section:
+    """The table in the demonstration's report."""
+    header, rows = transfer_rows(found, titles)
+    return Section(
+        f"Zero-shot transfer from {SOURCE} to {TARGET}",
+        text="Heads for parts of speech (accuracy), names (span F1) and dependency trees (labelled "
+        "attachment) learn from annotated English; what they say of German, which they never saw, "
+        "measures how alike the two languages look to them. Parameters that belong to one language "
+        "alone are frozen, which in the model that shares nothing are all.",
+        header=header,
+        rows=rows,
+    )

@@ -1,0 +1,103 @@
+"""Zero-shot tasks whose files lie in ``gold/`` of a folder of text, as `synthesize` writes them.
+
+Other text takes part by having files with these names. The settings of the fine-tuning are meant
+for small encoders; a study that runs a task lets its user give others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.step import Step, last_line
+
+SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
+
+
+@dataclass(frozen=True)
+class GoldTask:
+    """A head and its files.
+
+    Attributes:
+        title: of its figure, whose name in the head's scores is ``metric``.
+        pattern: of the files' names in ``gold/``.
+        columns: of these files, where they are not the format's own.
+    """
+
+    title: str
+    head: str
+    metric: str
+    pattern: str
+    columns: str = ""
+
+    def file(self, text: Path, split: str, lang: str) -> Path:
+        """Where a file of this task lies."""
+        return text / "gold" / self.pattern.format(split=split, lang=lang)
+
+    def check(self, text: Path, languages: Sequence[str]) -> None:
+        """Raise a UserError unless all files are there; the first language is trained on."""
+        wanted = [("train", languages[0]), ("valid", languages[0])]
+        for split, lang in [*wanted, *(("test", lang) for lang in languages)]:
+            path = self.file(text, split, lang)
+            if not path.is_file():
+                raise UserError(f"{path}: no such file; the task {self.title} needs it")
+
+
+TASKS = {
+    "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv"),
+    "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2"),
+    "pos": GoldTask("POS", "pos", "accuracy", "tags.{split}.{lang}.tsv", "token=0,tag=1"),
+    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu"),
+}
+
+
+def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
+    """Names separated by commas.
+
+    Raises:
+        UserError: for a name that is not among `TASKS`.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in TASKS:
+            raise unknown_name(f"`{option}`", name, list(TASKS))
+    return {name: TASKS[name] for name in names}
+
+
+def transfer_step(
+    name: str,
+    task: GoldTask,
+    output: Path,
+    text: Path,
+    languages: Sequence[str],
+    encoders: Mapping[str, tuple[Path, Path]],
+    seeds: str,
+    options: Sequence[str] = (),
+) -> Step:
+    """`fairseq-xling eval transfer` from the first language to all of them.
+
+    Args:
+        text: the folder that holds ``gold/``; it may still have to be made.
+        encoders: checkpoint and data folder by name.
+        options: further ones, which win.
+    """
+    source = languages[0]
+    places = [("train", source), ("valid", source), *(("test", lang) for lang in languages)]
+    command = ["fairseq-xling", "eval", "transfer", "--output", str(output), "--head", task.head]
+    for encoder, (checkpoint, data) in encoders.items():
+        command += ["--encoder", f"{encoder}={checkpoint}", "--data", f"{encoder}={data}"]
+    for split, lang in places:
+        command += [f"--{split}", f"{lang}={task.file(text, split, lang)}"]
+    command += ["--columns", task.columns] if task.columns else []
+    command += [*SMALL, "--seeds", seeds, *options]
+    inputs = [text / "gold"]
+    inputs += [path for pair in encoders.values() for path in pair]
+    return Step(
+        name,
+        commands=[command],
+        inputs=inputs,
+        outputs=[output],
+        resumable=True,
+        progress=last_line,
+    )
