@@ -88,7 +88,12 @@ class TransferEncoder(BaseFairseqModel):
     def forward(
         self, src: Mapping[str, Tensor], pair: Pair, fields: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The outputs of the head's network over the encoder's last states (R, T, D)."""
+        """The outputs of the head's network over the encoder's last states (R, T, D).
+
+        An encoder that knows one segment alone, as RoBERTa does, sees both texts of a pair in it.
+        """
+        last = max(self.encoder.shape.num_segments - 1, 0)
+        src = {**src, "segments": src["segments"].clamp(max=last)}
         return self.network(self.encoder.states(src, pair)[-1], fields)
 
     def load_encoder(self, weights: Mapping[str, Tensor], path: str) -> None:

@@ -90,6 +90,8 @@ class CrossLingualTransferTask(FairseqTask):
         options = parse_options("--head-options", cfg.head_options, kind.Options)
         if not cfg.labels:
             files = self._read("train")
+            if not any(kind.annotated(item) for _, items in files for item in items):
+                raise UserError(f"`--train-file` {cfg.train_file}: nothing in it is annotated")
             cfg.labels = json.dumps(find_labels(kind, (i for _, items in files for i in items)))
         self.head: Head = kind(json.loads(cfg.labels), options)
 

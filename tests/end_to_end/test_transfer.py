@@ -155,6 +155,7 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
         (["--head", "classify"], "unknown `--head` 'classify'; did you mean 'classification'"),
         (["--train-file", "fr=x"], "unknown language of this model 'fr'; known: en, de"),
         (["--train-file", "en=none.tsv"], "none.tsv: no such file"),
+        (["--train-file", "en={text}"], "train.en.txt: nothing in it is annotated"),
         (["--encoder", ""], "`--encoder` must name the checkpoint of a trained encoder"),
         (["--freeze-layers", "3"], "`--freeze-layers` must lie in [0, 2], got 3"),
         (["--head-options", "x=1"], "`--head-options`: unknown setting 'x'"),
@@ -164,6 +165,8 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
     ],
 )
 def test_mistakes_are_answered_in_one_line(study, extra, message):
+    text = study / "text" / "mono" / "train.en.txt"
+    extra = [one.format(text=text) for one in extra]
     done = run(*tuning(study, "mistake", *extra), check=False)
     assert done.returncode == 1
     last = done.stdout.strip().splitlines()[-1]

@@ -1,0 +1,59 @@
+import pytest
+import torch
+from torch import nn
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.transfer_encoder import TransferEncoder
+
+
+class Last(nn.Module):
+    """A head that gives the states themselves."""
+
+    def forward(self, states, fields):
+        return {"states": states}
+
+
+@pytest.mark.parametrize("segments", [0, 1, 2])
+def test_a_pair_is_read_by_encoders_of_any_number_of_segments(make_encoder, make_src, segments):
+    encoder = make_encoder(num_segments=segments)
+    src = make_src([3, 7, 4, 8, 4])
+    src["segments"] = torch.tensor([[0, 0, 0, 1, 1]])
+    seen = {**src, "segments": src["segments"] if segments == 2 else torch.zeros(1, 5).long()}
+    model = TransferEncoder(encoder, Last())
+    found = model(src, ("en", "en"), {})["states"]
+    assert torch.equal(found, encoder.states(seen, ("en", "en"))[-1])
+
+
+def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src):
+    encoder = make_encoder("emb,1")
+    model = TransferEncoder(encoder, Last())
+    src = {**make_src([3, 7, 4]), "segments": torch.zeros(1, 3).long()}
+    before = model(src, ("de", "de"), {})["states"]
+    private = {id(p) for group in encoder.private_parameters().values() for p in group}
+    english = [p for name, p in encoder.named_parameters() if ".private.en." in name]
+    assert english and {id(p) for p in english} <= private
+    with torch.no_grad():
+        for parameter in english:
+            parameter.fill_(7.0)
+    assert torch.equal(model(src, ("de", "de"), {})["states"], before)
+    assert not torch.equal(model(src, ("en", "en"), {})["states"], before)
+
+
+def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
+    model = TransferEncoder(make_encoder("emb,1", layers=3), nn.Linear(16, 2))
+    model.freeze(0, False)
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert not any(".private." in name or "softmax" in name for name in trained)
+    assert any(name.startswith("encoder.layers.1.") for name in trained)
+    model.freeze(2, False)
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert {name.split(".shared.")[0] for name in trained if name.startswith("encoder")} == {
+        "encoder.layers.2"
+    }
+    model.freeze(0, True)
+    assert {name for name, p in model.named_parameters() if p.requires_grad} == {
+        "network.weight",
+        "network.bias",
+    }
+    with pytest.raises(UserError, match=r"`--freeze-layers` must lie in \[0, 3\], got 4"):
+        model.freeze(4, False)
