@@ -1,4 +1,4 @@
-"""Line and dot figures as SVG text, readable in print and by colour-blind readers.
+"""Line, dot and scatter figures as SVG text, readable in print and by colour-blind readers.
 
 Every line differs from the others in colour (Okabe and Ito's palette), dash and marker.
 """
@@ -14,6 +14,9 @@ matplotlib.use("svg")  # figures are made where no screen is
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fairseq_xling.runs.labels import place_labels
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
@@ -139,6 +142,47 @@ def draw_dots(panels: Sequence[DotPanel]) -> Figure:
         axis.set_yticks(range(len(names)), names)
         axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
     axes[0, 0].invert_yaxis()
+    return figure
+
+
+@dataclasses.dataclass(frozen=True)
+class Points:
+    """Points of one thing, each with its name beside it; ``style`` chooses colour and marker."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    names: Sequence[str]
+    style: int = 0
+
+
+def draw_scatter(
+    groups: Sequence[Points], xlabel: str, ylabel: str, title: str = "", whole: bool = False
+) -> Figure:
+    """All ``groups`` in one pair of axes, the legend below; with ``whole``, x counts something."""
+    figure, axis = plt.subplots(figsize=(6.8, 5))
+    for group in groups:
+        # After as many groups as there are colours, each colour goes with another marker.
+        marker = (group.style + group.style // len(COLOURS)) % len(_MARKERS)
+        axis.plot(
+            group.x,
+            group.y,
+            _MARKERS[marker],
+            color=COLOURS[group.style % len(COLOURS)],
+            markeredgecolor="white",
+            markersize=7,
+            label=group.label,
+        )
+    axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    axis.margins(0.08)
+    if whole:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(fontsize=8, loc="outside lower center", ncols=min(3, len(groups)))
+    x, y, names = (
+        [value for group in groups for value in getattr(group, field)]
+        for field in ("x", "y", "names")
+    )
+    place_labels(axis, x, y, names)
     return figure
 
 

@@ -52,7 +52,6 @@ def encoders(config: TransferConfig) -> list[Encoder]:
     Raises:
         UserError: for a checkpoint or folder that is not there, or one name for two.
     """
-    folders = dict(_named("--data", text, Path(text).name) for text in config.data)
     found = []
     for option, texts, scratch in (
         ("--encoder", config.encoder, False),
@@ -63,7 +62,7 @@ def encoders(config: TransferConfig) -> list[Encoder]:
             name, path = _named(option, text, default)
             if not path.is_file():
                 raise UserError(f"`{option}` {path}: no such checkpoint")
-            found.append(Encoder(name, path, _folder(folders, name), scratch))
+            found.append(Encoder(name, path, data_folder(config, name), scratch))
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
@@ -80,7 +79,13 @@ def _named(option: str, text: str, default: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def _folder(folders: dict[str, Path], name: str) -> Path:
+def data_folder(config: TransferConfig, name: str) -> Path:
+    """The data folder of the encoder called ``name``.
+
+    Raises:
+        UserError: if the settings do not say which of several it is.
+    """
+    folders = dict(_named("--data", text, Path(text).name) for text in config.data)
     if name in folders:
         return folders[name]
     if len(folders) == 1:

@@ -42,7 +42,11 @@ def write_table(
     """Write `FILES` into ``run``."""
     results = [read_json(row.result) for row in rows]
     metric = heads[config.head].metric
-    lines = [line for row, one in zip(rows, results, strict=True) for line in _lines(row, one)]
+    lines = [
+        line
+        for row, one in zip(rows, results, strict=True)
+        for line in lines_of(_name(row), row.trained.train[0][0], one)
+    ]
     # The order is that of the command; the results' files sort their keys.
     languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
     header, cells = table(lines, languages)
@@ -123,15 +127,16 @@ def _name(row: Row) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _lines(row: Row, result: Mapping[str, Any]) -> list[Line]:
-    metric, source = result["metric"], row.trained.train[0][0]
-    lines = [Line(_name(row), source, _by_language(result["tests"], "scores", metric))]
+def lines_of(name: str, source: str, result: Mapping[str, Any]) -> list[Line]:
+    """The lines that a row's results give: one, and one more if states were shifted, too."""
+    metric = result["metric"]
+    lines = [Line(name, source, _by_language(result["tests"], "scores", metric))]
     if any("shifted" in test for test in result["tests"]):
         shifted = [
             {**test, "moved": {lang: one["scores"] for lang, one in test["shifted"].items()}}
             for test in result["tests"]
         ]
-        lines.append(Line(f"{_name(row)}, shifted", source, _by_language(shifted, "moved", metric)))
+        lines.append(Line(f"{name}, shifted", source, _by_language(shifted, "moved", metric)))
     return lines
 
 

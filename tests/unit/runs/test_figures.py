@@ -1,6 +1,16 @@
 import xml.etree.ElementTree as ElementTree
 
-from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+from fairseq_xling.runs.figures import (
+    COLOURS,
+    DotPanel,
+    Line,
+    Panel,
+    Points,
+    draw,
+    draw_dots,
+    draw_scatter,
+    to_svg,
+)
 
 PANEL = Panel(
     [Line("en", [0, 1, 2], [3.0, 2.0, 1.0]), Line("de", [0, 1], [3.5, 2.5], style=1)],
@@ -45,3 +55,31 @@ def test_dots_show_each_run_and_the_mean():
     assert list(drawn[0]) == [0.2, 0.4]
     assert drawn[1][0] == (0.2 + 0.4) / 2
     assert [label.get_text() for label in axis.get_yticklabels()] == ["A1", "A2"]
+
+
+def groups(number):
+    return [
+        Points(f"encoder {n}", [1, 2, 4], [10.0 + n, 20.0, 30.0], ["de", "fr", "zh"], style=n)
+        for n in range(number)
+    ]
+
+
+def test_scattered_points_are_named_and_explained():
+    figure = draw_scatter(groups(2), "shared features", "zero-shot f1 (%)", whole=True)
+    (axis,) = figure.axes
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("shared features", "zero-shot f1 (%)")
+    assert [list(line.get_xydata()[0]) for line in axis.get_lines()] == [[1, 10], [1, 11]]
+    assert sorted(text.get_text() for text in axis.texts) == sorted(["de", "fr", "zh"] * 2)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["encoder 0", "encoder 1"]
+    assert all(tick == int(tick) for tick in axis.get_xticks())
+    assert to_svg(figure) == to_svg(
+        draw_scatter(groups(2), "shared features", "zero-shot f1 (%)", whole=True)
+    )
+
+
+def test_groups_differ_without_their_colours_and_beyond_them():
+    lines = draw_scatter(groups(2 * len(COLOURS)), "x", "y").axes[0].get_lines()
+    looks = [(line.get_color(), line.get_marker()) for line in lines]
+    assert len(set(looks)) == len(looks)
+    assert len({marker for _, marker in looks[: len(COLOURS)]}) == len(COLOURS)

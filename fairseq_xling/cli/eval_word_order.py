@@ -1,0 +1,24 @@
+"""Set zero-shot figures against the word-order features that two languages share.
+
+  fairseq-xling eval word-order runs/pos --features wals.tsv --output runs/pos-word-order
+
+RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` of any head. The features are
+yours, for example of the World Atlas of Language Structures: a heading `language` and names of
+features, then a row for each language, separated by tabs; an empty cell is unknown. Writes a
+scatter plot, word_order.csv, a report and results.json; prints the table and the correlations.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="RUN", help="folder of a finished run")
+    add("--features", required=True, metavar="TSV", help="features by language")
+    add("--output", required=True, metavar="DIR", help="folder for plot, table and report")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.transfer.word_order import run_word_order
+
+    print(run_word_order(args))

@@ -1,0 +1,127 @@
+"""Figures of finished runs of `eval transfer` and `eval matrix`, for verbs that explain them."""
+
+import dataclasses
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.transfer.heads import heads
+from fairseq_xling.transfer.items import parse_files
+from fairseq_xling.transfer.study.config import TransferConfig
+from fairseq_xling.transfer.study.table import lines_of
+
+RESULTS = "results.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A figure of a run: one encoder on one language.
+
+    Attributes:
+        run: its folder.
+        config: its settings; their files count from the folder in which it was started.
+        encoder: the encoder's name there.
+        row: what it is called beside other rows, of other encoders and other runs.
+        sources: the languages that were trained on.
+        lang: the language tested.
+        values: the figure for each seed, in percent.
+    """
+
+    run: Path
+    config: TransferConfig
+    encoder: str
+    row: str
+    sources: tuple[str, ...]
+    lang: str
+    values: tuple[float, ...]
+
+    @property
+    def zero_shot(self) -> bool:
+        """Whether the model was not trained on this language."""
+        return self.lang not in self.sources
+
+    @property
+    def mean(self) -> float:
+        """The figure's mean over the seeds."""
+        return statistics.fmean(self.values)
+
+
+def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
+    """All figures of some runs of one head, in the order of their commands.
+
+    Rows with translated files are left out: their models have seen the language, or another one.
+    An encoder's name that several runs have is followed by the run's.
+
+    Raises:
+        UserError: for a folder that holds no such run, one that is named twice, runs of different
+            heads, or runs without a figure of a language that was not trained on.
+    """
+    folders = [Path(run) for run in runs]
+    for folder in folders:
+        if sum(folder.resolve() == other.resolve() for other in folders) > 1:
+            raise UserError(f"the run {folder} is named twice")
+    by_run = [_read(folder) for folder in folders]
+    cells = [cell for found in by_run for cell in found]
+    for cell in cells:
+        if cell.config.head != cells[0].config.head:
+            raise UserError(
+                f"{cell.run}: head must be {cells[0].config.head!r} like that of {cells[0].run}, "
+                f"got {cell.config.head!r}"
+            )
+    if not any(cell.zero_shot for cell in cells):
+        raise UserError(
+            f"{', '.join(map(str, folders))}: no figure of a language that was not trained on"
+        )
+    rows = Counter(row for found in by_run for row in {cell.row for cell in found})
+    names = Counter(folder.name for folder in folders)
+    return [
+        dataclasses.replace(cell, row=f"{cell.row} ({_called(cell.run, names)})")
+        if rows[cell.row] > 1
+        else cell
+        for cell in cells
+    ]
+
+
+def _called(run: Path, names: Mapping[str, int]) -> str:
+    return run.name if names[run.name] == 1 else str(run)
+
+
+def _read(run: Path) -> list[Cell]:
+    if not run.is_dir():
+        raise UserError(f"{run}: no such folder of a run")
+    if not (run / RESULTS).is_file():
+        raise UserError(f"{run}: is not the folder of a finished run (no {RESULTS})")
+    record = read_json(run / RESULTS)
+    try:
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
+        config = TransferConfig(**settings)
+        heads[config.head]  # an unknown name ends here
+        return [cell for one in record["results"] for cell in _cells(run, config, one)]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{run / RESULTS}: holds no results of `fairseq-xling eval transfer` or `eval matrix`"
+        ) from None
+
+
+def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iterator[Cell]:
+    if result["how"]:
+        return
+    if result["trained"] == "zero-shot":
+        sources = tuple(dict.fromkeys(lang for lang, _ in files(config, "train")))
+    else:
+        sources = (result["trained"].removeprefix("train-"),)
+    for line in lines_of(result["encoder"], sources[0], result):
+        # The order is that of the command; the results' files sort their keys.
+        for lang, _ in files(config, "test"):
+            if lang in line.values:
+                values = tuple(line.values[lang])
+                yield Cell(run, config, result["encoder"], line.name, sources, lang, values)
+
+
+def files(config: TransferConfig, name: str) -> list[tuple[str, Path]]:
+    """The files of ``--train`` or ``--test``, each with its language."""
+    return parse_files(f"--{name}", ",".join(getattr(config, name)))

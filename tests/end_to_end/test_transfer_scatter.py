@@ -1,0 +1,262 @@
+"""`eval overlap` and `eval word-order` on a run folder written by hand, through the CLI."""
+
+import csv
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairseq_xling.cli.main import main
+from tests.end_to_end.engine import run
+
+LANGUAGES = ("en", "de", "fr", "es")
+KNOWN = "Anna Ben Carl Dora Emil Rome Oslo Paris lives in and sees"
+ENTITIES = {  # Zoe is in no vocabulary
+    "en.train": "Anna Ben Rome Oslo",
+    "en.test": "Anna Ben",
+    "de.test": "Anna Ben Rome Carl",
+    "fr.test": "Anna Dora",
+    "es.test": "Emil Paris Zoe",
+}
+SCORES = {  # of the encoders, by language: f1 for each of two seeds
+    "joint": {"en": (90, 92), "de": (70, 74), "fr": (50, 52), "es": (50, 46)},
+    "prefixed": {"en": (80, 80), "de": (10, 20), "fr": (40, 40), "es": (30, 36)},
+}
+FEATURES = (
+    "language\tverb and object\tadjective and noun\tgenitive and noun\n"
+    "en\tVO\tAN\t\n"
+    "de\tVO\tAN\tNG\n"
+    "fr\tVO\tNA\tNG\n"
+    "es\tVO\t\tNG\n"
+    "ja\tOV\tAN\tGN\n"
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Folders ``joint`` and ``prefixed`` of data, files with tags, and the run ``ner``."""
+    root = tmp_path_factory.mktemp("scatter")
+    before = os.getcwd()
+    os.chdir(root)
+    try:
+        Path("text").write_text(f"{KNOWN}\n{KNOWN}\n")
+        mono = [part for lang in LANGUAGES for part in ("--mono", f"train.{lang}=text")]
+        options = f"--languages {','.join(LANGUAGES)} --vocab-type word --vocab-size 60".split()
+        for mode in ("joint", "prefixed"):
+            made = main(["prepare", mode, *options, "--vocab", mode, "--aligner", "none", *mono])
+            assert made == 0
+        for name, words in ENTITIES.items():
+            write_tags(f"{name}.conll", words.split())
+        write_run("ner", SCORES)
+        Path("features.tsv").write_text(FEATURES)
+    finally:
+        os.chdir(before)
+    return root
+
+
+@pytest.fixture
+def at_home(home, monkeypatch):
+    monkeypatch.chdir(home)
+    return home
+
+
+def write_tags(name, words):
+    """Spans of one word, and once of all, with words outside between them."""
+    lines = [f"{word}\tB-PER\nsees\tO\n" for word in words]
+    lines.append("".join(f"{word}\t{'I' if n else 'B'}-ORG\n" for n, word in enumerate(words)))
+    Path(name).write_text("\n".join([*lines, "lives\tO\nZed\tO\n"]))
+
+
+def write_run(name, scores, head="ner", metric="f1", **config):
+    """The results of an `eval transfer` from English, in its own form."""
+    languages = next(iter(scores.values()))
+    settings = {
+        "encoder": [f"{one}=gone/{one}.pt" for one in scores],
+        "data": [f"{one}={one}" for one in scores],
+        "head": head,
+        "train": ["en=en.train.conll"],
+        "valid": ["en=en.test.conll"],
+        "test": [f"{lang}={lang}.test.conll" for lang in languages],
+        **config,
+    }
+    results = [
+        {
+            "encoder": one,
+            "trained": "zero-shot",
+            "how": "",
+            "metric": metric,
+            "chosen": {"lr5e-05-b16": 90.0},
+            "dev": {"lr5e-05-b16 seed 1": 90.0},
+            "tests": [
+                {
+                    "setting": "lr5e-05-b16",
+                    "seed": seed,
+                    "scores": {
+                        lang: {metric: float(found[seed - 1])} for lang, found in by_lang.items()
+                    },
+                }
+                for seed in (1, 2)
+            ],
+        }
+        for one, by_lang in scores.items()
+    ]
+    Path(name).mkdir(exist_ok=True)
+    Path(name, "results.json").write_text(json.dumps({"config": settings, "results": results}))
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def fails(capsys, *arguments):
+    """The single line that the command prints for bad input."""
+    assert main(["eval", *map(str, arguments)]) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("fairseq-xling: error: ")
+    return line.removeprefix("fairseq-xling: error: ")
+
+
+def test_overlap_is_that_of_the_files_whatever_ids_the_languages_have(home, tmp_path):
+    done = run(*("fairseq-xling eval overlap ner --output".split()), str(tmp_path), cwd=home)
+    rows = rows_of(tmp_path / "overlap.csv")
+    assert [(row["encoder"], row["language"]) for row in rows] == [
+        (one, lang) for one in SCORES for lang in LANGUAGES
+    ]
+    # Of English: Anna, Ben, Rome, Oslo. German shares three of five, French one of five, Spanish
+    # none of six, as Zoe is unknown, whether the two languages' Anna is one symbol or two.
+    expected = {"en": (0.5, 2, 2), "de": (0.6, 3, 4), "fr": (0.2, 1, 2), "es": (0.0, 0, 2)}
+    for row in rows:
+        overlap, shared, size = expected[row["language"]]
+        assert float(row["overlap"]) == pytest.approx(overlap)
+        assert (int(row["shared"]), int(row["in test"])) == (shared, size)
+        assert row["in train"] == "4" and row["trained on"] == "en" and row["seeds"] == "2"
+        assert float(row["unknown (%)"]) == pytest.approx(100 / 3 if row["language"] == "es" else 0)
+        assert row["zero-shot"] == ("no" if row["language"] == "en" else "yes")
+        assert float(row["f1 (%)"]) == np.mean(SCORES[row["encoder"]][row["language"]])
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    joint, prefixed = record["correlations"]
+    assert (joint["encoder"], joint["points"]) == ("joint", 3)
+    assert joint["Pearson"] == pytest.approx(np.corrcoef([0.6, 0.2, 0.0], [72, 51, 48])[0, 1])
+    assert joint["Spearman"] == pytest.approx(1)
+    assert prefixed["Pearson"] == pytest.approx(np.corrcoef([0.6, 0.2, 0.0], [15, 40, 33])[0, 1])
+    assert f"joint          3    {joint['Pearson']:.3f}     1.000" in done.stdout
+    inputs = record["provenance"]["inputs"]
+    assert set(inputs) == {
+        *("run ner", "train en.train.conll", "data joint", "data prefixed"),
+        *(f"test {lang}.test.conll" for lang in LANGUAGES),
+    }
+    assert record["provenance"]["command"].startswith("fairseq-xling eval overlap ner")
+    assert ElementTree.parse(tmp_path / "plot.svg").getroot().tag.endswith("svg")
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in report and inputs["run ner"]["sha256"][:16] in report
+
+
+def test_word_order_counts_what_is_known_of_both(home, tmp_path):
+    done = run(
+        *("fairseq-xling eval word-order ner --features features.tsv --output".split()),
+        str(tmp_path),
+        cwd=home,
+    )
+    rows = {row["language"]: row for row in rows_of(tmp_path / "word_order.csv")[:4]}
+    counts = {lang: (row["shared"], row["known"]) for lang, row in rows.items()}
+    assert counts == {"en": ("2", "2"), "de": ("2", "2"), "fr": ("1", "2"), "es": ("1", "1")}
+    assert rows["fr"]["features"] == "1 of 2 known" and "1 of 2 known" in done.stdout
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert record["correlations"][0]["Pearson"] == pytest.approx(
+        np.corrcoef([2, 1, 1], [72, 51, 48])[0, 1]
+    )
+    assert set(record["provenance"]["inputs"]) == {"run ner", "features"}
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["plot.svg", "report.html", "results.json", "word_order.csv"]
+
+
+def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_home, tmp_path):
+    write_run("pos", {"joint": {"de": (60, 60), "fr": (70, 70)}}, head="pos", metric="accuracy")
+    write_run("new", {"joint": {"de": (50, 50), "fr": (40, 40)}}, head="pos", metric="accuracy")
+    arguments = ["--features", "features.tsv", "--output", str(tmp_path)]
+    assert main(["eval", "word-order", "pos", "new", *arguments]) == 0
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert record["correlations"] == [
+        {"encoder": f"joint ({name})", "points": 2, "Pearson": None, "Spearman": None}
+        for name in ("pos", "new")
+    ]
+    assert record["header"][-2] == "accuracy (%)"
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert report.count('<td class="word">-</td>') == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "none: no such folder of a run"),
+        (["joint"], "joint: is not the folder of a finished run (no results.json)"),
+        (["other"], "other/results.json: holds no results of `fairseq-xling eval transfer`"),
+        (["ner", "./ner"], "the run ner is named twice"),
+        (["ner", "tags"], "tags: head must be 'ner' like that of ner, got 'pos'"),
+        (["tags"], "tags: entities need a head of BIO spans (ner, slots), got 'pos'"),
+        (["own"], "own: no figure of a language that was not trained on"),
+        (["lost"], "it.test.conll: not there; the files of the run lost are sought from the"),
+        (["bad"], "sv.test.conll:2: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
+        (["flat"], "nl.test.conll: has no spans"),
+        (["strange"], "unknown language of joint 'nl'; known: en, de"),
+        (["nowhere"], "`--data` must say which folder is 'joint''s"),
+    ],
+)
+def test_mistakes_about_runs_are_answered_in_one_line(at_home, capsys, arguments, message):
+    write_run("tags", SCORES, head="pos", metric="accuracy")
+    write_run("own", {"joint": {"en": (90, 90)}})
+    write_run("lost", {"joint": {"de": (9, 9), "it": (9, 9)}})
+    write_run("bad", {"joint": {"de": (9, 9)}}, test=["de=sv.test.conll"])
+    write_run("flat", {"joint": {"de": (9, 9)}}, test=["de=nl.test.conll"])
+    write_run("strange", {"joint": {"nl": (9, 9)}}, test=["nl=de.test.conll"])
+    write_run("nowhere", SCORES, data=["a=joint", "b=prefixed"])
+    Path("sv.test.conll").write_text("Anna\tO\nBen\tPER\n")
+    Path("nl.test.conll").write_text("Anna\tO\nBen\tO\n")
+    Path("other").mkdir(exist_ok=True)
+    Path("other/results.json").write_text('{"results": [1]}')
+    assert message in fails(capsys, "overlap", *arguments, "--output", "made")
+    assert not Path("made").exists()
+
+
+def test_a_runs_own_folder_is_not_written_over(at_home, capsys):
+    line = fails(capsys, "overlap", "ner", "--output", "joint/../ner")
+    assert line == "`--output` must be another folder than the run's, got joint/../ner"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", "f.tsv: holds no languages"),
+        ("language\tx\n", "f.tsv: holds no languages"),
+        ("code\tx\nen\t1\n", "f.tsv:1: the first row must be 'language' and names of features"),
+        ("language\n", "f.tsv:1: the first row must be 'language' and names of features"),
+        ("language\tx\tx\n", "f.tsv:1: features must have different names, got 'x'"),
+        ("language\tx\ty\nen\t1\t2\nde\t1\n", "f.tsv:3: must have 3 columns, got 2"),
+        ("language\tx\nen\t1\n\nde\t1\n", "f.tsv:3: must have 2 columns, got 1"),
+        ("language\tx\n\t1\n", "f.tsv:2: the language is empty"),
+        ("language\tx\nen\t1\nen\t2\n", "f.tsv:3: there is a row of language 'en' before"),
+        ("language\tx\nen\t?\n", "f.tsv:2: an unknown 'x' must be an empty cell, got '?'"),
+        ("language\tx\nen\t1\nfr\t1\n", "f.tsv: has no row of 'de', 'es'; it has en, fr"),
+        (
+            "language\tx\nen\t\nde\t1\nfr\t1\nes\t1\n",
+            "shared word-order features (of 1): known of no language that was not trained on",
+        ),
+    ],
+)
+def test_mistakes_in_the_features_are_answered_in_one_line(at_home, capsys, table, message):
+    Path("f.tsv").write_text(table)
+    line = fails(capsys, "word-order", "ner", "--features", "f.tsv", "--output", "made")
+    assert line.startswith(message)
+    assert not Path("made").exists()
+
+
+def test_word_order_needs_one_training_language(at_home, capsys):
+    write_run("two", {"joint": {"fr": (9, 9)}}, train=["en=en.train.conll", "de=de.test.conll"])
+    line = fails(capsys, "word-order", "two", "--features", "features.tsv", "--output", "made")
+    assert line == (
+        "two: must have one training language to compare the word order with, got en, de"
+    )

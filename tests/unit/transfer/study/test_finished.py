@@ -1,0 +1,135 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.study.finished import read_runs
+
+
+def result(encoder, scores, trained="zero-shot", how="", shifted=None):
+    """A row as `eval transfer` stores it; ``scores[lang]`` by (setting, seed)."""
+    points = list(dict.fromkeys(point for found in scores.values() for point in found))
+    tests = [
+        {
+            "setting": point[0],
+            "seed": point[1],
+            "scores": {
+                lang: {"f1": found[point], "recall": 1.0} if point in found else {}
+                for lang, found in scores.items()
+            },
+        }
+        for point in points
+    ]
+    for test in tests if shifted else ():
+        test["shifted"] = {
+            lang: {"alpha": 1, "dev": {}, "scores": {"f1": value}}
+            for lang, value in shifted.items()
+        }
+    return {"encoder": encoder, "trained": trained, "how": how, "metric": "f1", "tests": tests}
+
+
+def write(path, results, **config):
+    settings = {"head": "ner", "train": ["en=a"], "test": ["it=b", "en=c", "de=d"], **config}
+    path.mkdir(parents=True)
+    text = json.dumps({"config": settings, "results": results}, sort_keys=True)
+    (path / "results.json").write_text(text)
+    return path
+
+
+def plain(value):
+    return {("a", 1): value}
+
+
+def test_a_seeds_figure_is_the_mean_over_settings_and_languages_stand_as_in_the_command(tmp_path):
+    grid = {("a", 1): 10.0, ("b", 1): 20.0, ("a", 2): 30.0, ("b", 2): 50.0}
+    run = write(
+        tmp_path / "run",
+        [result("ours", {"de": grid, "en": grid, "it": plain(5.0), "fr": {}})],
+        test=["it=b", "en=c", "fr=e", "de=d"],  # French without annotation, so without figures
+    )
+    cells = read_runs([str(run)])
+    assert [cell.lang for cell in cells] == ["it", "en", "de"]
+    assert cells[2].values == (15.0, 40.0) and cells[2].mean == 27.5
+    assert [cell.zero_shot for cell in cells] == [True, False, True]
+    assert cells[0].config.head == "ner"
+
+
+def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
+    scores = {lang: plain(9.0) for lang in ("en", "de")}
+    run = write(
+        tmp_path / "run",
+        [result("ours", scores, f"train-{lang}") for lang in ("en", "de")],
+        train=["en=a", "de=b"],
+    )
+    found = [(cell.sources, cell.lang, cell.zero_shot, cell.row) for cell in read_runs([run])]
+    assert found == [
+        (("en",), "en", False, "ours"),
+        (("en",), "de", True, "ours"),
+        (("de",), "en", True, "ours"),
+        (("de",), "de", False, "ours"),
+    ]
+
+
+def test_of_several_training_languages_none_is_zero_shot(tmp_path):
+    scores = {lang: plain(9.0) for lang in ("en", "de", "it")}
+    run = write(tmp_path / "run", [result("ours", scores)], train=["en=a,de=b", "en=c"])
+    cells = read_runs([run])
+    assert {cell.sources for cell in cells} == {("en", "de")}
+    assert [cell.lang for cell in cells if cell.zero_shot] == ["it"]
+
+
+def test_translations_are_left_out_and_shifted_states_are_a_row(tmp_path):
+    scores = {"en": plain(9.0), "de": plain(8.0)}
+    run = write(
+        tmp_path / "run",
+        [
+            result("ours", scores, shifted={"de": 8.5}),
+            result("ours", {"de": plain(1.0)}, how="translate-test"),
+            result("ours", {"de": plain(1.0)}, "train-de", "translate-train"),
+        ],
+    )
+    assert [(cell.row, cell.encoder, cell.lang, cell.mean) for cell in read_runs([run])] == [
+        ("ours", "ours", "en", 9.0),
+        ("ours", "ours", "de", 8.0),
+        ("ours, shifted", "ours", "de", 8.5),
+    ]
+
+
+def test_a_name_in_several_runs_is_followed_by_the_runs(tmp_path):
+    one = write(tmp_path / "x" / "one", [result("a", {"de": plain(1.0)})])
+    two = [result("a", {"de": plain(1.0)}), result("b", {"de": plain(1.0)})]
+    two = write(tmp_path / "two", two)
+    other = write(tmp_path / "y" / "one", [result("a", {"de": plain(1.0)})])
+    rows = [cell.row for cell in read_runs([one, two])]
+    assert rows == ["a (one)", "a (two)", "b"]
+    rows = [cell.row for cell in read_runs([one, other, two])]
+    assert rows == [f"a ({one})", f"a ({other})", "a (two)", "b"]
+
+
+def test_one_run_under_two_names_is_refused(tmp_path):
+    run = write(tmp_path / "run", [result("a", {"de": plain(1.0)})])
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(UserError, match=r"the run .*run is named twice"):
+        read_runs([run, tmp_path / "link"])
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [],
+        {},
+        {"config": {"scale": "tiny"}, "results": []},
+        {"config": {"head": "ner"}, "results": 3},
+        {"config": {"head": "ner"}, "results": [{"encoder": "a"}]},
+        {"config": 4, "results": []},
+    ],
+)
+def test_other_files_of_results_are_refused(tmp_path, record):
+    Path(tmp_path, "results.json").write_text(json.dumps(record))
+    with pytest.raises(UserError) as error:
+        read_runs([tmp_path])
+    assert str(error.value) == (
+        f"{tmp_path / 'results.json'}: holds no results of `fairseq-xling eval transfer` or "
+        "`eval matrix`"
+    )
