@@ -242,8 +242,8 @@ def _notes(summary: Summary, config: AblationConfig) -> list[str]:
         f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
         f"A model that knows nothing: {chances}.",
         f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
-        "Bits per word are comparable only between rows with the same vocabulary (A1, A9, A10; "
-        "A3, A5; A4; A6 to A8 and C).",
+        "Bits per word are comparable only between rows with the same vocabulary (A1, A9, A10, "
+        "T; A3, A5; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they stand here for orientation only.",
         *(zero_shot if tasks else ()),

@@ -12,9 +12,10 @@ class Setting:
     """One row of the table.
 
     Attributes:
-        code: its row in the specification; ``C`` is our control.
+        code: its row in the specification; ``C`` and ``T`` are our controls.
         name: what the paper calls it; ``{third}`` and ``{sixth}`` stand for the last layer of the
-            paper's L1-3 and L1-6 at the depth at hand, ``{depth}`` for the depth.
+            paper's L1-3 and L1-6 at the depth at hand, ``{fourth}`` for the one after ``{third}``,
+            ``{depth}`` for the depth.
         vocab: vocabulary mode of `fairseq-xling prepare`.
         separate: the sharing plan, with the same fields.
         other_text: whether the non-English training text is of another domain.
@@ -36,7 +37,9 @@ class Setting:
         >>> Setting("A7", "L1-{third}", "separate", "emb,1-{third}").at_depth(8).separate
         'emb,1-3'
         """
-        fields = {"third": scaled(3, layers), "sixth": scaled(6, layers), "depth": layers}
+        third = scaled(3, layers)
+        fields = {"third": third, "sixth": scaled(6, layers), "depth": layers}
+        fields["fourth"] = min(third + 1, layers)
         return dataclasses.replace(
             self, name=self.name.format(**fields), separate=self.separate.format(**fields)
         )
@@ -74,4 +77,5 @@ SETTINGS = (
     Setting("A9", "Sep L1-{third}", "joint", "1-{third}"),
     Setting("A10", "Sep L1-{sixth}", "joint", "1-{sixth}"),
     Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
+    Setting("T", "Control: Sep L{fourth}-{depth}", "joint", "{fourth}-{depth}"),
 )

@@ -8,7 +8,7 @@ def by_code(layers):
 
 def test_every_row_of_the_specification_is_there_once():
     codes = [setting.code for setting in SETTINGS]
-    assert codes == [*(f"A{n}" for n in range(1, 11)), "C"]
+    assert codes == [*(f"A{n}" for n in range(1, 11)), "C", "T"]
 
 
 def test_eight_layers_are_the_papers():
@@ -17,6 +17,7 @@ def test_eight_layers_are_the_papers():
     assert settings["A8"].separate == "emb,1-6"
     assert settings["A10"].separate == "1-6"
     assert settings["C"].separate == "emb,1-8"
+    assert settings["T"].separate == "4-8"
 
 
 def test_every_plan_is_valid_at_every_depth():
