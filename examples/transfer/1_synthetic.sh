@@ -9,8 +9,8 @@ run=${1:-runs/transfer/synthetic}
 shift || true
 
 if [ ! -f "$run-text/provenance.json" ]; then
-    fairseq-xling synthesize "$run-text" --languages en,de,zh,id --sentences 20000 \
-        --held-out 1000 --nli 8000 --annotated 2000 --spaced
+    fairseq-xling synthesize "$run-text" --languages en,de,zh,id --sentences "${SENTENCES:-20000}" \
+        --held-out "${HELD_OUT:-1000}" --nli 8000 --annotated 2000 --spaced
 fi
 fairseq-xling ablate emerging-structure --config "$here/synthetic.yaml" --output "$run" \
     --data-text "$run-text" --jobs "${JOBS:-2}" "$@"

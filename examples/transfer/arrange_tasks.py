@@ -1,11 +1,14 @@
-"""Bring two sets with forms of their own into those that the heads read.
+"""Bring sets with forms of their own into those that the heads and encoders read.
 
     python examples/transfer/arrange_tasks.py sick jsick.tsv OUT
     python examples/transfer/arrange_tasks.py xsid FOLDER OUT --languages en,de
+    python examples/transfer/arrange_tasks.py lower en/train.conll.gz OUT --column 1
 
 SICK with its Japanese translation (jsick) becomes `{train,trial}.{en,ja}.tsv`: premise, hypothesis,
 label. xSID becomes `slots.SPLIT.LANG.conll` (word, slot) and `intents.SPLIT.LANG.tsv` (utterance,
 intent). Utterances with a tag that is none, or with an empty word, are left out and counted.
+`lower` writes a file again, plain, with one column in small letters; OUT/NAME is its name, after
+that of its folder if that is a language.
 """
 
 import argparse
@@ -80,16 +83,34 @@ def arrange_xsid(folder: Path, output: Path, languages: list[str]) -> None:
         print(f"{split} {lang}: {len(kept):,} utterances, {left_out:,} left out")
 
 
+def write_lower(file: Path, output: Path, column: int) -> None:
+    """The words of a file with columns in small letters."""
+    name = file.name.removesuffix(".gz")
+    if len(file.parent.name) == 2:
+        name = f"{file.parent.name}.{name}"
+    rows = (line.split("\t") for line in read_lines(file))
+    write_lines(
+        output / name,
+        (
+            "\t".join(cell.lower() if place == column else cell for place, cell in enumerate(row))
+            for row in rows
+        ),
+    )
+
+
 @exits_on_user_error
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=("sick", "xsid"))
-    parser.add_argument("given", help="the file (sick) or the folder (xsid)")
+    parser.add_argument("kind", choices=("sick", "xsid", "lower"))
+    parser.add_argument("given", help="the file (sick, lower) or the folder (xsid)")
     parser.add_argument("output", type=Path, help="folder to write")
     parser.add_argument("--languages", default="en,de,id,zh,ja", help="of xSID's validation sets")
+    parser.add_argument("--column", type=int, default=0, help="of the words, for lower")
     args = parser.parse_args()
     if args.kind == "sick":
         arrange_sick(args.given, args.output)
+    elif args.kind == "lower":
+        write_lower(Path(args.given), args.output, args.column)
     else:
         arrange_xsid(Path(args.given), args.output, args.languages.split(","))
 

@@ -11,28 +11,32 @@ shift; shift || true
 
 python "$here/arrange_text.py" "$data/tatoeba_en-zh/cmn.txt.gz" "$folder/tatoeba" \
     --without "$data"/tatoeba_retrieval/tatoeba.cmn-eng.{eng,cmn}.gz
+mkdir -p "$folder/panl"
+for lang in en id; do
+    gzip -dc "$data"/panl_bppt/{sci,eco,int,spo}."$lang".gz > "$folder/panl/all.$lang"
+    head -n -500 "$folder/panl/all.$lang" > "$folder/panl/train.$lang"
+    tail -n 500 "$folder/panl/all.$lang" > "$folder/panl/valid.$lang"
+done
 pair() { # SPLIT LANG ENGLISH OTHER: parallel text, both sides of which are monolingual text as well
     options+=(--parallel "$1.en-$2=$3,$4")
     english+=("$3")
     options+=(--mono "$1.$2=$4${5:+,$5}")
 }
 options=() english=()
-m30k=$data/multi30k panl=$data/panl_bppt enja=$data/small_parallel_enja novels=$data/mono_eltec
+m30k=$data/multi30k enja=$data/small_parallel_enja novels=$data/mono_eltec
 pair train de "$m30k/train.en.gz" "$m30k/train.de.gz" "$novels/de.txt.gz"
 pair train fr "$m30k/train.en.gz" "$m30k/train.fr.gz" "$novels/fr.txt.gz"
 pair train zh "$folder/tatoeba/train.en" "$folder/tatoeba/train.zh"
-pair train id "$panl/sci.en.gz" "$panl/sci.id.gz" "$panl/eco.id.gz,$panl/int.id.gz,$panl/spo.id.gz"
+pair train id "$folder/panl/train.en" "$folder/panl/train.id"
 pair train ja "$enja/train.en.gz" "$enja/train.ja.gz"
-for part in eco int spo; do
-    options+=(--parallel "train.en-id=$panl/$part.en.gz,$panl/$part.id.gz")
-done
 options+=(--mono "train.en=$novels/en.txt.gz,$(IFS=,; echo "${english[*]:1}")")
 options+=(--mono "valid.en=$m30k/val.en.gz" --mono "valid.de=$m30k/val.de.gz")
 options+=(--mono "valid.fr=$m30k/val.fr.gz" --mono "valid.zh=$folder/tatoeba/valid.zh")
+options+=(--mono "valid.id=$folder/panl/valid.id")
 options+=(--mono "valid.ja=$enja/dev.ja.gz" --parallel "valid.en-de=$m30k/val.en.gz,$m30k/val.de.gz")
 
 fairseq-xling prepare "$folder/data" --languages en,de,fr,zh,id,ja --vocab joint --vocab-type bpe \
-    --vocab-size 16000 --segment zh=char --segment ja=char --aligner none "${options[@]}"
+    --vocab-size "${VOCAB:-16000}" --segment zh=char --segment ja=char --aligner none "${options[@]}"
 fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --task bilingual_mlm --objectives mlm,tlm --sample-break-mode sentence \
     --arch separable_transformer_tiny --encoder-layers 6 --encoder-embed-dim 256 \

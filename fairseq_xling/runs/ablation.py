@@ -125,7 +125,10 @@ def _data_steps(
         origin += ["--dictionary", f"{source}-{target}={file}"]
         inputs.append(file)
     segment = [
-        part for how in filter(None, config.segment.split(",")) for part in ("--segment", how)
+        part
+        for how in filter(None, config.segment.split(","))
+        if how.partition("=")[0].strip() in (source, target)
+        for part in ("--segment", how.strip())
     ]
     data = run / "data" / f"{kind}.{source}-{target}"
     share = 1 if setting.vocab == "joint" else 2

@@ -1,0 +1,180 @@
+"""The scripts of examples/transfer run as they stand, on files named like the real ones."""
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling import USER_DIR
+from tests.end_to_end.engine import BIN, environment, run
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
+TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
+
+
+def script(name, *arguments, folder, **settings):
+    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **settings}
+    done = subprocess.run(
+        ["bash", str(EXAMPLES / name), *map(str, arguments)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    if done.returncode:
+        pytest.fail(f"{name}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def arrange(name, *arguments):
+    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment())
+
+
+def zipped(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_pairs_are_split_without_repetitions_and_without_what_is_measured(tmp_path):
+    rows = [f"sentence {n}\tSatz {n}\tsource" for n in range(50)]
+    (tmp_path / "pairs").write_text("\n".join([*rows, rows[3], "sentence 4\tanders\t"]) + "\n")
+    (tmp_path / "measured").write_text("Satz 7\n")
+    options = ["--languages", "en,de", "--valid", "10", "--without", tmp_path / "measured"]
+    done = arrange("arrange_text.py", tmp_path / "pairs", tmp_path / "out", *options)
+    assert done.returncode == 0, done.stderr
+    sides = {
+        lang: [(tmp_path / "out" / f"{split}.{lang}").read_text().splitlines() for split in SPLITS]
+        for lang in ("en", "de")
+    }
+    assert [len(part) for part in sides["en"]] == [39, 10]
+    english, german = ([*train, *valid] for train, valid in sides.values())
+    assert sorted(english) == sorted({row.split("\t")[0] for row in rows} - {"sentence 7"})
+    assert german == [line.replace("sentence", "Satz") for line in english]
+    (tmp_path / "pairs").write_text("alone\n")
+    done = arrange("arrange_text.py", tmp_path / "pairs", tmp_path / "out")
+    assert done.returncode == 1 and "pairs:1: must hold two sentences" in done.stderr
+
+
+SPLITS = ("train", "valid")
+
+
+def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
+    zipped(tmp_path / "de" / "val.conll.gz", "0\tDer\tB-PER\n\n1\tX\tO\n")
+    done = arrange("arrange_tasks.py", "lower", tmp_path / "de/val.conll.gz", tmp_path / "out",
+                   "--column", "1")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/de.val.conll").read_text() == "0\tder\tB-PER\n\n1\tx\tO\n"
+
+
+def test_the_synthetic_study_runs_from_nothing(tmp_path):
+    short = "--languages en,de --settings A3 --seeds 1 --updates 2 --every 2 --words-limit 50"
+    tasks = ["--tasks", "nli", "--task-args", "--epochs 1"]
+    sizes = {"SENTENCES": "200", "HELD_OUT": "30"}
+    script("1_synthetic.sh", "run", *short.split(), *tasks, folder=tmp_path, **sizes)
+    table = " ".join((tmp_path / "run/table.md").read_text().split())
+    assert "NLI, de" in table and "| A3 | Default anchors |" in table
+
+
+def text_of(corpus, lang):
+    return (corpus / "mono" / f"train.{lang}.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The folder of real data, from the embedded corpus."""
+    corpus, root = tmp_path / "corpus", tmp_path / "data"
+    sizes = "--sentences 120 --held-out 20 --annotated 40 --nli 30".split()
+    run("fairseq-xling", "synthesize", str(corpus), "--languages", "en,de,zh,id", *sizes)
+    text = {lang: text_of(corpus, lang) for lang in ("en", "de", "zh", "id")}
+    for lang in ("en", "de", "fr"):
+        for split in ("train", "val"):
+            zipped(root / f"multi30k/{split}.{lang}.gz", text["de" if lang == "fr" else lang])
+        zipped(root / f"mono_eltec/{lang}.txt.gz", text["en" if lang == "fr" else lang])
+    pairs = zip(*(text[lang].splitlines() for lang in ("en", "zh")), strict=True)
+    numbered = [f"{a} {n}\t{b}{n}\tx\n" for a, b in pairs for n in range(6)]
+    zipped(root / "tatoeba_en-zh/cmn.txt.gz", "".join(numbered))
+    for side in ("eng", "cmn"):
+        zipped(root / f"tatoeba_retrieval/tatoeba.cmn-eng.{side}.gz", "nothing\n")
+    for part in ("sci", "eco", "int", "spo"):
+        for lang in ("en", "id"):
+            zipped(root / f"panl_bppt/{part}.{lang}.gz", 2 * text[lang])
+    for split in ("train", "dev"):
+        for lang in ("en", "ja"):
+            zipped(
+                root / f"small_parallel_enja/{split}.{lang}.gz",
+                text["zh" if lang == "ja" else lang],
+            )
+
+    def tags(split, lang, *columns):
+        rows = (corpus / "gold" / f"tags.{split}.{lang}.tsv").read_text().split("\n")
+        cells = (["0", *row.split("\t")] if row else [] for row in rows)
+        return "\n".join("\t".join(c[n] for n in columns) if c else "" for c in cells)
+
+    for lang in ("en", "de"):
+        for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test")):
+            zipped(root / f"ner_wikiann/{lang}/{theirs}.conll.gz", tags(ours, lang, 0, 1, 3))
+    zipped(root / "udpos/train-en.tsv.gz", tags("train", "en", 1, 2))
+    for lang, ours in zip("en de fr zh id ja".split(), "en de de zh id zh".split(), strict=True):
+        zipped(root / f"udpos/dev-{lang}.tsv.gz", tags("valid", ours, 1, 2))
+    for ours, theirs in (("train", "train"), ("valid", "dev"), ("test", "test")):
+        trees = (corpus / "gold" / f"{ours}.en.conllu").read_text()
+        zipped(root / f"ud_en_ewt/en_ewt-ud-{theirs}.conllu.gz", trees)
+    zipped(root / "ud_fr_gsd/fr_gsd-ud-dev.conllu.gz", (corpus / "gold/test.de.conllu").read_text())
+    sides = [f"{name}_{lang}" for lang in ("En", "Ja") for name in SICK]
+    lines = ["\t".join(["data", *sides])]
+    for split, ours in (("train", "train"), ("trial", "valid")):
+        both = (
+            (corpus / f"gold/nli.{ours}.{lang}.tsv").read_text().splitlines()
+            for lang in ("en", "zh")
+        )
+        lines += [f"{split}\t{en}\t{ja}" for en, ja in zip(*both, strict=True)]
+    zipped(root / "jsick/jsick.tsv.gz", "\n".join(lines) + "\n")
+    utterance = "wake me\tO B-who\talarm\nbad tag\tO Orecurring\talarm\nrain ?\tB-what O\tweather\n"
+    zipped(root / "xsid/en.train.tsv.gz", "text\tslots\tintent\n" + utterance)
+    block = "# id = 1\n# text = wake\n1\twake\talarm\tB-who\n\n# id = 2\n1\t\talarm\tO\n\n"
+    for lang in "en de id zh ja".split():
+        zipped(root / f"xsid/{lang}.valid.conll.gz", block)
+    return root
+
+
+SICK = ("sentence_A", "sentence_B", "entailment_label")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_real_study_runs_on_files_named_like_the_real_ones(data, tmp_path):
+    script("encoder.sh", data, "encoder", *TINY.split(), folder=tmp_path, VOCAB="700")
+    assert (tmp_path / "encoder/checkpoints/checkpoint_best.pt").is_file()
+    migrated = tmp_path / "migrated"
+    run(
+        *("fairseq-xling", "prepare", str(migrated / "data/prepare-de"), "--languages", "en,de"),
+        *("--from", str(tmp_path / "corpus"), "--vocab-size", "600", "--aligner", "none"),
+    )
+    run(
+        *("fairseq-train", str(migrated / "data/prepare-de"), "--user-dir", str(USER_DIR)),
+        *"--task cdlm --objectives mlm --arch tri_bert_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --max-tokens 512 --cpu --num-workers 0".split(),
+        *("--save-dir", str(migrated / "models/language-de-1-full"), *TINY.split()),
+    )
+    best = migrated / "models/language-de-1-full/checkpoint_best.pt"
+    (tmp_path / "run-files").mkdir()
+    shutil.copy(best, tmp_path / "run-files/before.pt")
+    short = "--epochs 1 --seeds 1 --precision fp32".split()
+    printed = script("2_real.sh", data, "encoder", "migrated", "run", *short, folder=tmp_path)
+    assert "train en: 2 utterances, 1 left out" in printed
+    assert "valid zh: 1 utterances, 1 left out" in printed
+    names = "ner pos parsing nli slots intents ner-migrated pos-migrated".split()
+    for name in names:
+        table = (tmp_path / "run" / name / "table.md").read_text()
+        expected = ("| migrated", "| before") if "-" in name else ("| six-", "| new-")
+        assert all(row in table for row in expected), table
+    assert (
+        "| encoder | en | de | fr | zh | id | ja |" in (tmp_path / "run/pos/table.md").read_text()
+    )
