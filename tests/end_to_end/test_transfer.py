@@ -38,7 +38,7 @@ def nli(study, split, lang="en"):
     return study / "text" / "gold" / f"nli.{split}.{lang}.tsv"
 
 
-def tuning(study, folder, *extra, processes=1):
+def tuning(study, folder, *extra):
     """Arguments of a fine-tuning of four epochs."""
     return [
         *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
@@ -100,6 +100,19 @@ def test_loader_workers_change_nothing(study, tuned):
     assert_same_training(
         study / "tuned" / "checkpoint_last.pt", study / "workers" / "checkpoint_last.pt"
     )
+
+
+def test_two_processes_share_the_items_and_count_each_once(study):
+    printed = run(*tuning(study, "two"), processes=2).stdout
+    steps = logged(printed, "train_inner")
+    assert len(steps) == 4 * 5  # 9 batches for two
+    assert sum(step["bsz"] for step in steps) == 4 * 60
+    saved = load(study / "two" / "checkpoint_last.pt")["extra_state"]
+    scored = run(
+        *("fairseq-xling", "predict", str(study / "two" / "checkpoint_best.pt")),
+        *(f"en={nli(study, 'valid')}", "--output", str(study / "two-found")),
+    ).stdout
+    assert f"{saved['best']:.2f}" in scored
 
 
 def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tuned, tmp_path):

@@ -80,6 +80,10 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
     script("1_synthetic.sh", "run", *short.split(), *tasks, folder=tmp_path, **sizes)
     table = " ".join((tmp_path / "run/table.md").read_text().split())
     assert "NLI, de" in table and "| A3 | Default anchors |" in table
+    done = arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    page = " ".join((tmp_path / "README.md").read_text().split())
+    assert "## run" in page and "seeds 1" in page and "| A3 | Default anchors |" in page
 
 
 def text_of(corpus, lang):
