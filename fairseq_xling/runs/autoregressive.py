@@ -109,10 +109,7 @@ def autoregressive_step(
 
 
 def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:
-    """How long ``steps`` of the run took together, to be asked when they are done.
-
-    Of a step that was killed and went on, only what came after counts.
-    """
+    """How long ``steps`` of the run took together, to be asked when they are done."""
     return lambda: sum(
         float(read_json(run / ".steps" / f"{step.name}.json")["seconds"]) for step in steps
     )

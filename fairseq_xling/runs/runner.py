@@ -22,6 +22,7 @@ from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.step import Stamp, Step, digests
 
 _LAST_LINES = 15
+_NOTE_EVERY = 5.0  # seconds, after which running steps note how long they have run
 
 
 class Runner:
@@ -85,6 +86,7 @@ class Runner:
     def _work(self, waiting: list[Step], finished: set[str], stamps: dict[str, Stamp]) -> None:
         pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
         going: dict[concurrent.futures.Future, Step] = {}
+        noted = time.monotonic()
         try:
             while waiting or going:
                 unfinished = [*waiting, *going.values()]
@@ -100,6 +102,10 @@ class Runner:
                     going.pop(future)
                     future.result()
                 self._display.tick()
+                if time.monotonic() - noted > _NOTE_EVERY:
+                    noted = time.monotonic()
+                    for step in going.values():
+                        stamps[step.name].tick()
         finally:
             self._stopping.set()
             for process in list(self._running.values()):
@@ -120,7 +126,7 @@ class Runner:
             for number, command in enumerate(step.commands, start=1):
                 more = step.late() if step.late and number == len(step.commands) else ()
                 self._command(step, [*command, *more], file)
-        stamp.finish(time.monotonic() - start)
+        stamp.finish()
         self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
 
     def _command(self, step: Step, command: Sequence[str], log: IO[bytes]) -> None:

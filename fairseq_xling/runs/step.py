@@ -8,6 +8,8 @@ import dataclasses
 import hashlib
 import json
 import shutil
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,8 @@ class Stamp:
     def __init__(self, folder: Path, step: Step, digest: str):
         self._folder, self._step, self._digest = folder, step, digest
         self._path = folder / ".steps" / f"{step.name}.json"
+        self._before, self._start, self._over = 0.0, None, False
+        self._lock = threading.Lock()
 
     def state(self) -> str:
         """``done``, ``interrupted`` (same digest, unfinished, and resumable) or ``new``."""
@@ -118,7 +122,8 @@ class Stamp:
 
     def begin(self) -> None:
         """Note that the step runs, after removing what an earlier, other run of it left."""
-        if self.state() != "interrupted":
+        interrupted = self.state() == "interrupted"
+        if not interrupted:
             for path in self._step.outputs:
                 if self._folder.resolve() not in path.resolve().parents:
                     raise ValueError(f"output {path} of {self._step.name!r} is outside the run")
@@ -126,9 +131,18 @@ class Stamp:
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
-        write_json(self._path, {"digest": self._digest, "state": "running"})
+        self._before = self.seconds() if interrupted else 0.0
+        self._start, self._over = time.monotonic(), False
+        self.tick()
 
-    def finish(self, seconds: float) -> None:
+    def tick(self) -> None:
+        """Note how long the step has run, so that this is known if it is killed."""
+        with self._lock:
+            if self._start is not None and not self._over:
+                record = {"digest": self._digest, "state": "running", "seconds": self._spent()}
+                write_json(self._path, record)
+
+    def finish(self) -> None:
         """Note that the step is done.
 
         Raises:
@@ -137,11 +151,16 @@ class Stamp:
         for path in self._step.outputs:
             if not path.exists():
                 raise UserError(f"step {self._step.name!r} ended without making {path}")
-        record = {"digest": self._digest, "state": "done", "outputs": self._sizes()}
-        write_json(self._path, {**record, "seconds": round(seconds, 1)})
+        with self._lock:
+            self._over = True
+            record = {"digest": self._digest, "state": "done", "outputs": self._sizes()}
+            write_json(self._path, {**record, "seconds": self._spent()})
+
+    def _spent(self) -> float:
+        return round(self._before + time.monotonic() - self._start, 1)
 
     def seconds(self) -> float:
-        """How long the finished step took."""
+        """How long the step took, or has taken so far; parts before a kill count."""
         return float(read_json(self._path).get("seconds", 0.0))
 
     def _sizes(self) -> dict[str, int]:

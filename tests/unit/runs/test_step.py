@@ -72,7 +72,7 @@ def test_states_follow_the_life_of_a_step(tmp_path):
     assert stamp.state() == "new"  # not resumable: an interrupted run starts again
     output.parent.mkdir()
     output.write_text("result")
-    stamp.finish(1.0)
+    stamp.finish()
     assert stamp.state() == "done"
     assert Stamp(tmp_path, step, "another").state() == "new"
     output.write_text("damaged since")
@@ -97,7 +97,7 @@ def test_a_resumable_step_keeps_what_it_has(tmp_path):
 def test_a_missing_output_is_an_error(tmp_path):
     step = Step("a", commands=[["true"]], outputs=[tmp_path / "out"])
     with pytest.raises(UserError, match="'a' ended without making"):
-        Stamp(tmp_path, step, "digest").finish(1.0)
+        Stamp(tmp_path, step, "digest").finish()
 
 
 def test_nothing_outside_the_run_is_ever_removed(tmp_path):
@@ -109,3 +109,22 @@ def test_nothing_outside_the_run_is_ever_removed(tmp_path):
     with pytest.raises(ValueError, match="outside the run"):
         Stamp(run, step, "digest").begin()
     assert outside.exists()
+
+
+def test_time_before_a_kill_counts_for_a_resumable_step(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("fairseq_xling.runs.step.time.monotonic", lambda: now[0])
+    for resumable, expected in ((True, 7.0), (False, 4.0)):
+        step = Step("a", commands=[["true"]], resumable=resumable)
+        killed = Stamp(tmp_path, step, f"digest {resumable}")
+        killed.begin()
+        now[0] += 3
+        killed.tick()
+        stamp = Stamp(tmp_path, step, f"digest {resumable}")
+        stamp.begin()
+        assert stamp.seconds() == expected - 4
+        now[0] += 4
+        stamp.finish()
+        assert stamp.seconds() == expected
+        stamp.tick()  # a late one changes nothing
+        assert stamp.state() == "done"
