@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.errors import UserError
+
 KEY = "_extra_state"  # where torch puts it in a state dict
 
 
@@ -42,3 +44,23 @@ def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
         return decode_identity(state[KEY])
     except (KeyError, ValueError):
         return {}
+
+
+def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that says ``theirs`` of itself, for a model of which ``mine`` holds.
+
+    Raises:
+        UserError: for the first fact that differs.
+    """
+    for name, value in mine.items():
+        if theirs.get(name) != value:
+            raise UserError(
+                f"the checkpoint does not fit: it was trained with {name} "
+                f"{_show(theirs.get(name))}, this model has {_show(value)}"
+            )
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict):  # dictionaries' digests: eight characters tell them apart
+        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in sorted(value.items()))
+    return repr(value)

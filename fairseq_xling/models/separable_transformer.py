@@ -19,7 +19,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
-from fairseq_xling.models.identity import decode_identity, encode_identity
+from fairseq_xling.models.identity import check_identity, decode_identity, encode_identity
 from fairseq_xling.models.sharing import SharingPlan
 
 
@@ -174,12 +174,7 @@ class SeparableTransformer(BaseFairseqModel):
 
     def check_identity(self, theirs: Mapping[str, Any]) -> None:
         """Raise a UserError if a checkpoint's identity does not fit this model."""
-        for name, mine in self.identity.items():
-            if theirs.get(name) != mine:
-                raise UserError(
-                    f"the checkpoint does not fit: it was trained with {name} "
-                    f"{_show(theirs.get(name))}, this model has {_show(mine)}"
-                )
+        check_identity(self.identity, theirs)
 
 
 def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
@@ -235,12 +230,6 @@ def _check_sizes(cfg: SeparableTransformerConfig) -> None:
             "`--encoder-embed-dim` must be a multiple of `--encoder-attention-heads`, got "
             f"{cfg.encoder_embed_dim} and {cfg.encoder_attention_heads}"
         )
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, dict):  # dictionaries' digests: eight characters tell them apart
-        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in sorted(value.items()))
-    return repr(value)
 
 
 def preset(args: Any, **values: Any) -> None:

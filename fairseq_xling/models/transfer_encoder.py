@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from fairseq_xling.compat import load_plain
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
-from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
 from fairseq_xling.models.scaled import train_faster
 
 
@@ -48,11 +48,20 @@ class TransferEncoderConfig(FairseqDataclass):
 
 @register_model("cross_lingual_transfer", dataclass=TransferEncoderConfig)
 class TransferEncoder(BaseFairseqModel):
-    """``encoder`` and the network of the task's head."""
+    """``encoder`` and the network of the task's head.
 
-    def __init__(self, encoder: SeparableEncoder, network: nn.Module):
+    Args:
+        identity: what the weights mean; a checkpoint with another one is refused.
+    """
+
+    def __init__(
+        self,
+        encoder: SeparableEncoder,
+        network: nn.Module,
+        identity: Optional[Mapping[str, Any]] = None,
+    ):
         super().__init__()
-        self.encoder, self.network = encoder, network
+        self.encoder, self.network, self.identity = encoder, network, dict(identity or {})
 
     @classmethod
     @exits_on_user_error
@@ -64,7 +73,14 @@ class TransferEncoder(BaseFairseqModel):
                 f"{type(task).__name__}"
             )
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
-        model = cls(encoder, task.head.network(encoder.shape.dim))
+        # Without it, labels in another order or another dictionary of one size would go unnoticed.
+        identity = {
+            "languages": list(task.languages),
+            "dictionaries": dict(task.dictionary_digests),
+            "head": task.cfg.head,
+            **{f"{kind}s": names for kind, names in task.head.labels.items()},
+        }
+        model = cls(encoder, task.head.network(encoder.shape.dim), identity)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
         if cfg.head_lr is not None:
             train_faster(model.network, cfg.head_lr / _first(cfg.lr))
@@ -110,9 +126,19 @@ class TransferEncoder(BaseFairseqModel):
     def max_positions(self) -> int:
         return self.encoder.shape.max_positions
 
+    def get_extra_state(self) -> Tensor:
+        return encode_identity(self.identity)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Compared in `load_state_dict`, before any weight is taken over."""
+
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """As fairseq's, but one line says what does not fit."""
+        if KEY in state_dict:
+            check_identity(self.identity, read_identity(state_dict))
+        else:  # of a version that did not write it
+            state_dict = {**state_dict, KEY: self.get_extra_state()}
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:

@@ -5,7 +5,7 @@ the source language. Other languages are tested by `fairseq-xling predict` and `
 """
 
 import contextlib
-import json
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,9 +50,6 @@ class CrossLingualTransferConfig(FairseqDataclass):
     columns: str = field(
         default="", metadata={"help": "which column holds what, e.g. text=0,label=2"}
     )
-    labels: str = field(
-        default="", metadata={"help": "labels as JSON (default: those of the training files)"}
-    )
     unknown_labels: str = field(
         default="refuse",
         metadata={"help": "labels that training has not: refuse, or wrong (count as mistakes)"},
@@ -85,20 +82,28 @@ class CrossLingualTransferTask(FairseqTask):
         self._codecs: dict[str, Codec] = {}
         _check(cfg)
         self.columns = parse_columns(cfg.columns)
-        kind = heads[cfg.head]
-        self.format = formats[kind.format]
-        options = parse_options("--head-options", cfg.head_options, kind.Options)
-        if not cfg.labels:
-            files = self._read("train")
-            if not any(kind.annotated(item) for _, items in files for item in items):
-                raise UserError(f"`--train-file` {cfg.train_file}: nothing in it is annotated")
-            cfg.labels = json.dumps(find_labels(kind, (i for _, items in files for i in items)))
-        self.head: Head = kind(json.loads(cfg.labels), options)
+        self._kind = heads[cfg.head]
+        self.format = formats[self._kind.format]
+        self._options = parse_options("--head-options", cfg.head_options, self._kind.Options)
+        # Part of a checkpoint, which gives it back before the head is asked for: what a model can
+        # say must not depend on what the training file holds later.
+        self.state.add_factory("labels", self._labels)
 
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
         return cls(cfg, DataFolder(cfg.data))
+
+    @functools.cached_property
+    def head(self) -> Head:
+        """The head, whose labels are those of the checkpoint or, at the start, of training."""
+        return self._kind(self.state.labels, self._options)
+
+    def _labels(self) -> dict[str, list[str]]:
+        items = [item for _, items in self._read("train") for item in items]
+        if not any(map(self._kind.annotated, items)):
+            raise UserError(f"`--train-file` {self.cfg.train_file}: nothing in it is annotated")
+        return find_labels(self._kind, items)
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:
         if split not in self._items:

@@ -116,8 +116,9 @@ def test_two_processes_share_the_items_and_count_each_once(study):
 
 
 def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tuned, tmp_path):
-    hidden = study / "model.hidden"
-    (study / "model").rename(hidden)
+    files = [study / "model", nli(study, "train")]
+    for path in files:
+        path.rename(path.with_name(f"{path.name}.hidden"))
     try:
         done = run(
             *("fairseq-xling", "predict", str(study / "tuned" / "checkpoint_best.pt")),
@@ -125,7 +126,8 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
             *("--output", str(tmp_path / "found")),
         )
     finally:
-        hidden.rename(study / "model")
+        for path in files:
+            path.with_name(f"{path.name}.hidden").rename(path)
     record = json.loads((tmp_path / "found" / "scores.json").read_text())
     scores = [one["scores"]["accuracy"] for one in record["files"].values()]
     assert scores[1] == load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]

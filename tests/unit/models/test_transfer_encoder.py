@@ -57,3 +57,15 @@ def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
     }
     with pytest.raises(UserError, match=r"`--freeze-layers` must lie in \[0, 3\], got 4"):
         model.freeze(4, False)
+
+
+def test_a_checkpoint_with_other_labels_is_refused(make_encoder):
+    def make(*tags):
+        identity = {"head": "pos", "tags": list(tags)}
+        return TransferEncoder(make_encoder(), nn.Linear(16, 2), identity)
+
+    saved = make("NOUN", "VERB").state_dict()
+    make("NOUN", "VERB").load_state_dict(saved)
+    message = r"it was trained with tags \['NOUN', 'VERB'\], this model has \['VERB', 'NOUN'\]"
+    with pytest.raises(SystemExit, match=message):
+        make("VERB", "NOUN").load_state_dict(saved)
