@@ -1,0 +1,165 @@
+import math
+
+import pytest
+import torch
+
+from fairseq_xling.analysis import cka
+from fairseq_xling.analysis.cka import CKA, linear_cka
+from fairseq_xling.errors import UserError
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def rotation(width, seed=0):
+    return torch.linalg.qr(normal(width, width, seed=seed))[0]
+
+
+def hsic_form(x, y):
+    """CKA by N x N kernels: HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L)), HSIC(K, L) ~ tr(KHLH)."""
+    n = len(x)
+    h = torch.eye(n, dtype=torch.float64) - 1 / n
+    k, l = h @ (x @ x.T) @ h, h @ (y @ y.T) @ h
+    return float(torch.trace(k @ l) / (torch.trace(k @ k) * torch.trace(l @ l)).sqrt())
+
+
+def streamed(x, y, sizes):
+    sums = CKA()
+    for a, b in zip(x.split(sizes), y.split(sizes), strict=True):
+        sums.update(a, b)
+    return sums.value()
+
+
+def test_rotation_size_and_offset_do_not_count():
+    x = normal(300, 20)
+    for y in (x @ rotation(20), -0.01 * x, x + 5 * normal(20, seed=1), 1e-6 * x @ rotation(20) - 3):
+        assert linear_cka(x, y) == pytest.approx(1.0, abs=1e-10)
+        assert linear_cka(y, x) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_a_general_linear_map_counts_and_by_as_much_as_its_singular_values_say():
+    # For white rows: ||A||_F^2 / (sqrt(D) ||A^T A||_F), 1 only if all singular values are equal.
+    x, a = normal(400, 16), normal(16, 16, seed=1)
+    x = x - x.mean(0)
+    x = x @ torch.linalg.inv(torch.linalg.cholesky(x.T @ x).T)
+    expected = a.square().sum() / (4 * (a.T @ a).norm())
+    assert expected < 0.85
+    assert linear_cka(x, x @ a) == pytest.approx(float(expected), abs=1e-10)
+
+
+def test_independent_gaussians_have_what_few_rows_give_by_chance():
+    n, d = 1000, 64
+    found = [linear_cka(normal(n, d, seed=2 * s), normal(n, d, seed=2 * s + 1)) for s in range(3)]
+    assert sum(found) / 3 == pytest.approx(d / (n + d), abs=1e-3)
+
+
+@pytest.mark.parametrize("widths", [(5, 5), (3, 9), (50, 2)])
+def test_it_equals_the_form_with_kernels(widths):
+    shared = normal(40, 2)
+    x, y = (
+        shared @ normal(2, w, seed=w) + normal(40, w, seed=i + 1) + 3 for i, w in enumerate(widths)
+    )
+    assert 0.1 < hsic_form(x, y) < 0.95
+    assert linear_cka(x, y) == pytest.approx(hsic_form(x, y), abs=1e-12)
+    assert linear_cka(x, y) == pytest.approx(linear_cka(y, x), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [1, 7, [1, 98, 1], [60, 0, 40]])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_chunks_of_any_size_give_what_the_whole_gives(sizes, offset):
+    x, y = normal(100, 6) + offset, normal(100, 8, seed=1) - offset
+    assert streamed(x, y, sizes) == pytest.approx(hsic_form(x - offset, y + offset), abs=1e-10)
+    assert streamed(x, y, sizes) == pytest.approx(linear_cka(x, y), abs=1e-10)
+
+
+def test_rows_beyond_a_block_are_counted_alike(monkeypatch):
+    x, y = normal(100, 6), normal(100, 6, seed=1)
+    whole = linear_cka(x, y)
+    monkeypatch.setattr(cka, "_BLOCK", 9)
+    assert linear_cka(x, y) == pytest.approx(whole, abs=1e-12)
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e9])
+def test_a_large_common_offset_changes_nothing(offset):
+    # Whole numbers, so that adding the offset itself rounds nothing.
+    x, y = normal(200, 8).mul(50).round(), normal(200, 8, seed=1).mul(50).round()
+    assert linear_cka(x + offset, y + offset) == pytest.approx(linear_cka(x, y), abs=1e-12)
+    # The plain one-pass formula fails here: sum x x^T - N m m^T has lost all digits by 1e9.
+    if offset == 1e9:
+        far = x + offset
+        plain = far.T @ far - len(x) * torch.outer(far.mean(0), far.mean(0))
+        centred = (x - x.mean(0)).T @ (x - x.mean(0))
+        assert (plain - centred).norm() / centred.norm() > 1e-2
+
+
+def test_means_that_drift_from_chunk_to_chunk_are_no_offset():
+    drift = torch.arange(100.0).double()[:, None] * 1e3
+    x, y = normal(100, 4) + drift, normal(100, 4, seed=1) - drift
+    assert streamed(x, y, 10) == pytest.approx(hsic_form(x, y), abs=1e-10)
+
+
+def test_single_precision_and_half_precision_states_are_summed_in_double():
+    x, y = normal(500, 8).float() + 1e4, normal(500, 8, seed=1).half()
+    assert streamed(x, y, 13) == pytest.approx(linear_cka(x.double(), y.double()), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-80, 1e80])
+def test_tiny_and_huge_states_lose_nothing(size):
+    x, y = normal(30, 4), normal(30, 4, seed=1)
+    assert linear_cka(size * x, y / size) == pytest.approx(linear_cka(x, y), rel=1e-12)
+
+
+def test_memory_does_not_grow_with_the_rows():
+    sums = CKA()
+    for seed in range(3):
+        sums.update(normal(5000, 4, seed=seed), normal(5000, 3, seed=seed + 9))
+        kept = [part for part in vars(sums).values() if isinstance(part, torch.Tensor)]
+        kept += [half for part in (sums._origin, sums._mean) for half in part]
+        assert sum(part.numel() for part in kept) == 4 * 4 + 4 * 3 + 3 * 3 + 2 * (4 + 3)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (torch.ones(3, 2), torch.ones(4, 2), "must have equally many rows, got 3 and 4"),
+        (
+            torch.ones(3),
+            torch.ones(3),
+            r"must be matrices of examples in rows, got \(3,\) and \(3,\)",
+        ),
+        (torch.eye(3), torch.eye(3) * math.nan, "`y` must be finite, got NaN or infinity in row 0"),
+        (torch.eye(3).log(), torch.eye(3), "`x` must be finite, got NaN or infinity in row 0"),
+        (torch.eye(1), torch.eye(1), "CKA needs at least 2 rows, got 1"),
+        (torch.eye(0), torch.eye(0), "CKA needs at least 2 rows, got 0"),
+        (torch.full((5, 2), 0.1), torch.eye(5), "rows that differ, those of `x` are all the same"),
+        (
+            torch.eye(5),
+            torch.full((5, 2), 1e7 / 3),
+            "rows that differ, those of `y` are all the same",
+        ),
+        (torch.eye(2).double() * 1e200, torch.eye(2), "values whose squares are finite"),
+    ],
+)
+def test_what_has_no_cka_is_refused_in_one_line(x, y, message):
+    with pytest.raises(UserError, match=message) as error:
+        linear_cka(x, y)
+    assert "\n" not in str(error.value)
+
+
+def test_constant_input_is_seen_across_chunks_too():
+    with pytest.raises(UserError, match="those of `x` are all the same"):
+        streamed(torch.full((70, 3), 0.3), normal(70, 3), 7)
+
+
+def test_a_refused_chunk_leaves_the_sums_as_they_were():
+    x, y, sums = normal(20, 3), normal(20, 3, seed=1), CKA()
+    sums.update(x[:9], y[:9])
+    spoilt = x[9:].clone()
+    spoilt[4, 1] = math.inf
+    with pytest.raises(UserError, match="`x` must be finite, got NaN or infinity in row 13"):
+        sums.update(spoilt, y[9:])
+    with pytest.raises(UserError, match=r"widths must stay \(3, 3\), got \(3, 2\)"):
+        sums.update(x[9:], y[9:, :2])
+    sums.update(x[9:], y[9:])
+    assert sums.value() == pytest.approx(linear_cka(x, y), abs=1e-12)
