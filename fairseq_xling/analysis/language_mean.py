@@ -1,0 +1,106 @@
+"""The mean of a language: where its token states lie, and the way to another language's.
+
+Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
+BERT", section 4.1 (SPEC S10):
+
+    R_L^l = mean over the tokens of L's corpus of h^l,     D_{A->B}^l = R_B^l - R_A^l
+
+Added to the states of A, ``alpha D_{A->B}`` moves them to where B's are (mean difference shift).
+
+Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` length, ``K`` tokens,
+``D`` width.
+"""
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+
+
+class LanguageMean:
+    """Running mean of one language's token states on every layer; memory is one vector a layer.
+
+    Every token counts once, so long sentences count more than short ones. Sums are in double
+    precision: batches of any size and order give the same mean.
+
+    >>> mean = LanguageMean()
+    >>> mean.add(torch.tensor([[[[9.0], [1.0], [3.0]]]]), torch.tensor([[False, True, True]]))
+    >>> mean.add(torch.tensor([[[[8.0]]]]), torch.tensor([[True]]))
+    >>> mean.value().tolist(), mean.count
+    ([[4.0]], 3)
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._sums: Tensor | None = None
+
+    def add(self, states: Tensor, words: Tensor) -> None:
+        """Count the tokens of a batch.
+
+        Args:
+            states: (L+1, B, T, D), or any number of layers; what stands at positions outside
+                ``words`` has no influence.
+            words: (B, T) bool, True at the tokens that count, False at special symbols and padding.
+
+        Raises:
+            UserError: if shapes do not fit, or a state that counts is not finite.
+        """
+        if states.dim() != 4 or words.shape != states.shape[1:3]:
+            raise UserError(
+                "`states` must be (layers, batch, length, width) and `words` (batch, length), "
+                f"got {tuple(states.shape)} and {tuple(words.shape)}"
+            )
+        # Layer by layer: only one is in double precision at a time.
+        sums = torch.stack([layer[words].double().sum(0) for layer in states])
+        self._join(sums, int(words.sum()))
+
+    def merge(self, other: "LanguageMean") -> None:
+        """Count all that ``other`` has counted, in another process, say.
+
+        Raises:
+            UserError: if the other has other layers or another width.
+        """
+        if other._sums is not None:
+            self._join(other._sums, other.count)
+
+    def value(self) -> Tensor:
+        """The mean (L+1, D) in double precision, ``R^l`` in row l.
+
+        Raises:
+            UserError: if no token was counted.
+        """
+        if self._sums is None or not self.count:
+            raise UserError("the mean of a language needs at least 1 token, got 0")
+        return self._sums / self.count
+
+    def _join(self, sums: Tensor, count: int) -> None:
+        if self._sums is not None and self._sums.shape != sums.shape:
+            raise UserError(
+                f"layers and width must stay {tuple(self._sums.shape)}, got {tuple(sums.shape)}"
+            )
+        if not torch.isfinite(sums).all():
+            raise UserError("states must be finite, got NaN or infinity")
+        self._sums = sums.clone() if self._sums is None else self._sums + sums
+        self.count += count
+
+
+def mean_difference(source: Tensor, target: Tensor) -> Tensor:
+    """``D_{A->B} = R_B - R_A``, the way from the mean of A to that of B.
+
+    ``D_{B->A} = -D_{A->B}`` and ``D_{A->C} = D_{A->B} + D_{B->C}``.
+
+    Args:
+        source: ``R_A``; target: ``R_B``, both (L+1, D).
+
+    Raises:
+        UserError: if shapes differ.
+
+    >>> mean_difference(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 5.0]])).tolist()
+    [[-1.0, 5.0]]
+    """
+    if source.shape != target.shape:
+        raise UserError(
+            "means of two languages must have the same layers and width, "
+            f"got {tuple(source.shape)} and {tuple(target.shape)}"
+        )
+    return target - source
