@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
@@ -56,16 +57,14 @@ def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -
     number = min(sentences, len(file))
     chosen = np.linspace(0, len(file) - 1, number).round().astype(int)
     reader = Encoder(predictor.model, task, predictor.device)
-    total, count = 0.0, 0
+    mean = LanguageMean()
     for _, batch in reader.batches([file[i] for i in chosen], lang):
         src = batch["net_input"]["src"]
         states = _layer(predictor.model.encoder, src, lang, layer)
-        words = src["tokens"] >= SPECIALS
-        total = total + states[words].double().sum(0)
-        count += int(words.sum())
-    if not count:
+        mean.add(states[None], src["tokens"] >= SPECIALS)
+    if not mean.count:
         raise UserError(f"{task.folder.path}: has no validation text of {lang!r} for its mean")
-    return (total / count).float()
+    return mean.value()[0].float()
 
 
 def _layer(encoder: Any, src: Mapping[str, Tensor], lang: str, layer: int) -> Tensor:
