@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_xling.analysis.measures import Subject, TextEncoder
 from fairseq_xling.analysis.ranks import nearest
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
-from fairseq_xling.data.folder import SPECIALS, UNK
+from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.files import read_lines
 
 _NEAREST = 3
@@ -98,7 +98,7 @@ def collect_types(
     """Type vectors of ``words`` (subword ids) over the first ``limit`` sentences of ``lang``, all
     if 0; only sentences that hold one of the words are encoded."""
     file = subject.folder.mono(split, lang)
-    starts = word_starts(subject, lang)
+    starts = word_starts(subject.folder, subject.text_encoder(lang), lang)
     vocabulary = {ids: n for n, ids in enumerate(words)}
     sentences, places = [], []
     for i in range(min(len(file), limit or len(file))):
@@ -109,22 +109,21 @@ def collect_types(
     means = TypeMeans(len(words), subject.encoder.num_layers + 1, subject.encoder.width)
     if sentences:
         for indices, states, inside in subject.encoder.states(sentences, lang):
-            _add(means, [places[i] for i in indices], states, inside)
+            add_occurrences(means, [places[i] for i in indices], states, inside)
     return means
 
 
-def word_starts(subject: Subject, lang: str) -> np.ndarray:
+def word_starts(folder: DataFolder, encoder: TextEncoder, lang: str) -> np.ndarray:
     """(V,) bool: whether each id of ``lang`` begins a word, as punctuation always does."""
-    folder = subject.folder
     prefix = f"{lang}:" if folder.meta["vocab"]["mode"] == "prefixed" else ""
-    starts = subject.text_encoder(lang).starts_word(np.arange(folder.vocab_sizes[lang]))
+    starts = encoder.starts_word(np.arange(folder.vocab_sizes[lang]))
     for number, line in enumerate(read_lines(folder.dictionary_path(lang)), start=4):
         if number >= SPECIALS:
             starts[number] = begins_word(line.rsplit(" ", 1)[0].removeprefix(prefix))
     return starts
 
 
-def _add(
+def add_occurrences(
     means: TypeMeans, places: list[list[tuple[int, int, int]]], states: Tensor, inside: Tensor
 ) -> None:
     """Count the words at ``places``: per sentence, (type, start, stop) among its subwords, of which

@@ -11,6 +11,7 @@ Symbols: ``L`` layers, ``B`` batch, ``T`` length, ``D`` width, ``K`` word occurr
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -56,6 +57,14 @@ class TypeMeans:
         """Count occurrences of ``types`` (K,) with vectors (L+1, K, D)."""
         self._sums.index_add_(1, types, vectors.double())
         self.counts += torch.bincount(types, minlength=len(self.counts))
+
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sums and counts, for `load` to go on from."""
+        return self._sums.numpy(), self.counts.numpy()
+
+    def load(self, sums: np.ndarray, counts: np.ndarray) -> None:
+        """Go on from a `state`."""
+        self._sums, self.counts = torch.from_numpy(sums), torch.from_numpy(counts)
 
     def means(self) -> Tensor:
         """(L+1, types, D) float32; zero for a type that never occurred."""

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 
+import numpy as np
 import pytest
 
 from fairseq_xling.cli.main import main
@@ -170,3 +171,49 @@ def test_unequal_text_files_are_one_line(study, capsys):
         *("--retrieval-text", study / "a.txt", study / "b.txt", "--measure", "retrieval"),
     )
     assert line.endswith("must have equally many lines, got 2 and 1")
+
+
+def extract(study, *options):
+    return [
+        *("extract", str(study / "model" / "checkpoint_last.pt"), "--data", str(study / "data")),
+        *("--lang", "de", "--text", str(study / "text" / "mono" / "valid.de.txt"), *options),
+    ]
+
+
+def test_extracted_sentences_give_the_retrieval_that_eval_measures(study, capsys):
+    vectors = {}
+    for lang in ("en", "de"):
+        text, output = study / "text" / "mono" / f"valid.{lang}.txt", study / f"states-{lang}"
+        options = ["--lang", lang, "--text", str(text), "--layers", "1-2", "--output", str(output)]
+        assert main(extract(study, *options)) == 0
+        vectors[lang] = np.load(output / "layer02.npy", mmap_mode="r")
+        assert vectors[lang].shape == (60, 16)
+        meta = json.loads((output / "meta.json").read_text())
+        assert meta["provenance"]["inputs"]["text"]["path"] == str(text)
+    unit = {x: v / np.linalg.norm(v, axis=1, keepdims=True) for x, v in vectors.items()}
+    cosines = unit["en"] @ unit["de"].T
+    own = np.diag(cosines)[:, None]
+    found = ((cosines >= own).sum(1) == 1).mean()
+    checkpoint = str(study / "model" / "checkpoint_last.pt")
+    output = study / "again.json"
+    options = ["--measure", "retrieval", "--retrieval-split", "valid", "--output", str(output)]
+    assert main(["eval", checkpoint, "--data", str(study / "data"), *options]) == 0
+    measured = json.loads(output.read_text())["results"][0]["measures"]["retrieval"]
+    assert measured["details"]["layers"]["de"][2][0] == pytest.approx(found, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
+        (["--lang", "fr"], "not on 'fr' of the data folder"),
+        (["--unit", "words"], "unknown `--unit` 'words'"),
+        (["--text", "none.txt"], "none.txt: no such file"),
+        (["--max-tokens", "0"], "`--max-tokens` must be at least 1, got 0"),
+    ],
+)
+def test_mistakes_of_extract_are_one_line(study, capsys, tmp_path, options, message):
+    assert main(extract(study, "--output", str(tmp_path / "out"), *options)) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert message in lines[-1] and lines[-1].startswith("fairseq-xling: error:")
+    assert not list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ from fairseq_xling.analysis.lexicon import Lexicon, collect_types, spell, word_s
 
 
 def test_words_begin_where_their_subwords_say(subject):
-    starts = word_starts(subject, "en")
+    starts = word_starts(subject.folder, subject.text_encoder("en"), "en")
     assert starts.tolist() == [False] * 6 + [True, True, False, True, True, True]
 
 

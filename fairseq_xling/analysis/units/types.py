@@ -1,0 +1,122 @@
+"""A vector per word type: the mean over its occurrences, each the mean of its subwords (SPEC S5).
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.1. Row n is line n of
+``words.txt``; ``counts.npy`` has the occurrences. Words are those of a file, or the most frequent
+ones of the text; those that the vocabulary cannot spell or that never occur are left out.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.lexicon import add_occurrences, spell, word_starts
+from fairseq_xling.analysis.units import Work, units
+from fairseq_xling.analysis.words import TypeMeans, find_words
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_lines
+
+_SUMS = "sums.npz"
+_LINES = 10_000  # segmented at a time
+_KEEP_EVERY = 16  # blocks
+
+
+@units.register("types")
+class Types:
+    """See the module's docstring."""
+
+    def __init__(self, work: Work, args: argparse.Namespace):
+        self._work = work
+        words = _words_of_file(args.words) if args.words else _frequent(work, args.most)
+        spelling = spell(words, work.encode)
+        if not spelling:
+            raise UserError(f"{args.words or work.text}: none of its words can be spelt")
+        self._words = list(spelling)
+        self._vocabulary = {ids: n for n, ids in enumerate(spelling.values())}
+        self._starts = word_starts(work.data, work.encode, work.lang)
+        self._means = TypeMeans(len(spelling), len(work.layers), work.width)
+        self.done, self._blocks = 0, 0
+        if (work.folder / _SUMS).is_file():
+            with np.load(work.folder / _SUMS, allow_pickle=False) as kept:
+                self._means.load(kept["sums"], kept["counts"])
+                self.done = int(kept["done"])
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        parser.add_argument("--words", metavar="FILE", help="words, the first column of each line")
+        parser.add_argument(
+            "--most", type=int, default=20_000, metavar="N", help="else this many frequent words"
+        )
+
+    def block(self, sentences: Sequence[np.ndarray]) -> "_Block":
+        places = []
+        for ids in sentences:
+            inner = ids[:-1]
+            places.append(
+                find_words(inner.tolist(), self._starts[inner].tolist(), self._vocabulary)
+            )
+        return _Block(self, places)
+
+    def add(self, places: list[list[tuple[int, int, int]]], states: Tensor, words: Tensor) -> None:
+        """Count the words of some sentences."""
+        add_occurrences(self._means, places, states, words)
+
+    def keep(self, lines: int) -> None:
+        """Note that ``lines`` more are through."""
+        self.done += lines
+        self._blocks += 1
+        if self._blocks % _KEEP_EVERY == 0:
+            with atomic_write(self._work.folder / _SUMS) as file:
+                sums, counts = self._means.state()
+                np.savez(file, sums=sums, counts=counts, done=self.done)
+
+    def finish(self) -> dict[str, Any]:
+        found = self._means.counts > 0
+        rows = torch.where(found)[0]
+        means = self._means.means()[:, rows].numpy()
+        for layer, vectors in zip(self._work.layers, means, strict=True):
+            np.save(self._work.array(layer), vectors.astype(self._work.dtype))
+        np.save(self._work.folder / "counts.npy", self._means.counts[rows].numpy())
+        with atomic_write(self._work.folder / "words.txt", "w") as file:
+            file.writelines(f"{self._words[n]}\n" for n in rows.tolist())
+        (self._work.folder / _SUMS).unlink(missing_ok=True)
+        return {
+            "rows": len(rows),
+            "row": "line n of words.txt; counts.npy its occurrences",
+            "left out, as they never occur": int((~found).sum()),
+        }
+
+
+class _Block:
+    def __init__(self, unit: Types, places: list[list[tuple[int, int, int]]]):
+        self._unit, self._places = unit, places
+
+    def add(self, indices: np.ndarray, states: Tensor, words: Tensor) -> None:
+        self._unit.add([self._places[i] for i in indices], states, words)
+
+    def close(self) -> None:
+        self._unit.keep(len(self._places))
+
+
+def _words_of_file(path: str) -> list[str]:
+    words = (line.split() for line in read_lines(path))
+    found = list(dict.fromkeys(row[0] for row in words if row))
+    if not found:
+        raise UserError(f"{path}: holds no words")
+    return found
+
+
+def _frequent(work: Work, most: int) -> list[str]:
+    if most < 1:
+        raise UserError(f"`--most` must be at least 1, got {most}")
+    counts: Counter[str] = Counter()
+    lines = read_lines(work.text)
+    while block := list(islice(lines, _LINES)):
+        for line in work.encode.segment(block):
+            counts.update(line.split())
+    return [word for word, _ in counts.most_common(most)]

@@ -1,0 +1,38 @@
+"""Write hidden states of a text to disk: vectors of subwords, word types or sentences.
+
+  fairseq-xling extract checkpoint_best.pt --data data-bin --lang en --text en.txt \\
+      --unit sentences --layers 0-4 --output states/en
+
+OUTPUT/layerNN.npy   a row per subword, word type or line of the text; read it with
+                     numpy.load(..., mmap_mode="r")
+OUTPUT/meta.json     what a row is, and where it comes from
+
+An interrupted call goes on when it is repeated, with the same result.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.analysis.extract import DTYPES
+    from fairseq_xling.analysis.units import units
+
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="model file")
+    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    add("--lang", required=True, help="language of the text")
+    add("--unit", default="sentences", help=f"what a row is of: {', '.join(units)}")
+    add("--layers", default="all", help="such as 0,2-4; 0 is the output of the embeddings")
+    add("--dtype", default="float32", choices=DTYPES, help="type of the vectors on disk")
+    add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
+    for name in units:
+        units[name].add_arguments(parser.add_argument_group(f"unit {name}"))
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.extraction import run_extract
+
+    run_extract(args)

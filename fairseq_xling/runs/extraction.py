@@ -1,0 +1,44 @@
+"""The verb ``extract``: loads a checkpoint and writes the states of a text."""
+
+import argparse
+import logging
+from pathlib import Path
+
+from fairseq_xling.analysis.extract import extract
+from fairseq_xling.analysis.units import units
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256, write_json
+from fairseq_xling.runs.evaluation import check_languages
+from fairseq_xling.runs.provenance import provenance
+
+
+def run_extract(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.cli.extract`.
+
+    Raises:
+        UserError: for files that are missing, or settings that make no sense.
+    """
+    units[args.unit]  # an unknown name ends here
+    if args.max_tokens < 1:
+        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
+    if getattr(args, "words", None):
+        files["words"] = Path(args.words)
+    for path in files.values():
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+    data = DataFolder(args.data)
+    logging.getLogger("fairseq").setLevel(logging.WARNING)  # its modules chat while imported
+    from fairseq_xling.interop.encoder import Encoder
+
+    encoder = Encoder.load(args.checkpoint, data=args.data, device=args.device)
+    check_languages(args.checkpoint, encoder.languages, [args.lang])
+    origin = {name: sha256(path) for name, path in files.items()}
+    origin["most"] = getattr(args, "most", None)
+    output = Path(args.output)
+    meta = extract(encoder, data, files["text"], args.lang, output, args, origin)
+    if "provenance" not in meta:
+        meta["provenance"] = provenance({**files, "data": data.path / "meta.json"})
+        write_json(output / "meta.json", meta)
+    print(f"{output}: {meta['rows']:,} rows ({meta['row']}), {meta['width']} wide")
