@@ -1,0 +1,158 @@
+"""Token translation scored: how many tokens changed language, and how many are right.
+
+Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
+BERT", section 4.2.2 (SPEC S12):
+
+    convert rate = #(y in Vt minus Vs) / (#y - #(y in Vs and Vt))
+
+over the tokens y that a model wrote, with Vs and Vt the sets of tokens that occur in a corpus of
+the source and of the target language. Tokens that both have say nothing about the language and do
+not count; tokens that neither has count as not converted.
+
+Both languages must share their ids: with a vocabulary of its own for each language, one id stands
+for two tokens and the sets mean nothing.
+
+Symbols: ``V`` size of the vocabulary.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sacrebleu
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+
+
+def vocabulary(texts: Iterable[Tensor], size: int) -> Tensor:
+    """Which tokens occur in a corpus: (V,) bool.
+
+    Args:
+        texts: ids of any shape, a sentence or a batch at a time; special symbols left out, unless
+            they shall belong to the language.
+        size: V.
+
+    Raises:
+        UserError: for an id outside [0, V).
+
+    >>> vocabulary([torch.tensor([2, 0]), torch.tensor([2])], 4).tolist()
+    [True, False, True, False]
+    """
+    found = torch.zeros(size, dtype=torch.bool)
+    for ids in texts:
+        _check_ids(ids, size)
+        found[ids.cpu()] = True
+    return found
+
+
+class ConvertRate:
+    """The convert rate of tokens that come in batches.
+
+    Args:
+        source, target: Vs and Vt, (V,) bool, of `vocabulary`.
+
+    Attributes:
+        tokens: all tokens so far; shared: those in both sets; converted: those of the target only.
+
+    Raises:
+        UserError: if the sets are of vocabularies of different size.
+
+    >>> rate = ConvertRate(torch.tensor([True, True, False, False]),
+    ...                    torch.tensor([False, True, True, False]))
+    >>> rate.update(torch.tensor([[0, 1], [2, 2]]))  # source, shared, target, target
+    >>> rate.update(torch.tensor([3]))  # of neither
+    >>> rate.value(), rate.converted, rate.tokens, rate.shared
+    (0.5, 2, 5, 1)
+    """
+
+    def __init__(self, source: Tensor, target: Tensor):
+        if source.shape != target.shape or source.dim() != 1:
+            raise UserError(
+                "vocabularies of source and target must be of one size, "
+                f"got {tuple(source.shape)} and {tuple(target.shape)}"
+            )
+        self._both, self._new = source & target, target & ~source
+        self.tokens = self.shared = self.converted = 0
+
+    def update(self, ids: Tensor) -> None:
+        """Count output tokens, of any shape; padding and special symbols are the caller's to drop.
+
+        Raises:
+            UserError: for an id outside [0, V).
+        """
+        _check_ids(ids, len(self._new))
+        ids = ids.to(self._new.device)
+        self.tokens += ids.numel()
+        self.shared += int(self._both[ids].sum())
+        self.converted += int(self._new[ids].sum())
+
+    def value(self) -> float:
+        """The rate in [0, 1]; nan where no token could show a language (0/0)."""
+        counted = self.tokens - self.shared
+        return self.converted / counted if counted else math.nan
+
+
+def convert_rate(ids: Tensor, source: Tensor, target: Tensor) -> float:
+    """`ConvertRate` of all tokens at once.
+
+    >>> eye = torch.eye(3, dtype=torch.bool)
+    >>> convert_rate(torch.tensor([1, 1, 0, 1]), eye[0], eye[1])
+    0.75
+    >>> convert_rate(torch.tensor([0, 0]), eye[0], eye[0])
+    nan
+    """
+    rate = ConvertRate(source, target)
+    rate.update(ids)
+    return rate.value()
+
+
+@dataclass(frozen=True)
+class Bleu1:
+    """BLEU-1 in percent, in both readings of the name (SPEC G19), without smoothing.
+
+    Attributes:
+        precision: of unigrams, counts clipped by the reference, as sacrebleu prints it.
+        score: ``precision * brevity_penalty``.
+        brevity_penalty: in [0, 1]; 1 unless the output is shorter than its references.
+        signature: sacrebleu's.
+    """
+
+    precision: float
+    score: float
+    brevity_penalty: float
+    signature: str
+
+
+def bleu_1(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = "13a") -> Bleu1:
+    """BLEU-1 of a corpus by sacrebleu; the order of words does not count.
+
+    Args:
+        hypotheses: one line of text a sentence; references: its translation, one each.
+        tokenizer: sacrebleu's; ``none`` for text that is tokens and spaces already.
+
+    Raises:
+        UserError: if the two have not equally many lines or none, or for an unknown tokenizer.
+
+    >>> found = bleu_1(["b a x"], ["a b c d"], "none")
+    >>> round(found.precision, 2), round(found.brevity_penalty, 4), round(found.score, 2)
+    (66.67, 0.7165, 47.77)
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise UserError(
+            "BLEU-1 needs one reference for each line and at least 1 line, "
+            f"got {len(hypotheses)} lines and {len(references)} references"
+        )
+    if tokenizer not in sacrebleu.BLEU.TOKENIZERS:
+        known = ", ".join(sorted(sacrebleu.BLEU.TOKENIZERS))
+        raise UserError(f"`tokenizer` must be one of {known}, got {tokenizer!r}")
+    metric = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none", max_ngram_order=1, force=True)
+    found = metric.corpus_score(list(hypotheses), [list(references)])
+    return Bleu1(found.precisions[0], found.score, found.bp, str(metric.get_signature()))
+
+
+def _check_ids(ids: Tensor, size: int) -> None:
+    if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < size):
+        wrong = ids[(ids < 0) | (ids >= size)]
+        raise UserError(f"token ids must lie in [0, {size}), got {int(wrong[0])}")
