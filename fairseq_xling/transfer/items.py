@@ -1,5 +1,6 @@
 """What stands in an annotated file: one item for each sentence, pair, tree or question."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +60,19 @@ def parse_columns(text: str) -> dict[str, str]:
         field, equals, column = piece.partition("=")
         if not equals or not column:
             raise UserError(f"`--columns` must look like text=0,label=1, got {piece!r}")
+        if field in columns:
+            raise UserError(f"`--columns` must name {field!r} once, got it twice")
         columns[field] = column
     return columns
+
+
+def is_number(column: str) -> bool:
+    """Whether a column is named by its number, not by a heading.
+
+    >>> is_number("12"), is_number("-1"), is_number("--1"), is_number("²")
+    (True, True, False, False)
+    """
+    return re.fullmatch("-?[0-9]{1,9}", column) is not None
 
 
 def column_number(
@@ -79,7 +91,7 @@ def column_number(
     asked = columns.get(field)
     if asked is None:
         return default
-    if asked.lstrip("-").isdigit():
+    if is_number(asked):
         return int(asked)
     if header is None or asked not in header:
         known = ", ".join(header or ()) or "none"

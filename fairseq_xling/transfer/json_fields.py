@@ -21,6 +21,8 @@ def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         place = f"{path}:{line + error.lineno - 1}"
         raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
+        raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
 
 
 def get_value(where: str, values: Any, key: str, kind: type) -> Any:

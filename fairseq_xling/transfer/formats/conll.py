@@ -1,7 +1,8 @@
 """A token a line, its tag in another column, a blank line after each sentence.
 
-Columns are separated by tabs, or by spaces in a file without tabs. Without `--columns` the token
-stands in the first column and the tag in the last; a single column is text without tags. WikiAnn is
+Columns are separated by tabs, or by spaces in a file without tabs; all rows have as many. Without
+`--columns` the token stands in the first column and the tag in the last; where that is the token's
+own, the text has no tags. WikiAnn is
 ``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, ``# name = value``
 is a comment, and in a file with tabs so is every line that begins with ``#`` and has none.
 """
@@ -53,13 +54,20 @@ class Conll:
         for field in columns:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
-        tabs = any("\t" in line for line in read_lines(path))
+        tabs, width = any("\t" in line for line in read_lines(path)), 0
         last: TaggedItem | None = None
         before: list[str] = []
         rows: list[str] = []
         number = 0
         for number, line in enumerate(read_lines(path), start=1):
             if line.strip() and not (not rows and _is_comment(line, tabs)):
+                cells = len(_cells(line, tabs))
+                width = width or cells
+                if cells != width:
+                    raise UserError(
+                        f"{path}:{number}: must have {width} columns like the rows before, got "
+                        f"{cells}"
+                    )
                 rows.append(line)
                 continue
             if rows:
@@ -89,7 +97,7 @@ class Conll:
             for item, tags in zip(items, predictions, strict=True):
                 file.writelines(f"{line}\n" for line in item.before)
                 for row, tag in zip(item.rows, tags, strict=True):
-                    cells = _cells(row)
+                    cells = _cells(row, "\t" in row)
                     if item.tags is None:
                         cells.append(tag)
                     else:
@@ -105,8 +113,8 @@ def _is_comment(line: str, tabs: bool) -> bool:
     return tabs or line.split()[2:3] == ["="]
 
 
-def _cells(row: str) -> list[str]:
-    return row.split("\t") if "\t" in row else row.split()
+def _cells(row: str, tabs: bool) -> list[str]:
+    return row.split("\t") if tabs else row.split()
 
 
 def _item(
@@ -116,32 +124,32 @@ def _item(
     rows: Sequence[str],
     columns: Mapping[str, str],
 ) -> TaggedItem:
+    cells = [_cells(row, "\t" in row) for row in rows]
+    token = _place(path, line, len(cells[0]), columns, "token", 0)
+    tag = _place(path, line, len(cells[0]), columns, "tag", -1)
+    if token == tag and "tag" in columns:
+        raise UserError(f"`--columns` must give token and tag a column each, got {tag} for both")
     words, tags = [], []
-    for number, row in enumerate(rows, start=line):
-        cells = _cells(row)
-        words.append(_cell(path, number, cells, columns, "token", 0))
-        if len(cells) > 1 or "tag" in columns:
-            tags.append(_cell(path, number, cells, columns, "tag", -1))
-        if tags and len(tags) < len(words):
-            raise UserError(f"{path}:{number}: must have a tag like the rows before, got none")
+    for number, row in enumerate(cells, start=line):
+        words.append(_cell(path, number, row[token], "token"))
+        if token != tag:
+            tags.append(_cell(path, number, row[tag], "tag"))
     return TaggedItem(
         str(path), line, tuple(words), tuple(tags) or None, tuple(rows), tuple(before)
     )
 
 
-def _cell(
-    path: Path,
-    line: int,
-    cells: Sequence[str],
-    columns: Mapping[str, str],
-    field: str,
-    default: int,
-) -> str:
+def _place(
+    path: Path, line: int, width: int, columns: Mapping[str, str], field: str, default: int
+) -> int:
+    """The column of a field, not negative."""
     place = column_number(columns, field, None, default)
-    if not -len(cells) <= place < len(cells):
-        raise UserError(
-            f"{path}:{line}: has no column {place} (`{field}`), only {len(cells)} columns"
-        )
-    if not cells[place].strip():
+    if not -width <= place < width:
+        raise UserError(f"{path}:{line}: has no column {place} (`{field}`), only {width} columns")
+    return place % width
+
+
+def _cell(path: Path, line: int, cell: str, field: str) -> str:
+    if not cell.strip():
         raise UserError(f"{path}:{line}: the {field} is empty")
-    return cells[place].strip()
+    return cell.strip()

@@ -175,12 +175,12 @@ def _word_rows(path: Path, first: int, lines: Sequence[str]) -> list[int]:
 
 
 def is_number(text: str) -> bool:
-    """Whether it is written in plain digits.
+    """Whether it is written in plain digits, few enough for the number of a word.
 
     >>> is_number("12"), is_number("-1"), is_number("²")
     (True, False, False)
     """
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _is_after(end: str, start: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.transfer.formats import formats
-from fairseq_xling.transfer.items import Item, column_number
+from fairseq_xling.transfer.items import Item, column_number, is_number
 
 _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
 FIELDS = ("text", "pair", "label")
@@ -41,12 +41,15 @@ class Tsv:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
         names, header, places = None, None, None
-        named = any(not column.lstrip("-").isdigit() for column in columns.values())
+        named = not all(map(is_number, columns.values()))
         width = 0
         for line, text in enumerate(read_lines(path), start=1):
             row = text.rstrip("\n").split("\t")
             if named and header is None:
                 names, header = tuple(row), {name: number for number, name in enumerate(row)}
+                for heading in columns.values():
+                    if row.count(heading) > 1:
+                        raise UserError(f"{path}:{line}: there are two headings {heading!r}")
                 continue
             if places is None:
                 places, width = _places(path, line, row, columns, header), len(row)
@@ -108,4 +111,11 @@ def _places(
             raise UserError(
                 f"{path}:{line}: has no column {number} (`{field}`), only {len(row)} columns"
             )
-    return {field: number % len(row) for field, number in places.items()}
+    found = {field: number % len(row) for field, number in places.items()}
+    for field, number in found.items():
+        if list(found.values()).count(number) > 1:
+            raise UserError(
+                f"`--columns` must give each of {', '.join(found)} a column of its own, got "
+                f"{number} for `{field}` and another"
+            )
+    return found

@@ -39,3 +39,5 @@ def test_columns_are_numbers_or_headings():
         column_number(columns, "label", {"a": 0}, 0)
     with pytest.raises(UserError, match="`--columns` must look like text=0,label=1, got 'text'"):
         parse_columns("text")
+    with pytest.raises(UserError, match="`--columns` must name 'text' once, got it twice"):
+        parse_columns("text=0,text=1")

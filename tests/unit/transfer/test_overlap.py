@@ -47,7 +47,7 @@ def test_entity_words_are_those_inside_of_spans_each_once(written):
         ("a\tO\n\nb\tPER\n", ":3: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
         ("a\tO\nb\tO\n", ": has no spans"),
         ("a\nb\n", ": has no spans"),
-        ("a\tB-X\nb\n", ":2: must have a tag like the rows before, got none"),
+        ("a\tB-X\nb\n", ":2: must have 2 columns like the rows before, got 1"),
     ],
 )
 def test_files_without_spans_are_refused(written, text, message):

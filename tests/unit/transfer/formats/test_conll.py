@@ -39,7 +39,7 @@ def test_sentences_have_words_tags_and_the_lines_where_they_stand(tmp_path):
         "a O\nb O\n",
         "\n\na B-X\n",
         "# x\n\n# y\na\tO\n",
-        "# x = 1\n# O\n# : O\n",
+        "# x = 1\n# O\n: O\n",
     ],
 )
 def test_gold_written_back_is_the_file_itself(tmp_path, text):
@@ -63,13 +63,21 @@ def test_text_without_tags_gets_a_column(tmp_path):
     assert (tmp_path / "b").read_text() == "the\tO\ndog\tB-A\n\nsees\tO\n"
 
 
+def test_a_last_column_that_is_the_token_is_no_tag(tmp_path):
+    (item,) = Conll.read(file(tmp_path, "1 the\n2 dog\n"), {"token": "1"})
+    assert (item.words, item.tags) == (("the", "dog"), None)
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("a\tO\n\nb\tO\nc\n", {}, r"a.conll:4: must have a tag like the rows before, got none"),
+        ("a\tO\n\nb\tO\nc\n", {}, "a.conll:4: must have 2 columns like the rows before, got 1"),
         ("a\tO\n", {"tag": "2"}, r"a.conll:1: has no column 2 \(`tag`\), only 2 columns"),
         ("a\tO\n\t O\n", {}, "a.conll:2: the token is empty"),
         ("a\t\n", {}, "a.conll:1: the tag is empty"),
+        ("a\tx\tO\n\nb\tO\n", {}, "a.conll:3: must have 3 columns like the rows before, got 2"),
+        ("a\tO\nNew York\n", {}, "a.conll:2: must have 2 columns like the rows before, got 1"),
+        ("a O\n", {"tag": "0"}, "`--columns` must give token and tag a column each, got 0 for"),
         ("\n\n", {}, "a.conll: holds no sentences"),
         ("a\tO\n", {"text": "0"}, "`--columns` must name token, tag, got 'text'"),
     ],

@@ -80,6 +80,7 @@ def test_a_file_without_heads_is_read_for_prediction(written, tmp_path):
         (row(1, 0).replace("\n", "\t_\n"), ":1: must have 10 columns, got 11"),
         (row(1, 0) + "# late\n", ":2: must have 10 columns, got 1"),
         (row(1, 0) + "\n" + row(1, "x"), ":3: HEAD must be a number from 0 to 1, got 'x'"),
+        (row(1, "9" * 5000), ":1: HEAD must be a number from 0 to 1, got '9+'"),
         (row(1, 0) + row(2, 3), ":2: HEAD must be a number from 0 to 2, got '3'"),
         (row(1, 0) + row(2, -1), ":2: HEAD must be a number from 0 to 2, got '-1'"),
         (row(1, 0) + row(2, "_"), ":2: HEAD must be a number from 0 to 2, got '_'"),

@@ -59,6 +59,9 @@ def test_syntax_errors_name_their_line(written):
         read(written, '{\n"data": nothing}')
     with pytest.raises(UserError, match=r"a\.json:1: not JSON"):
         read(written, "")
+    for text in ("[" * 100_000, "9" * 5000):
+        with pytest.raises(UserError, match=r"a\.json:1: not JSON that can be read \("):
+            read(written, text)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def test_files_may_be_packed(tmp_path):
         ("a\tb\n", {"label": "2"}, ":1: has no column 2 (`label`), only 2 columns"),
         ("", {}, ": holds no rows"),
         ("x\ty\na\tb\n", {"label": "gold"}, "`--columns` label=gold: no such heading"),
+        ("x\tx\na\tb\n", {"label": "x"}, ":1: there are two headings 'x'"),
+        ("a\tb\n", {"label": "0"}, "`--columns` must give each of label, text a column of its own"),
         ("a\tb\n", {"tag": "1"}, "`--columns` must name text, pair, label, got 'tag'"),
         ("a\tb\n\na\tb\n", {}, ":2: must have 2 columns like the row before, got 1"),
     ],
