@@ -116,6 +116,8 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
             KeyError,
             TypeError,
             AttributeError,
+            IndexError,
+            ValueError,
             zipfile.BadZipFile,
             OSError,
         ) as error:

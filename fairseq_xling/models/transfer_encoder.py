@@ -83,7 +83,10 @@ class TransferEncoder(BaseFairseqModel):
         model = cls(encoder, task.head.network(encoder.shape.dim), identity)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
         if cfg.head_lr is not None:
-            train_faster(model.network, cfg.head_lr / _first(cfg.lr))
+            lr = _first(cfg.lr)
+            if not lr > 0:
+                raise UserError(f"`--head-lr` needs an `--lr` above 0, got {lr:g}")
+            train_faster(model.network, cfg.head_lr / lr)
         return model
 
     def freeze(self, layers: int, everything: bool) -> None:

@@ -1,10 +1,12 @@
 """The options that the language-modelling tasks have in common."""
 
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II, MISSING
+
+from fairseq_xling.errors import UserError
 
 
 @dataclass
@@ -106,3 +108,18 @@ class UnifiedTaskConfig(FairseqDataclass):
     memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
     bf16: bool = II("common.bf16")
     update_freq: List[int] = II("optimization.update_freq")
+
+
+def check_precision(cfg: Any) -> None:
+    """Refuse numbers of half the size where a CPU cannot train with them.
+
+    Raises:
+        UserError: names the option, and what to take instead.
+    """
+    if cfg.cpu and cfg.bf16:
+        raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
+    unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
+    if cfg.cpu and cfg.fp16 and not unflattened:
+        raise UserError(
+            "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
+        )

@@ -23,6 +23,7 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.training.config import check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
 from fairseq_xling.transfer.dataset import ItemDataset
 from fairseq_xling.transfer.encode import Codec
@@ -65,6 +66,9 @@ class CrossLingualTransferConfig(FairseqDataclass):
     seed: int = II("common.seed")
     cpu: bool = II("common.cpu")
     bf16: bool = II("common.bf16")
+    fp16: bool = II("common.fp16")
+    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
+    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
 
 
 @register_task("cross_lingual_transfer", dataclass=CrossLingualTransferConfig)
@@ -100,10 +104,7 @@ class CrossLingualTransferTask(FairseqTask):
         return self._kind(self.state.labels, self._options)
 
     def _labels(self) -> dict[str, list[str]]:
-        items = [item for _, items in self._read("train") for item in items]
-        if not any(map(self._kind.annotated, items)):
-            raise UserError(f"`--train-file` {self.cfg.train_file}: nothing in it is annotated")
-        return find_labels(self._kind, items)
+        return find_labels(self._kind, (i for _, items in self._read("train") for i in items))
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:
         if split not in self._items:
@@ -112,6 +113,9 @@ class CrossLingualTransferTask(FairseqTask):
                 raise UserError(f"split {split!r} must be train or valid; test by `predict`")
             files = parse_files(f"--{split}-file", text)
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
+            for (_, path), (_, items) in zip(files, self._items[split], strict=True):
+                if not any(map(self._kind.annotated, items)):
+                    raise UserError(f"`--{split}-file` {path}: nothing in it is annotated")
         return self._items[split]
 
     def read(self, lang: str, path: str | Path) -> list[Item]:
@@ -153,6 +157,7 @@ class CrossLingualTransferTask(FairseqTask):
         self._max_positions = model.max_positions()
         return model
 
+    @exits_on_user_error
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
         """fairseq's, but nothing is dropped, and each epoch has batches of its own."""
         kwargs |= {
@@ -176,14 +181,14 @@ class CrossLingualTransferTask(FairseqTask):
             return super().valid_step(sample, model, criterion)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        """Beside loss and speed the head's figures, where validation counted something."""
+        """Beside loss and speed the head's figures, in validation."""
         super().reduce_metrics(logging_outputs, criterion)
         names = self.head.count_names
-        sums = [sum(log.get(f"{COUNT}{name}", 0) for log in logging_outputs) for name in names]
-        if not any(sums):
+        if not any(f"{COUNT}{names[0]}" in log for log in logging_outputs):
             return
-        for name, value in zip(names, sums, strict=True):
-            metrics.log_scalar_sum(f"_{name}", float(value))
+        for name in names:
+            sums = sum(log.get(f"{COUNT}{name}", 0) for log in logging_outputs)
+            metrics.log_scalar_sum(f"_{name}", float(sums))
         for name in self.head.scores(dict.fromkeys(names, 0.0)):
             metrics.log_derived(name, self._score(name))
 
@@ -219,8 +224,7 @@ def _check(cfg: CrossLingualTransferConfig) -> None:
             raise UserError(
                 f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
             )
-    if cfg.cpu and cfg.bf16:
-        raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
+    check_precision(cfg)
 
 
 _TOO_LONG = ("truncate", "refuse")

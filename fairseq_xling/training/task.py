@@ -24,7 +24,7 @@ from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
-from fairseq_xling.training.config import UnifiedTaskConfig
+from fairseq_xling.training.config import UnifiedTaskConfig, check_precision
 from fairseq_xling.training.options import parse_weights
 from fairseq_xling.training.private import leaving_alone, zero_untouched
 
@@ -89,13 +89,7 @@ class UnifiedTask(FairseqTask):
             if not 0 <= getattr(cfg, name) <= 1:
                 option = "--" + name.replace("_", "-")
                 raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
-        if cfg.cpu and cfg.bf16:
-            raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
-        unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
-        if cfg.cpu and cfg.fp16 and not unflattened:
-            raise UserError(
-                "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
-            )
+        check_precision(cfg)
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
             raise UserError(f"`--leave-unmasked` + `--random-token` must not pass 1, got {total}")

@@ -34,6 +34,11 @@ class TransferCriterion(FairseqCriterion):
             )
         self.head = task.head
 
+    @property
+    def metric_names(self) -> list[str]:
+        """What validation reports, and so what `--best-checkpoint-metric` may name."""
+        return ["loss", *self.head.scores(dict.fromkeys(self.head.count_names, 0.0))]
+
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
         """The summed loss, the number of its terms, and the logs of one batch."""
         fields = sample["net_input"]["fields"]
@@ -46,11 +51,11 @@ class TransferCriterion(FairseqCriterion):
             "nsentences": sample["nsentences"],
             "sample_size": size,
         }
-        sums = dict.fromkeys(self.head.count_names, 0.0)
         if not model.training:
             predictions = self.head.decode(outputs, fields)
             sums = total_counts(self.head, sample["items"], predictions)
-        return loss, size, logs | {f"{COUNT}{name}": value for name, value in sums.items()}
+            logs |= {f"{COUNT}{name}": value for name, value in sums.items()}
+        return loss, size, logs
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

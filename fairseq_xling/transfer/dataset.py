@@ -18,6 +18,7 @@ from torch import Tensor
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.errors import UserError
 from fairseq_xling.text.progress import progress
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.heads import Head
@@ -91,7 +92,14 @@ class ItemDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[np.ndarray]:
-        """Batches of one language each; in training of like, not of equal, length."""
+        """Batches of one language each; in training of like, not of equal, length.
+
+        Raises:
+            UserError: for a limit below 1.
+        """
+        for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
+            if value is not None and value < 1:
+                raise UserError(f"`{name}` must be at least 1, got {value}")
         limits, batches = Limits(max_tokens, max_sentences), []
         for part in range(len(self._names)):
             own = indices[self._parts[indices] == part]

@@ -5,7 +5,6 @@ positions is several rows, cut between words, so that no word goes without a tag
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,14 +14,7 @@ from torch import Tensor, nn
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.conll import TaggedItem
-from fairseq_xling.transfer.heads import IGNORE, Fields, Head
-
-
-@dataclass(frozen=True)
-class TaggerOptions:
-    """``dropout`` on the words' states."""
-
-    dropout: float = 0.1
+from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head
 
 
 class Tagger(Head):
@@ -30,7 +22,7 @@ class Tagger(Head):
 
     format = "conll"
     fills: ClassVar[Mapping[str, int]] = {"tag": IGNORE}
-    Options = TaggerOptions
+    Options = DropoutOptions
 
     @classmethod
     def labels_of(cls, item: TaggedItem) -> Mapping[str, Sequence[str]]:

@@ -27,6 +27,26 @@ class NoOptions:
     """For heads without settings of their own."""
 
 
+@dataclass(frozen=True)
+class DropoutOptions:
+    """For heads that are linear: ``dropout`` on what they are linear in."""
+
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_dropout(self.dropout)
+
+
+def check_dropout(rate: float) -> None:
+    """A head's rate of dropout.
+
+    Raises:
+        UserError: unless it lies in [0, 1).
+    """
+    if not 0 <= rate < 1:
+        raise UserError(f"`--head-options`: dropout must lie in [0, 1), got {rate}")
+
+
 class Head(ABC):
     """One kind of prediction.
 

@@ -5,7 +5,6 @@ the sentence tasks of TreLM, Appendix A.6 (SPEC E6).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch.nn.functional as F
@@ -13,14 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.tsv import TextItem
-from fairseq_xling.transfer.heads import IGNORE, Fields, Head, heads, ratio
-
-
-@dataclass(frozen=True)
-class ClassificationOptions:
-    """Sizes of the head: ``dropout`` on the first token's state."""
-
-    dropout: float = 0.1
+from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
 
 
 @heads.register("classification")
@@ -31,7 +23,7 @@ class Classification(Head):
     format = "tsv"
     metric = "accuracy"
     count_names = ("right", "items")
-    Options = ClassificationOptions
+    Options = DropoutOptions
 
     @classmethod
     def labels_of(cls, item: TextItem) -> Mapping[str, Sequence[str]]:

@@ -6,7 +6,6 @@ rows, C candidates of a question at most, T tokens, D width. Each candidate is a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,15 +14,8 @@ from torch import Tensor, nn
 
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.choices import ChoiceItem
-from fairseq_xling.transfer.heads import IGNORE, Fields, Head, heads, ratio
+from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
 from fairseq_xling.transfer.offsets import on_one_line
-
-
-@dataclass(frozen=True)
-class MultipleChoiceOptions:
-    """``dropout`` on the first token's state."""
-
-    dropout: float = 0.1
 
 
 @heads.register("multiple_choice")
@@ -34,7 +26,7 @@ class MultipleChoice(Head):
     format = "choices"
     metric = "accuracy"
     count_names = ("right", "items")
-    Options = MultipleChoiceOptions
+    Options = DropoutOptions
 
     @classmethod
     def labels_of(cls, item: ChoiceItem) -> Mapping[str, Sequence[str]]:

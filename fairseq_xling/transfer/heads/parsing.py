@@ -28,7 +28,7 @@ from fairseq_xling.transfer.biaffine import (
 )
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.conllu import Tree, TreeItem
-from fairseq_xling.transfer.heads import IGNORE, Fields, Head, heads, ratio
+from fairseq_xling.transfer.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
 from fairseq_xling.transfer.mst import best_trees
 from fairseq_xling.transfer.tagger import word_rows, word_states
 
@@ -62,8 +62,7 @@ def check_sizes(dropout: float, **sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise UserError(f"`--head-options`: {name} must be at least 1, got {size}")
-    if not 0 <= dropout < 1:
-        raise UserError(f"`--head-options`: dropout must lie in [0, 1), got {dropout}")
+    check_dropout(dropout)
 
 
 @heads.register("parsing")

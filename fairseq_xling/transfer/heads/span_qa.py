@@ -20,7 +20,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.transfer.answers import check_segmentation, compare
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.squad import QuestionItem
-from fairseq_xling.transfer.heads import IGNORE, Fields, Head, heads, ratio
+from fairseq_xling.transfer.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
 from fairseq_xling.transfer.offsets import encode_located, on_one_line
 
 
@@ -49,6 +49,7 @@ class SpanQaOptions:
                 raise UserError(
                     f"`--head-options`: {name} must be at least 1, got {getattr(self, name)}"
                 )
+        check_dropout(self.dropout)
         check_segmentation(self.segmentation)
 
 
