@@ -1,12 +1,15 @@
 """The settings of an evaluation by transfer, and the papers' as presets (SPEC E2, E3)."""
 
 import dataclasses
+import math
+import shlex
 from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.config_file import option, parse_seeds
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_columns
+from fairseq_xling.transfer.options import parse_options
 
 SCHEDULES = ("constant", "linear")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -86,8 +89,8 @@ class Setting:
         >>> Setting(5e-5, None, 16).code
         'lr5e-05-b16'
         """
-        head = "" if self.head_lr is None else f"-h{self.head_lr:g}"
-        return f"lr{self.lr:g}{head}-b{self.batch_size}"
+        head = "" if self.head_lr is None else f"-h{self.head_lr}"
+        return f"lr{self.lr}{head}-b{self.batch_size}"
 
 
 def grid(config: TransferConfig) -> list[Setting]:
@@ -110,7 +113,8 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
         values = [kind(piece) for piece in text.split(",")]
     except ValueError:
         values = []
-    if not values or min(values) <= 0 or len(set(values)) < len(values):
+    wrong = not all(0 < value < math.inf for value in values)
+    if not values or wrong or len(set(values)) < len(values):
         raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
     return values
 
@@ -120,7 +124,7 @@ def check_config(config: TransferConfig) -> None:
     for name in ("encoder", "data", "train", "valid", "test"):
         if not (getattr(config, name) or (name == "encoder" and config.scratch)):
             raise UserError(f"`--{name}` must be given")
-    heads[config.head]  # an unknown name ends here
+    parse_options("--head-options", config.head_options, heads[config.head].Options)
     parse_columns(config.columns)
     size = len(grid(config))
     if config.best > size:
@@ -133,11 +137,15 @@ def check_config(config: TransferConfig) -> None:
         raise UserError("`--shift-alpha auto` needs `--shift-dev` of the target languages")
     if config.shift_alpha != "auto":
         try:
-            float(config.shift_alpha)
+            number = math.isfinite(float(config.shift_alpha))
         except ValueError:
-            raise UserError(
-                f"`--shift-alpha` must be auto or a number, got {config.shift_alpha!r}"
-            ) from None
+            number = False
+        if not number:
+            raise UserError(f"`--shift-alpha` must be auto or a number, got {config.shift_alpha!r}")
+    try:
+        shlex.split(config.train_args)
+    except ValueError as error:
+        raise UserError(f"`--train-args` {config.train_args!r}: {error}") from None
     _ = config.seed_list
 
 

@@ -114,7 +114,7 @@ def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iter
         sources = tuple(dict.fromkeys(lang for lang, _ in files(config, "train")))
     else:
         sources = (result["trained"].removeprefix("train-"),)
-    for line in lines_of(result["encoder"], sources[0], result):
+    for line in lines_of(result["encoder"], sources, result):
         # The order is that of the command; the results' files sort their keys.
         for lang, _ in files(config, "test"):
             if lang in line.values:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.items import parse_files
 from fairseq_xling.transfer.study.config import TransferConfig
 
@@ -85,7 +87,10 @@ def data_folder(config: TransferConfig, name: str) -> Path:
     Raises:
         UserError: if the settings do not say which of several it is.
     """
-    folders = dict(_named("--data", text, Path(text).name) for text in config.data)
+    named = [_named("--data", text, Path(text).name) for text in config.data]
+    folders = dict(named)
+    if len(folders) < len(named):
+        raise UserError(f"`--data` names one folder twice, got {', '.join(config.data)}")
     if name in folders:
         return folders[name]
     if len(folders) == 1:
@@ -93,17 +98,42 @@ def data_folder(config: TransferConfig, name: str) -> Path:
     raise UserError(f"`--data` must say which folder is {name!r}'s, as in {name}=DATA")
 
 
+def check_languages(chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None:
+    """Refuse languages that an encoder does not read, before anything is trained.
+
+    Raises:
+        UserError: for the first, with those that its data folder has.
+    """
+    wanted = [lang for one in sets for lang, _ in (*one.train, *one.valid)]
+    wanted += [test.reads for one in sets for test in one.tests]
+    for encoder in chosen:
+        languages = DataFolder(encoder.data).languages
+        for lang in wanted:
+            if lang not in languages:
+                raise unknown_name(f"language of {encoder.data}", lang, languages)
+
+
 def zero_shot(config: TransferConfig) -> list[TrainSet]:
-    """One model for all languages, and one more for each translated training file (SPEC E14)."""
+    """One model for all languages, and one more for each translated training file (SPEC E14).
+
+    Raises:
+        UserError: for a file that is missing, or that would choose by another language.
+    """
     train, valid = (_files(f"--{n}", getattr(config, n)) for n in ("train", "valid"))
-    tests = [Test(lang, lang, path) for lang, path in _files("--test", config.test)]
+    tests = [Test(lang, lang, path) for lang, path in _files("--test", config.test, once=True)]
     source = train[0][0]
+    trained = [lang for lang, _ in train]
+    for lang, _ in valid:
+        if lang not in trained:  # SPEC E1: a target language is not looked at before the test
+            raise UserError(
+                f"`--valid` must be in a language of `--train` ({', '.join(trained)}), got {lang!r}"
+            )
     sets = [TrainSet("zero-shot", train, valid, tuple(tests))]
-    translated = _files("--translate-test", config.translate_test, empty=True)
+    translated = _files("--translate-test", config.translate_test, once=True)
     if translated:
         own = tuple(Test(lang, source, path) for lang, path in translated)
         sets.append(TrainSet("zero-shot", train, valid, own, "translate-test"))
-    for lang, path in _files("--translate-train", config.translate_train, empty=True):
+    for lang, path in _files("--translate-train", config.translate_train, once=True):
         own = tuple(test for test in tests if test.lang == lang)
         if not own:
             raise UserError(f"`--translate-train` {lang}: there is no `--test` of this language")
@@ -115,20 +145,38 @@ def matrix(config: TransferConfig) -> list[TrainSet]:
     """A model for each training language, each tested on every language (SPEC E7).
 
     Raises:
-        UserError: for a training language without a file to choose its epoch by.
+        UserError: for a training language without a file to choose its epoch by, or with two.
     """
-    valid = dict(_files("--valid", config.valid))
-    tests = tuple(Test(lang, lang, path) for lang, path in _files("--test", config.test))
+    valid = dict(_files("--valid", config.valid, once=True))
+    tests = tuple(Test(lang, lang, path) for lang, path in _files("--test", config.test, once=True))
     sets = []
-    for lang, path in _files("--train", config.train):
+    for lang, path in _files("--train", config.train, once=True):
         if lang not in valid:
             raise UserError(f"`--valid` must have a file of {lang!r}, which is trained on")
         sets.append(TrainSet(f"train-{lang}", ((lang, path),), ((lang, valid[lang]),), tests))
     return sets
 
 
-def _files(option: str, texts: Sequence[str], empty: bool = False) -> Files:
-    if not texts and empty:
+def shift_dev(config: TransferConfig, sets: Sequence[TrainSet]) -> Files:
+    """The files that choose how far states are shifted; none where nothing is chosen.
+
+    Raises:
+        UserError: for a target language without one.
+    """
+    if not config.shift_layer or config.shift_alpha != "auto":
+        return ()
+    found = _files("--shift-dev", config.shift_dev, once=True)
+    langs = [lang for lang, _ in found]
+    for one in sets:
+        for test in () if one.how else one.tests:
+            if test.reads != one.train[0][0] and test.lang not in langs:
+                raise UserError(f"`--shift-dev` must have a file of {test.lang!r}")
+    return found
+
+
+def _files(option: str, texts: Sequence[str], once: bool = False) -> Files:
+    """The files of an option; with ``once``, each of another language."""
+    if not texts:
         return ()
     found = parse_files(option, ",".join(texts))
     for _, path in found:
@@ -136,6 +184,6 @@ def _files(option: str, texts: Sequence[str], empty: bool = False) -> Files:
             raise UserError(f"`{option}` {path}: no such file")
     langs = [lang for lang, _ in found]
     for lang in langs:
-        if langs.count(lang) > 1 and option not in ("--train", "--valid"):
+        if once and langs.count(lang) > 1:
             raise UserError(f"`{option}` has two files of language {lang!r}")
     return tuple(found)

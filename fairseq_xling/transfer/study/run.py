@@ -9,7 +9,7 @@ from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.transfer.study.config import PRESETS, TransferConfig, check_config
-from fairseq_xling.transfer.study.plan import TrainSet, encoders
+from fairseq_xling.transfer.study.plan import TrainSet, check_languages, encoders
 from fairseq_xling.transfer.study.steps import study_steps
 from fairseq_xling.transfer.study.table import FILES, write_table
 
@@ -33,7 +33,9 @@ def run_study(
     """
     config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
     check_config(config)
-    steps, rows = study_steps(run, config, encoders(config), sets(config))
+    chosen, trained = encoders(config), sets(config)
+    check_languages(chosen, trained)
+    steps, rows = study_steps(run, config, chosen, trained)
     table = Step(
         "table",
         call=functools.partial(write_table, run, config, title, rows, steps),

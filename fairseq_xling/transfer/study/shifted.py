@@ -30,10 +30,7 @@ def shifting(model: Any, layer: int, vector: Tensor) -> Iterator[None]:
     Raises:
         UserError: if there is no such layer.
     """
-    layers = model.encoder.layers
-    if not 1 <= layer <= len(layers):
-        raise UserError(f"`--shift-layer` must lie in [1, {len(layers)}], got {layer}")
-    slot = layers[layer - 1]
+    slot = _slot(model.encoder, layer)
     modules = {id(slot.select(lang)): slot.select(lang) for lang in model.encoder.languages}
     handles = [
         module.register_forward_hook(lambda _, __, output: output + vector)
@@ -67,10 +64,21 @@ def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -
     return mean.value()[0].float()
 
 
+def _slot(encoder: Any, layer: int) -> Any:
+    """Layer ``layer``, from 1, of every language.
+
+    Raises:
+        UserError: if there is no such layer.
+    """
+    if not 1 <= layer <= len(encoder.layers):
+        raise UserError(f"`--shift-layer` must lie in [1, {len(encoder.layers)}], got {layer}")
+    return encoder.layers[layer - 1]
+
+
 def _layer(encoder: Any, src: Mapping[str, Tensor], lang: str, layer: int) -> Tensor:
     """The output of layer ``layer``, wherever a TRILayer stands."""
     kept: list[Tensor] = []
-    module = encoder.layers[layer - 1].select(lang)
+    module = _slot(encoder, layer).select(lang)
     handle = module.register_forward_hook(lambda _, __, output: kept.append(output))
     try:
         encoder.states(src, (lang, lang))
@@ -93,8 +101,6 @@ def test_shifted(
     for test in tests:
         if test.reads == source:
             continue
-        if shift["alpha"] == "auto" and test.lang not in dev:
-            raise UserError(f"`--shift-dev` must have a file of {test.lang!r}")
         vector = centre - language_mean(predictor, test.reads, layer, sentences)
         alpha, curve = _alpha(predictor, test, vector, dev, shift, metric)
         with shifting(predictor.model, layer, alpha * vector):
@@ -116,6 +122,9 @@ def _alpha(
     curve = {}
     for alpha in ALPHAS:
         with shifting(predictor.model, shift["layer"], alpha * vector):
-            curve[alpha] = predictor.predict(test.reads, dev[test.lang]).scores[metric]
+            scores = predictor.predict(test.reads, dev[test.lang]).scores
+        if metric not in scores:
+            raise UserError(f"`--shift-dev` {dev[test.lang]}: nothing in it is annotated")
+        curve[alpha] = scores[metric]
     best = max(curve, key=lambda alpha: curve[alpha])
     return best, {f"{alpha:g}": value for alpha, value in curve.items()}

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.runs.step import Step
@@ -13,7 +14,7 @@ from fairseq_xling.transfer.formats import formats
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.study.config import Setting, TransferConfig, grid
-from fairseq_xling.transfer.study.plan import Encoder, Files, TrainSet
+from fairseq_xling.transfer.study.plan import Encoder, Files, TrainSet, shift_dev
 from fairseq_xling.transfer.study.test import Trained, test_models
 
 _PRECISION = {
@@ -41,6 +42,7 @@ def study_steps(
     steps: dict[str, Step] = {}
     rows = []
     items = {one.train: count_items(config, one.train) for one in sets}
+    dev = shift_dev(config, sets)
     for encoder in chosen:
         for one in sets:
             models = []
@@ -54,7 +56,7 @@ def study_steps(
                     models.append(Trained(setting.code, seed, *step.outputs))
             name = "-".join(filter(None, ("test", encoder.name, one.name, one.how)))
             result = run / "results" / f"{name}.json"
-            steps[name] = _test(run, config, encoder, one, models, name, result)
+            steps[name] = _test(run, config, encoder, one, models, dev, name, result)
             rows.append(Row(encoder, one, result))
     return list(steps.values()), rows
 
@@ -84,8 +86,8 @@ def _training(
         *(("--freeze-layers", str(config.freeze_layers)) if config.freeze_layers else ()),
         *(("--freeze-encoder",) if config.freeze_encoder else ()),
         *("--optimizer", "adam", "--weight-decay", str(config.weight_decay)),
-        *("--clip-norm", str(config.clip), "--lr", f"{setting.lr:g}"),
-        *(("--head-lr", f"{setting.head_lr:g}") if setting.head_lr else ()),
+        *("--clip-norm", str(config.clip), "--lr", str(setting.lr)),
+        *(("--head-lr", str(setting.head_lr)) if setting.head_lr else ()),
         *_schedule(config, updates),
         *("--batch-size", str(setting.batch_size), "--max-epoch", str(config.epochs)),
         *("--save-dir", str(run / "models" / name), "--no-epoch-checkpoints"),
@@ -124,20 +126,18 @@ def _test(
     encoder: Encoder,
     data: TrainSet,
     models: Sequence[Trained],
+    dev: Files,
     name: str,
     result: Path,
 ) -> Step:
     predictions = run / "predictions" / name.removeprefix("test-")
     # Files to test on are no inputs of a step: those are read when a run is planned, and these must
     # not be read before the test (SPEC E1). Their names, sizes and times tell when one changes.
-    tests = [
-        [one.lang, one.reads, str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns]
-        for one in data.tests
-    ]
+    tests = [[one.lang, one.reads, *_unread(one.path)] for one in data.tests]
     shift = {
         "layer": config.shift_layer if not data.how else 0,
         "alpha": config.shift_alpha,
-        "dev": list(config.shift_dev),
+        "dev": [f"{lang}={path}" for lang, path in dev],
         "sentences": config.shift_sentences,
     }
     call = functools.partial(test_models, models, encoder, data, config, predictions, result, shift)
@@ -148,7 +148,13 @@ def _test(
             "tests": tests,
             "best": config.best,
             "shift": shift,
+            **({"dev": [_unread(path) for _, path in dev]} if shift["layer"] and dev else {}),
         },
         inputs=[encoder.data, *(path for one in models for path in (one.folder, one.log))],
         outputs=[result, predictions],
     )
+
+
+def _unread(path: Path) -> list[Any]:
+    """What tells that a file has changed, without looking into it."""
+    return [str(path), path.stat().st_size, path.stat().st_mtime_ns]

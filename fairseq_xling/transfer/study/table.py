@@ -15,6 +15,7 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import markdown_table, write_csv
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.study.config import TransferConfig
+from fairseq_xling.transfer.study.plan import TrainSet
 from fairseq_xling.transfer.study.steps import Row
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
@@ -24,11 +25,12 @@ FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 class Line:
     """A line of the table: by language, the figure of every seed.
 
-    A seed's figure is its mean over the chosen settings.
+    A seed's figure is its mean over the chosen settings. ``sources`` are the languages that were
+    trained on.
     """
 
     name: str
-    source: str
+    sources: Sequence[str]
     values: Mapping[str, Sequence[float]]
 
 
@@ -45,7 +47,7 @@ def write_table(
     lines = [
         line
         for row, one in zip(rows, results, strict=True)
-        for line in lines_of(_name(row), row.trained.train[0][0], one)
+        for line in lines_of(_name(row), sources(row.trained), one)
     ]
     # The order is that of the command; the results' files sort their keys.
     languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
@@ -88,23 +90,23 @@ def write_table(
         report.commands_section(steps),
     ]  # fmt: skip
     lead = [
-        "Every model was trained and chosen on the language of its training file alone; the files "
-        "of other languages were read once, for the test."
+        "Epochs and settings were chosen on the source language's dev file alone; the files to "
+        "test on were read after that, for the test."
     ]
     report.write_report(run / "report.html", title, lead, sections)
 
 
 def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """Means over seeds, with deviations; the mean over target languages, and how far it is below
-    the source language."""
+    that of the languages trained on."""
     header = ["encoder", *languages, "mean of targets", "gap"]
     rows = []
     for line in lines:
         means = {lang: statistics.fmean(found) for lang, found in line.values.items()}
-        targets = [value for lang, value in means.items() if lang != line.source]
+        targets = [value for lang, value in means.items() if lang not in line.sources]
+        trained = [value for lang, value in means.items() if lang in line.sources]
         mean = statistics.fmean(targets) if targets else None
-        source = means.get(line.source)
-        gap = source - mean if source is not None and mean is not None else None
+        gap = statistics.fmean(trained) - mean if trained and mean is not None else None
         cells = [_cell(line.values.get(lang)) for lang in languages]
         rows.append([line.name, *cells, _figure(mean), _figure(gap)])
     return header, rows
@@ -127,16 +129,21 @@ def _name(row: Row) -> str:
     return ", ".join(filter(None, parts))
 
 
-def lines_of(name: str, source: str, result: Mapping[str, Any]) -> list[Line]:
+def sources(trained: TrainSet) -> list[str]:
+    """The languages that a model was trained on."""
+    return list(dict.fromkeys(lang for lang, _ in trained.train))
+
+
+def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
     """The lines that a row's results give: one, and one more if states were shifted, too."""
     metric = result["metric"]
-    lines = [Line(name, source, _by_language(result["tests"], "scores", metric))]
+    lines = [Line(name, sources, _by_language(result["tests"], "scores", metric))]
     if any("shifted" in test for test in result["tests"]):
         shifted = [
             {**test, "moved": {lang: one["scores"] for lang, one in test["shifted"].items()}}
             for test in result["tests"]
         ]
-        lines.append(Line(f"{name}, shifted", source, _by_language(shifted, "moved", metric)))
+        lines.append(Line(f"{name}, shifted", sources, _by_language(shifted, "moved", metric)))
     return lines
 
 

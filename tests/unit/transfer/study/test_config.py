@@ -52,6 +52,10 @@ def test_settings_that_hang_together_pass(config):
             "`--shift-alpha auto` needs `--shift-dev` of the target languages",
         ),
         ({"shift_alpha": "x"}, "`--shift-alpha` must be auto or a number, got 'x'"),
+        ({"shift_alpha": "nan"}, "`--shift-alpha` must be auto or a number, got 'nan'"),
+        ({"lrs": "nan"}, "`--lrs` must be different numbers above 0, got 'nan'"),
+        ({"head_options": "size=3"}, "`--head-options`: unknown setting 'size'"),
+        ({"train_args": "--x '"}, """`--train-args` "--x '": No closing quotation"""),
         ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
     ],
 )

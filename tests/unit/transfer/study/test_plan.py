@@ -3,7 +3,16 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.transfer.study.plan import Encoder, encoders, matrix, zero_shot
+from fairseq_xling.transfer.study import plan
+from fairseq_xling.transfer.study.plan import (
+    Encoder,
+    TrainSet,
+    check_languages,
+    encoders,
+    matrix,
+    shift_dev,
+    zero_shot,
+)
 
 
 def test_encoders_have_names_and_a_folder(config):
@@ -27,6 +36,7 @@ def test_encoders_have_names_and_a_folder(config):
         ({"encoder": ("none.pt",)}, "`--encoder` none.pt: no such checkpoint"),
         ({"encoder": ("=models/best.pt",)}, "`--encoder` must look like NAME=PATH, got"),
         ({"encoder": ("models/best.pt",) * 2}, "two encoders are called 'models'; name them"),
+        ({"data": ("a=data", "a=models")}, "`--data` names one folder twice, got a=data, a=models"),
         (
             {"encoder": ("x=models/best.pt",), "data": ("a=data", "b=data")},
             "`--data` must say which folder is 'x''s, as in x=DATA",
@@ -67,6 +77,27 @@ def test_a_matrix_has_a_model_for_each_training_language(config):
     assert all([test.lang for test in one.tests] == ["en", "de"] for one in sets)
     with pytest.raises(UserError, match="`--valid` must have a file of 'de', which is trained on"):
         matrix(config(train=("de=de.test",)))
+    with pytest.raises(UserError, match="`--train` has two files of language 'en'"):
+        matrix(config(train=("en=en.train", "en=en.dev")))
+
+
+def test_no_target_language_chooses(config):
+    with pytest.raises(
+        UserError, match=r"`--valid` must be in a language of `--train` \(en\), got"
+    ):
+        zero_shot(config(valid=("en=en.dev", "de=de.test")))
+
+
+def test_shifted_targets_need_their_dev_file_before_anything_runs(config):
+    chosen = config(shift_layer=1, shift_dev=("de=de.test",))
+    assert shift_dev(chosen, zero_shot(chosen)) == (("de", Path("de.test")),)
+    other = config(shift_layer=1, shift_dev=("en=en.dev",))
+    with pytest.raises(UserError, match="`--shift-dev` must have a file of 'de'"):
+        shift_dev(other, zero_shot(other))
+    missing = config(shift_layer=1, shift_dev=("de=none",))
+    with pytest.raises(UserError, match="`--shift-dev` none: no such file"):
+        shift_dev(missing, zero_shot(missing))
+    assert shift_dev(config(shift_layer=1, shift_alpha="1"), zero_shot(chosen)) == ()
 
 
 def test_missing_and_doubled_files_are_named(config):
@@ -74,3 +105,19 @@ def test_missing_and_doubled_files_are_named(config):
         zero_shot(config(train=("en=none",)))
     with pytest.raises(UserError, match="`--test` has two files of language 'en'"):
         zero_shot(config(test=("en=en.test", "en=en.dev")))
+
+
+def test_a_language_that_an_encoder_does_not_read_is_refused(words_folder):
+    def check(**languages):
+        sets = TrainSet(
+            "zero-shot",
+            ((languages["train"], Path("a")),),
+            (("en", Path("b")),),
+            (plan.Test(languages["test"], languages["test"], Path("c")),),
+        )
+        check_languages([Encoder("x", Path("x.pt"), words_folder)], [sets])
+
+    check(train="en", test="de")
+    for languages in ({"train": "en", "test": "fr"}, {"train": "fr", "test": "de"}):
+        with pytest.raises(UserError, match=r"unknown language of .*data 'fr'; known: en, de"):
+            check(**languages)

@@ -83,3 +83,11 @@ def test_another_file_to_test_on_is_another_test(config):
     Path("de.test").write_text("other text\tno\n")
     after = digests(list(plan(chosen)[0].values()))
     assert {name for name in before if before[name] != after[name]} == {"test-models-zero-shot"}
+
+
+def test_another_file_that_chooses_alpha_is_another_test(config):
+    chosen = config(shift_layer=1, shift_dev=("de=en.dev",))
+    before = digests(list(plan(chosen)[0].values()))
+    Path("en.dev").touch()
+    after = digests(list(plan(chosen)[0].values()))
+    assert "test-models-zero-shot" in {name for name in before if before[name] != after[name]}

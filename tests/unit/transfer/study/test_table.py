@@ -3,13 +3,18 @@ from fairseq_xling.transfer.study.table import Line, _by_language, table
 
 def test_mean_and_gap_compare_the_targets_with_the_source():
     lines = [
-        Line("a", "en", {"en": [80.0, 90.0], "de": [60.0, 70.0], "fr": [50.0, 60.0]}),
-        Line("b", "de", {"de": [50.0]}),
+        Line("a", ["en"], {"en": [80.0, 90.0], "de": [60.0, 70.0], "fr": [50.0, 60.0]}),
+        Line("b", ["de"], {"de": [50.0]}),
     ]
     header, rows = table(lines, ["en", "de", "fr"])
     assert header == ["encoder", "en", "de", "fr", "mean of targets", "gap"]
     assert rows[0] == ["a", "85.0 ± 7.1", "65.0 ± 7.1", "55.0 ± 7.1", "60.0", "25.0"]
     assert rows[1] == ["b", None, "50.0", None, None, None]
+
+
+def test_no_language_that_was_trained_on_is_a_target():
+    (row,) = table([Line("a", ["en", "de"], {"en": [90.0], "de": [80.0], "fr": [70.0]})], ["fr"])[1]
+    assert row == ["a", "70.0", "70.0", "15.0"]
 
 
 def test_a_seeds_figure_is_the_mean_over_its_settings():
