@@ -29,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
+    from fairseq_xling.mapping.normalize import NORMALIZATIONS
+
     add = parser.add_argument
     add("--source-vectors", required=True, metavar="U", help="vectors file that stays as it is")
     add("--vectors", required=True, metavar="V", help="vectors file to map")
@@ -37,8 +39,8 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
     add(
         "--normalize",
         metavar="STEPS",
-        help="done to both while W is sought: unit, centre, scale, separated by commas, or none "
-        f"(default: {normalize})",
+        help=f"done to both while W is sought: {', '.join(NORMALIZATIONS)}, separated by commas, "
+        f"or none (default: {normalize})",
     )
     add("--refine", type=int, default=5, metavar="N", help="rounds of refinement by Procrustes")
     add(
