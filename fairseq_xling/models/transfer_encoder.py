@@ -98,9 +98,11 @@ class TransferEncoder(BaseFairseqModel):
             )
         frozen = [p for group in encoder.private_parameters().values() for p in group]
         frozen += encoder.softmax.parameters()  # no head reads the language model's output
+        if encoder.shape.language_embeddings:  # each row belongs to one language alone
+            frozen += encoder.language_table.parameters()
         if layers:
-            below = {*encoder.layers[layers:].parameters(), *_trilayer(encoder, layers)}
-            frozen += [p for p in encoder.parameters() if p not in below]
+            above = {*encoder.layers[layers:].parameters(), *_trilayer(encoder, layers)}
+            frozen += [p for p in encoder.parameters() if p not in above]
         for parameter in encoder.parameters() if everything else frozen:
             parameter.requires_grad_(False)
 

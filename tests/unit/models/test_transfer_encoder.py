@@ -59,6 +59,14 @@ def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
         model.freeze(4, False)
 
 
+def test_language_embeddings_are_frozen_and_other_embeddings_are_not(make_encoder):
+    encoder = make_encoder(language_embeddings=True, num_segments=2)
+    TransferEncoder(encoder, nn.Linear(16, 2)).freeze(0, False)
+    assert not encoder.language_table.weight.requires_grad
+    assert encoder.tokens.shared.weight.requires_grad
+    assert encoder.segment_table.weight.requires_grad
+
+
 def test_a_checkpoint_with_other_labels_is_refused(make_encoder):
     def make(*tags):
         identity = {"head": "pos", "tags": list(tags)}
