@@ -7,6 +7,7 @@ Heavy imports belong inside ``run``, so that ``--help`` answers at once.
 import argparse
 import importlib
 import pkgutil
+import signal
 import sys
 from collections.abc import Container
 from types import ModuleType
@@ -67,6 +68,8 @@ def join_words(argv: list[str], known: Container[str]) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
+    if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     args = build_parser().parse_args(join_words(sys.argv[1:] if argv is None else argv, verbs()))
     try:
         args.run(args)

@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 
+import psutil
 import pytest
 
 from tests.end_to_end.engine import BIN, environment, run
@@ -128,6 +129,22 @@ def test_a_dry_run_only_prints(tmp_path):
     assert "[3/13] train-default: run" in done.stdout
     assert "--max-update 1600" in done.stdout
     assert not (tmp_path / "run").exists()
+
+
+def test_asked_to_end_it_takes_its_trainings_with_it(tmp_path):
+    folder = tmp_path / "run"
+    command = [BIN / "fairseq-xling", "demo", "--scale", "tiny", "--output", folder]
+    running = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    for line in running.stdout:
+        if "train-" in line:
+            break
+    trainings = psutil.Process(running.pid).children(recursive=True)
+    running.terminate()
+    assert "stopped; run the same command again to go on" in running.communicate(timeout=60)[0]
+    assert running.returncode == 130
+    assert trainings and not psutil.wait_procs(trainings, timeout=30)[1]
 
 
 def test_bad_values_are_one_line(tmp_path):
