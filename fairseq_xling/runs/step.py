@@ -5,6 +5,7 @@ settings, inputs, version of this package) and its outputs are still as it left 
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import shutil
@@ -68,6 +69,7 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
         ValueError: if a name stands twice.
     """
     result: dict[str, str] = {}
+    content = functools.cache(_content)  # many steps read the same large folder
     for number, step in enumerate(steps):
         if step.name in result:
             raise ValueError(f"two steps are called {step.name!r}")
@@ -82,7 +84,7 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
             "commands": [list(command) for command in step.commands],
             "settings": dict(step.settings),
             "before": [result[other.name] for other in before],
-            "outside": {str(path): _content(path) for path in outside},
+            "outside": {str(path): content(path) for path in outside},
             "version": fairseq_xling.__version__,
         }
         text = json.dumps(facts, sort_keys=True, default=str)

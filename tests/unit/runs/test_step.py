@@ -30,6 +30,15 @@ def test_a_changed_input_changes_its_step_and_all_that_build_on_it(tmp_path):
     assert before["other"] == after["other"]
 
 
+def test_a_file_that_many_steps_read_is_read_once_for_all_digests(tmp_path, monkeypatch):
+    text = tmp_path / "text"
+    text.write_text("a")
+    read = []
+    monkeypatch.setattr("fairseq_xling.runs.step.sha256", lambda path: read.append(path) or "x")
+    digests([copy(tmp_path, name, text, tmp_path / "run" / name) for name in ("one", "two")])
+    assert read == [text]
+
+
 def test_a_changed_setting_or_command_changes_the_digest():
     steps = [
         Step("a", commands=[["true"]]),
