@@ -18,7 +18,7 @@ def parse_options(option: str, text: str, kind: type) -> Any:
     Sizes(width=8, rate=0.5)
 
     Raises:
-        UserError: for a name that is not there, or a value of another type.
+        UserError: for a name that is not there or stands twice, or a value of another type.
     """
     fields = {field.name: field.type for field in dataclasses.fields(kind)}
     values = {}
@@ -26,6 +26,8 @@ def parse_options(option: str, text: str, kind: type) -> Any:
         name, _, value = piece.partition("=")
         if name not in fields:
             raise UserError(f"`{option}`: {unknown_name('setting', name, list(fields))}")
+        if name in values:
+            raise UserError(f"`{option}` must name {name!r} once, got it twice")
         try:
             values[name] = fields[name](value)
         except ValueError:

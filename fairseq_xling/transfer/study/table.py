@@ -188,7 +188,7 @@ def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, A
     )  # fmt: skip
     notes = [
         f"{metric} in percent; {seeds}; {chosen}; {config.epochs} epochs, the best one by dev.",
-        "gap: the source language's figure minus the mean of the targets'.",
+        "gap: the figure of the language trained on minus the mean of the targets'.",
     ]
     if config.shift_layer:
         notes.append(

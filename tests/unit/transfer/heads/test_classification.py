@@ -68,6 +68,8 @@ def test_its_dropout_is_a_setting(head):
         parse_options("--head-options", "drop=0.5", Classification.Options)
     with pytest.raises(UserError, match="dropout must be of type float, got 'x'"):
         parse_options("--head-options", "dropout=x", Classification.Options)
+    with pytest.raises(UserError, match="`--head-options` must name 'dropout' once, got it twice"):
+        parse_options("--head-options", "dropout=0,dropout=0", Classification.Options)
     with pytest.raises(UserError, match=r"dropout must lie in \[0, 1\), got 2"):
         parse_options("--head-options", "dropout=2", Classification.Options)
 
