@@ -57,7 +57,10 @@ class CrossLingualTransferConfig(FairseqDataclass):
     )
     too_long: str = field(
         default="truncate",
-        metadata={"help": "items longer than the position table: truncate, or refuse"},
+        metadata={
+            "help": "items longer than the position table that are not read in pieces, as "
+            "tagged sentences are: truncate, or refuse"
+        },
     )
     cpu_bf16: bool = field(
         default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}

@@ -26,7 +26,7 @@ from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.heads.ner import Ner
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.scatter import Point, Property, check_output, write_scatter
-from fairseq_xling.transfer.spans import is_bio
+from fairseq_xling.transfer.spans import check_bio
 from fairseq_xling.transfer.study.finished import Cell, files, read_runs
 from fairseq_xling.transfer.study.plan import data_folder
 
@@ -58,11 +58,8 @@ def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
     """
     found: dict[str, None] = {}
     for item in formats[heads[head].format].read(path, parse_columns(columns)):
+        check_bio(item)
         for number, tag in enumerate(item.tags or ()):
-            if not is_bio(tag):
-                raise UserError(
-                    f"{item.place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}"
-                )
             if tag != "O":  # an I that continues nothing begins a span
                 found[item.words[number]] = None
     if not found:

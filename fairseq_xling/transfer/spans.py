@@ -6,6 +6,9 @@ read as the CoNLL-2003 evaluation does, an ``I`` that continues nothing begins a
 
 from collections.abc import Sequence
 
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.formats.conll import TaggedItem
+
 Span = tuple[str, int, int]
 
 
@@ -16,6 +19,19 @@ def is_bio(tag: str) -> bool:
     (True, True, False, False, False)
     """
     return tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2)
+
+
+def check_bio(item: TaggedItem) -> None:
+    """Refuse tags that are none; an item without tags passes.
+
+    Raises:
+        UserError: for the first; names file and line.
+    """
+    for number, tag in enumerate(item.tags or ()):
+        if not is_bio(tag):
+            raise UserError(
+                f"{item.place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}"
+            )
 
 
 def spans(tags: Sequence[str]) -> set[Span]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.conll import TaggedItem
 from fairseq_xling.transfer.heads import Fields, f1, heads
-from fairseq_xling.transfer.spans import count_spans, is_bio, repair
+from fairseq_xling.transfer.spans import check_bio, count_spans, repair
 from fairseq_xling.transfer.tagger import Tagger
 
 
@@ -19,11 +18,7 @@ class Ner(Tagger):
     count_names = ("right", "predicted", "gold")
 
     def encode(self, item: TaggedItem, codec: Codec) -> Encoded:
-        for number, tag in enumerate(item.tags or ()):
-            if not is_bio(tag):
-                raise UserError(
-                    f"{item.place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}"
-                )
+        check_bio(item)
         return super().encode(item, codec)
 
     def decode(self, outputs: Fields, fields: Fields) -> list[list[str]]:

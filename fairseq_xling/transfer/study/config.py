@@ -31,7 +31,11 @@ class TransferConfig:
     unknown_labels: str = option(
         "wrong", "labels that training has not: refuse, or wrong (count as mistakes)"
     )
-    too_long: str = option("truncate", "items longer than the encoder reads: truncate, or refuse")
+    too_long: str = option(
+        "truncate",
+        "items longer than the encoder reads that are not read in pieces, as tagged sentences are: "
+        "truncate, or refuse",
+    )
     train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
     valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
     test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
