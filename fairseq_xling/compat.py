@@ -16,7 +16,7 @@ import re
 import shutil
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,18 @@ def require_engine() -> None:
     """
     if importlib.util.find_spec("fairseq") is None:
         raise UserError(f"the engine, fairseq, is not installed; install it with: {ENGINE_STEP}")
+
+
+@contextlib.contextmanager
+def quiet_engine() -> Iterator[None]:
+    """fairseq's modules chat while they are imported; inside, only their warnings are heard."""
+    engine = logging.getLogger("fairseq")
+    level = engine.level
+    engine.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:  # a program that calls a verb in passing keeps its own logs
+        engine.setLevel(level)
 
 
 def prepare_engine() -> None:

@@ -19,9 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    import logging
-
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # its modules chat while imported
     from fairseq_xling.trelm.combine import combine
 
     print(f"{args.output}: {combine(args.forward, args.backward, args.output)}")

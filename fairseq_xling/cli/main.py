@@ -71,8 +71,11 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     args = build_parser().parse_args(join_words(sys.argv[1:] if argv is None else argv, verbs()))
+    from fairseq_xling.compat import quiet_engine
+
     try:
-        args.run(args)
+        with quiet_engine():
+            args.run(args)
     except (UserError, OSError) as error:
         print(one_line(error), file=sys.stderr)
         return 1

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import functools
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ def evaluate(args: argparse.Namespace) -> None:
             raise UserError(f"{checkpoint}: no such checkpoint")
     folder = DataFolder(args.data)
     source, targets = choose_languages(folder, args.source, args.targets)
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # its modules chat while imported
     from fairseq_xling.interop.encoder import Encoder
     from fairseq_xling.text.encoder import TextEncoder
 

@@ -1,7 +1,6 @@
 """The verb ``extract``: loads a checkpoint and writes the states of a text."""
 
 import argparse
-import logging
 from pathlib import Path
 
 from fairseq_xling.analysis.extract import extract
@@ -29,7 +28,6 @@ def run_extract(args: argparse.Namespace) -> None:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
     data = DataFolder(args.data)
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # its modules chat while imported
     from fairseq_xling.interop.encoder import Encoder
 
     encoder = Encoder.load(args.checkpoint, data=args.data, device=args.device)

@@ -1,6 +1,5 @@
 """What the plan of a migration must know before any of its steps has run."""
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,6 @@ def read_shape(config: TrelmConfig) -> EncoderShape:
     Raises:
         UserError: if it cannot be read, or has an odd number of layers where a TRILayer is wanted.
     """
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # its modules chat while imported
     from fairseq_xling.interop.sources import read_source
 
     source = read_source(config.source, config.source_data or None, config.source_language or None)

@@ -93,6 +93,15 @@ def test_importing_fairseq_leaves_the_root_logger_alone():
     assert int(done.stdout) == logging.WARNING
 
 
+def test_a_verb_called_in_passing_leaves_the_engine_as_loud_as_it_was():
+    engine = logging.getLogger("fairseq")
+    before = engine.level
+    with pytest.raises(RuntimeError), compat.quiet_engine():
+        assert not engine.isEnabledFor(logging.INFO)
+        raise RuntimeError
+    assert engine.level == before
+
+
 def test_what_patience_has_counted_survives():
     from fairseq_cli.train import should_stop_early
 
