@@ -40,7 +40,7 @@ def centre(x: Tensor) -> Tensor:
     return x - x.mean(0)
 
 
-_LENGTH = 3.0
+LENGTH = 3.0
 
 
 @NORMALIZATIONS.register("scale")
@@ -56,7 +56,7 @@ def scale(x: Tensor) -> Tensor:
     tensor([0.6000, 4.2000])
     """
     size = x.square().sum(-1).mean().sqrt()
-    return x * (_LENGTH / size) if size > 0 else x
+    return x * (LENGTH / size) if size > 0 else x
 
 
 ROUNDS = 5

@@ -1,0 +1,190 @@
+"""Fitted maps: what takes the states of one encoder to those of another, by layer, as a file.
+
+Both sides are normalised as they were while the map was fitted, with the means of then (SPEC S3),
+so a map serves vectors that it was not fitted on. **Rows are vectors, and maps are applied from the
+right**: ``x @ W``.
+
+The format is safetensors: ``layerNN.SIDE.matrix`` (D, E) and ``layerNN.SIDE.stepK``, float64, and
+one metadata entry, JSON text, with everything else.
+
+Symbols: ``N`` rows, ``D`` width of a side, ``E`` width of the common space.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, undo_steps
+
+FORMAT = 1
+_ENTRY = "fairseq_xling.map"
+_SIDES = ("moving", "fixed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """What one side's rows go through: normalisation, then a matrix (D, E), or none.
+
+    Called with rows (N, D), it gives rows (N, E). A zero row, which stands for a blank line, stays
+    zero. Half precision is computed, and returned, as float32.
+    """
+
+    width: int
+    steps: tuple[Step, ...] = ()
+    matrix: Tensor | None = None
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        x = self.steps_of(rows)
+        return x if self.matrix is None else x @ self.matrix.to(x)
+
+    def steps_of(self, rows: Tensor) -> Tensor:
+        """Rows (N, D) after the normalisation alone."""
+        if rows.dim() != 2 or rows.shape[1] != self.width:
+            raise UserError(
+                f"vectors to map must be rows {self.width} wide, got {tuple(rows.shape)}"
+            )
+        rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
+        blank = ~rows.bool().any(1)
+        return apply_steps(rows, self.steps).masked_fill(blank[:, None], 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerMap:
+    """The map of a layer: its two sides, and figures of its fit (JSON values)."""
+
+    moving: Side
+    fixed: Side
+    fit: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class FittedMap:
+    """A map for each of some layers.
+
+    Attributes:
+        layers: the map of each layer; 0 is the output of the embeddings.
+        method: what it was fitted by.
+        settings: what else made it (JSON values).
+    """
+
+    layers: Mapping[int, LayerMap]
+    method: str = ""
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def apply(self, rows: Tensor, layer: int) -> Tensor:
+        """Moving rows (N, D) of ``layer`` in the common space (N, E), to be compared with `fixed`.
+
+        Raises:
+            UserError: for a layer that the map has not, or rows of another width.
+        """
+        return self[layer].moving(rows)
+
+    def fixed(self, rows: Tensor, layer: int) -> Tensor:
+        """Fixed rows (N, E) of ``layer`` in the common space: normalised; mapped only where both
+        sides are.
+
+        Raises:
+            UserError: as `apply`.
+        """
+        return self[layer].fixed(rows)
+
+    def carry(self, rows: Tensor, layer: int) -> Tensor:
+        """Moving rows (N, D) as states (N, E) of the fixed encoder: `apply`, and the fixed side's
+        normalisation undone. What reads the fixed encoder's states can read them.
+
+        Raises:
+            UserError: as `apply`; if the fixed side's normalisation loses what it takes away, or
+                the fixed side is mapped as well.
+        """
+        fixed = self[layer].fixed
+        if fixed.matrix is not None:
+            raise UserError(f"a map by {self.method!r} moves both sides, so nothing can stay fixed")
+        return undo_steps(self.apply(rows, layer), fixed.steps)
+
+    def __getitem__(self, layer: int) -> LayerMap:
+        if layer not in self.layers:
+            known = ", ".join(map(str, self.layers))
+            raise UserError(f"`layer` must be one that the map has ({known}), got {layer}")
+        return self.layers[layer]
+
+
+def write_map(path: str | Path, fitted: FittedMap) -> None:
+    """Write ``fitted`` whole or not at all; equal maps give equal bytes."""
+    tensors, layers = {}, {}
+    for number, layer in fitted.layers.items():
+        sides = {name: getattr(layer, name) for name in _SIDES}
+        for name, side in sides.items():
+            prefix = f"layer{number:02d}.{name}"
+            if side.matrix is not None:
+                tensors[f"{prefix}.matrix"] = side.matrix
+            tensors |= {f"{prefix}.step{k}": step.value for k, step in enumerate(side.steps)}
+        layers[str(number)] = {
+            "fit": layer.fit,
+            **{
+                name: {"width": side.width, "steps": [step.name for step in side.steps]}
+                for name, side in sides.items()
+            },
+        }
+    about = {
+        "format": FORMAT,
+        "method": fitted.method,
+        "settings": fitted.settings,
+        "layers": layers,
+    }
+    entry = json.dumps(about, sort_keys=True, ensure_ascii=False)
+    tensors = {name: tensor.double().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_write(path) as file:
+        file.write(save(tensors, metadata={_ENTRY: entry}))
+
+
+def read_map(path: str | Path) -> FittedMap:
+    """The map in a file that `write_map` wrote.
+
+    Raises:
+        UserError: if the file is missing or damaged, or is of another kind or format.
+    """
+    if not Path(path).is_file():
+        what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+        raise UserError(f"{path}: {what}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            entry = (file.metadata() or {}).get(_ENTRY)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise UserError(f"{path}: holds a value that is not finite ({name})")
+    if entry is None:
+        raise UserError(f"{path}: not a map (as `fairseq-xling map procrustes` writes it)")
+    try:
+        about = json.loads(entry)
+        if about["format"] != FORMAT:
+            raise UserError(f"{path}: format must be {FORMAT}, got {about['format']!r}")
+        layers = {
+            int(number): LayerMap(
+                *(_side(tensors, f"layer{int(number):02d}.{name}", one[name]) for name in _SIDES),
+                fit=one["fit"],
+            )
+            for number, one in about["layers"].items()
+        }
+        return FittedMap(dict(sorted(layers.items())), about["method"], about["settings"])
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"{path}: its description is damaged; write the file again") from None
+
+
+def _side(tensors: Mapping[str, Tensor], prefix: str, about: Mapping[str, Any]) -> Side:
+    steps = []
+    for k, name in enumerate(about["steps"]):
+        ELEMENTS[name]
+        steps.append(Step(name, tensors[f"{prefix}.step{k}"]))
+    return Side(about["width"], tuple(steps), tensors.get(f"{prefix}.matrix"))

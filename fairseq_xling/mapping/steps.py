@@ -1,0 +1,189 @@
+"""Normalisations that remember what they were fitted on, so that other vectors can follow.
+
+`fairseq_xling.mapping.normalize` normalises a set by its own means. Here each step's mean is kept:
+a map that was fitted on normalised vectors is applied to new ones after the same steps. Sets are
+read in blocks, once for each mean, so they may be larger than memory.
+
+Symbols: ``N`` rows, ``D`` width. Rows are vectors.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.normalize import LENGTH, ROUNDS, parse_steps, unit
+from fairseq_xling.registry import Registry
+
+Blocks = Callable[[], Iterable[Tensor]]
+
+
+class Step(NamedTuple):
+    """A single step: its name in `ELEMENTS`, and what it keeps, float64 (empty if nothing)."""
+
+    name: str
+    value: Tensor
+
+
+class Element:
+    """A step that treats every row by itself, once it is fitted.
+
+    Attributes:
+        looks: whether it must see the vectors that it is fitted on.
+        undoes: whether `undo` gives rows back as they were.
+    """
+
+    looks: ClassVar[bool]
+    undoes: ClassVar[bool]
+
+    @staticmethod
+    def fit(blocks: Iterable[Tensor]) -> Tensor:
+        """What it keeps of the vectors (float64), which come in blocks of rows, at least one."""
+        return torch.empty(0, dtype=torch.float64)
+
+    @staticmethod
+    def apply(x: Tensor, value: Tensor) -> Tensor:
+        """Rows (N, D) after the step; ``value`` is what `fit` found."""
+        raise NotImplementedError
+
+    @staticmethod
+    def undo(x: Tensor, value: Tensor) -> Tensor:
+        """Rows (N, D) as they were before it."""
+        raise NotImplementedError
+
+
+ELEMENTS: Registry[type[Element]] = Registry("normalisation that a map can keep")
+
+# Normalisations that are several steps, in terms of `ELEMENTS`.
+_SEQUENCES = {
+    "iterative": ("unit", "centre") * ROUNDS,
+    "centre-first": ("centre", "unit") * ROUNDS + ("centre",),
+}
+
+
+@ELEMENTS.register("unit")
+class _Unit(Element):
+    looks, undoes = False, False
+
+    @staticmethod
+    def apply(x: Tensor, value: Tensor) -> Tensor:
+        return unit(x)
+
+
+@ELEMENTS.register("centre")
+class _Centre(Element):
+    looks, undoes = True, True
+
+    @staticmethod
+    def fit(blocks: Iterable[Tensor]) -> Tensor:
+        total, count = 0.0, 0
+        for block in blocks:
+            total, count = total + block.double().sum(0), count + len(block)
+        return total / count
+
+    @staticmethod
+    def apply(x: Tensor, value: Tensor) -> Tensor:
+        return x - value
+
+    @staticmethod
+    def undo(x: Tensor, value: Tensor) -> Tensor:
+        return x + value
+
+
+@ELEMENTS.register("scale")
+class _Scale(Element):
+    looks, undoes = True, True
+
+    @staticmethod
+    def fit(blocks: Iterable[Tensor]) -> Tensor:
+        total, count = 0.0, 0
+        for block in blocks:
+            total, count = total + block.double().square().sum(), count + len(block)
+        size = torch.as_tensor(total / count).sqrt()
+        return (LENGTH / size if size > 0 else torch.ones_like(size)).reshape(1)
+
+    @staticmethod
+    def apply(x: Tensor, value: Tensor) -> Tensor:
+        return x * value
+
+    @staticmethod
+    def undo(x: Tensor, value: Tensor) -> Tensor:
+        return x / value
+
+
+def parse_elements(steps: str) -> list[str]:
+    """The single steps of the comma-separated normalisations ``steps``.
+
+    >>> parse_elements("centre,unit"), parse_elements("none")
+    (['centre', 'unit'], [])
+    >>> parse_elements("iterative") == ["unit", "centre"] * 5
+    True
+
+    Raises:
+        UserError: for an unknown name (with near matches).
+    """
+    names = [name for step in parse_steps(steps) for name in _SEQUENCES.get(step, (step,))]
+    for name in names:
+        ELEMENTS[name]
+    return names
+
+
+def passes(steps: str) -> int:
+    """How often `fit_steps` reads its vectors.
+
+    >>> passes("iterative"), passes("unit"), passes("none")
+    (5, 0, 0)
+    """
+    return sum(ELEMENTS[name].looks for name in parse_elements(steps))
+
+
+def fit_steps(blocks: Blocks, steps: str) -> tuple[Step, ...]:
+    """Fit the normalisations ``steps`` to vectors; `apply_steps` then gives what `normalize` does.
+
+    Args:
+        blocks: called for each reading; the vectors in blocks of rows (n, D), at least one row.
+
+    >>> x = torch.tensor([[5.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
+    >>> found = fit_steps(lambda: [x[:1], x[1:]], "centre,unit")
+    >>> apply_steps(x, found).tolist()
+    [[1.0, 0.0], [-1.0, 0.0]]
+    >>> apply_steps(torch.tensor([[3.0, 9.0]]), found).tolist()
+    [[0.0, 1.0]]
+    """
+    found: list[Step] = []
+    for name in parse_elements(steps):
+        element = ELEMENTS[name]
+        seen = (apply_steps(x.double(), found) for x in blocks()) if element.looks else ()
+        found.append(Step(name, element.fit(seen)))
+    return tuple(found)
+
+
+def apply_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
+    """``x`` (N, D) after fitted steps, in its own type."""
+    for name, value in steps:
+        x = ELEMENTS[name].apply(x, value.to(x))
+    return x
+
+
+def undo_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
+    """``x`` (N, D) as it was before fitted steps.
+
+    >>> x = torch.tensor([[5.0, 1.0], [1.0, 1.0]])
+    >>> found = fit_steps(lambda: [x], "centre,scale")
+    >>> torch.allclose(undo_steps(apply_steps(x, found), found), x)
+    True
+
+    Raises:
+        UserError: if a step loses what it would take.
+    """
+    for name, value in reversed(steps):
+        if not ELEMENTS[name].undoes:
+            kept = ", ".join(each for each in ELEMENTS if ELEMENTS[each].undoes)
+            raise UserError(
+                f"`--normalize` must be none, {kept} for a map that leads back to plain states, "
+                f"got a step {name!r}"
+            )
+        x = ELEMENTS[name].undo(x, value.to(x))
+    return x
