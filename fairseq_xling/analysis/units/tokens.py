@@ -2,7 +2,10 @@
 
 Beside the vectors, ``ids.npy`` has the subwords' numbers in the data folder's dictionary, and
 ``sentences.npy`` how many of them each line has: those of line n follow those of the lines before.
-What is cut at the model's positions has no rows.
+What is cut at the model's positions, and what the vocabulary cannot spell, has no rows; so that
+word alignments find their rows, ``places.npy`` has each subword's place in its line and
+``words.npy`` that of its word, from 0, and ``lengths.npy`` how many subwords and words the line has
+in all. Words are those of the segmented text, between spaces.
 """
 
 import argparse
@@ -29,6 +32,9 @@ class Tokens:
                 **{work.array(layer).stem: row for layer in work.layers},
                 "ids": ((), np.dtype("int32")),
                 "sentences": ((), np.dtype("int32")),
+                "places": ((), np.dtype("int32")),
+                "words": ((), np.dtype("int32")),
+                "lengths": ((2,), np.dtype("int32")),
             },
         )
 
@@ -48,7 +54,8 @@ class Tokens:
         self._arrays.finish()
         return {
             "rows": rows,
-            "row": "a subword; ids.npy its number, sentences.npy subwords of each line",
+            "row": "a subword; ids.npy its number, sentences.npy subwords of each line, places.npy "
+            "and words.npy its place and its word's in the line",
         }
 
 
@@ -57,19 +64,32 @@ class _Block:
         self._work, self._arrays, self._sentences = work, arrays, sentences
         empty = np.zeros((len(work.layers), 0, work.width), dtype=np.float32)
         self._vectors = [empty] * len(sentences)
-        self._ids = [np.zeros(0, dtype=np.int64)] * len(sentences)
+        self._places = [np.zeros(0, dtype=np.int64)] * len(sentences)
 
     def add(self, indices: np.ndarray, states: Tensor, words: Tensor) -> None:
         for row, index in enumerate(indices):
             inside = words[row]
             self._vectors[index] = states[:, row, inside].cpu().numpy()
-            places = inside.nonzero()[:, 0].cpu().numpy() - 1  # behind <s>
-            self._ids[index] = self._sentences[index][places]
+            self._places[index] = inside.nonzero()[:, 0].cpu().numpy() - 1  # behind <s>
 
     def close(self) -> None:
         vectors = np.concatenate(self._vectors, axis=1)
         names = (self._work.array(layer).stem for layer in self._work.layers)
         blocks = dict(zip(names, vectors, strict=True))
-        blocks["ids"] = np.concatenate(self._ids)
-        blocks["sentences"] = np.array([len(ids) for ids in self._ids])
+        numbers = [self._word_numbers(ids[:-1]) for ids in self._sentences]
+        blocks["ids"] = self._kept(self._sentences)
+        blocks["words"] = self._kept(numbers)
+        blocks["places"] = np.concatenate(self._places)
+        blocks["sentences"] = np.array([len(places) for places in self._places])
+        blocks["lengths"] = np.array([(len(line), line.max(initial=-1) + 1) for line in numbers])
         self._arrays.append(blocks, self._arrays.done + len(self._sentences))
+
+    def _word_numbers(self, ids: np.ndarray) -> np.ndarray:
+        """Of each subword of a line the number of its word; the first begins one in any case."""
+        starts = self._work.encode.starts_word(ids)
+        starts[:1] = True
+        return np.cumsum(starts) - 1
+
+    def _kept(self, lines: Sequence[np.ndarray]) -> np.ndarray:
+        """Of values for all subwords, line by line, those of the subwords that have rows."""
+        return np.concatenate([line[p] for line, p in zip(lines, self._places, strict=True)])

@@ -118,6 +118,21 @@ def test_tokens_are_all_subwords_with_their_numbers_and_sentences(folder, text, 
     assert not (tmp_path / "out" / "layer00.npy").exists()
 
 
+def test_tokens_know_their_place_among_the_words_of_the_whole_line(folder, text, tmp_path):
+    run(folder, text, tmp_path / "out", unit="tokens", layers="2")
+    found = {p.stem: np.load(p) for p in (tmp_path / "out").glob("*.npy")}
+    row, vocabulary = 0, TextEncoder.load(folder.path, "en")
+    for line, size, lengths in zip(LINES, found["sentences"], found["lengths"], strict=True):
+        words = line.split()
+        assert lengths.tolist() == [len(words), len(words)]  # a word is a subword here
+        for k in range(row, row + size):
+            assert vocabulary.decode([found["ids"][k]]) == words[found["words"][k]]
+            assert found["places"][k] == found["words"][k]
+        row += size
+    assert found["sentences"][4] == 1 and found["lengths"][4, 0] == 2  # one is unknown
+    assert found["sentences"][3] < found["lengths"][3, 0]  # cut at the model's positions
+
+
 def test_types_are_means_over_occurrences_and_those_without_any_are_left_out(
     folder, text, tmp_path
 ):
