@@ -1,0 +1,182 @@
+"""A folder that `fairseq-xling extract` wrote, read as it was left: mapped, and in blocks.
+
+Symbols: ``L`` layers that were kept, ``N`` rows, ``D`` width, ``B`` rows of a block.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, read_lines
+
+_BLOCK = 4096  # rows
+
+
+class Extracted:
+    """Vectors by layer, each layer an array (N, D) on disk.
+
+    Attributes:
+        path: the folder.
+        unit: what a row is of, as in `fairseq_xling.analysis.units`.
+        lang: the language of the text.
+        layers: their numbers (L,), rising.
+        rows: N; width: D.
+
+    Raises:
+        UserError: if the folder is none of `extract`'s, was not finished, or is damaged.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise UserError(f"{path}: no such folder; `fairseq-xling extract` writes one")
+        meta = read_json(self.path / "meta.json") if (self.path / "meta.json").is_file() else None
+        try:
+            settings = meta["settings"]
+            self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
+            self.layers = tuple(int(layer) for layer in settings["layers"])
+            self.rows, self.width = int(meta["rows"]), int(meta["width"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: not a folder that `fairseq-xling extract` wrote") from None
+        if not (self.rows and self.layers):
+            raise UserError(f"{path}: holds no vectors")
+        self._arrays = {layer: self._map(layer) for layer in self.layers}
+
+    def blocks(self, layer: int) -> Iterator[Tensor]:
+        """Rows of a layer in their order, float32, (B, D) at a time.
+
+        Raises:
+            UserError: if a value is NaN or infinite (file and row).
+        """
+        for start in range(0, self.rows, _BLOCK):
+            block = torch.from_numpy(self._arrays[layer][start : start + _BLOCK].astype("float32"))
+            finite = torch.isfinite(block).all(1)
+            if not finite.all():
+                row = start + int((~finite).nonzero()[0])
+                raise UserError(
+                    f"{self._file(layer)}: must be finite, got NaN or infinity in row {row}"
+                )
+            yield block
+
+    def whole(self, layer: int) -> Tensor:
+        """All rows of a layer, (N, D) float32; errors as `blocks`."""
+        result = torch.empty(self.rows, self.width)
+        for start, block in zip(range(0, self.rows, _BLOCK), self.blocks(layer), strict=True):
+            result[start : start + len(block)] = block
+        return result
+
+    @cached_property
+    def words(self) -> list[str]:
+        """What each row is the vector of.
+
+        Raises:
+            UserError: if rows are not of words, or there is not one word for each.
+        """
+        file = self.path / "words.txt"
+        if not file.is_file():
+            raise UserError(
+                f"{self.path}: has no words, its rows are {self.unit}; "
+                "extract with `--unit types` or `--unit static`"
+            )
+        words = list(read_lines(file))
+        if len(words) != self.rows:
+            count = len(words)
+            raise UserError(f"{file}: must have {self.rows} lines, one for each row, got {count}")
+        return words
+
+    def check_sentences(self) -> None:
+        """Refuse a folder of anything but sentences, or with a sentence that has no words.
+
+        Raises:
+            UserError: see above; names the line of the text.
+        """
+        if self.unit != "sentences":
+            raise UserError(
+                f"{self.path}: must hold sentences, got {self.unit}; "
+                "extract with `--unit sentences`"
+            )
+        done = 0
+        for block in self.blocks(self.layers[-1]):
+            blank = (block == 0).all(1)
+            if blank.any():
+                line = done + int(blank.nonzero()[0]) + 1
+                raise UserError(f"{self.path}: line {line} of its text is blank; take it out")
+            done += len(block)
+
+    def _file(self, layer: int) -> Path:
+        return self.path / f"layer{layer:02d}.npy"
+
+    def _map(self, layer: int) -> np.ndarray:
+        file = self._file(layer)
+        if not file.is_file():
+            raise UserError(f"{file}: no such file, though meta.json lists the layer")
+        try:
+            array = np.load(file, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError):
+            raise UserError(f"{file}: damaged or not a numpy array") from None
+        if array.shape != (self.rows, self.width) or array.dtype.kind != "f":
+            raise UserError(
+                f"{file}: must be floats of shape {(self.rows, self.width)}, as meta.json says, "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        return array
+
+
+def check_same_rows(x: Extracted, y: Extracted) -> None:
+    """Refuse two folders whose rows do not pair up, row n with row n.
+
+    Raises:
+        UserError: for other units, other numbers of rows, other words, or sentences that were cut
+            into other numbers of subwords.
+    """
+    names = f"{x.path} and {y.path}"
+    if x.unit != y.unit:
+        raise UserError(f"{names}: rows must be of the same unit, got {x.unit} and {y.unit}")
+    if x.rows != y.rows:
+        raise UserError(f"{names}: must have equally many rows, got {x.rows} and {y.rows}")
+    if (x.path / "words.txt").is_file() and x.words != y.words:
+        row = next(n for n, (a, b) in enumerate(zip(x.words, y.words, strict=True)) if a != b)
+        raise UserError(
+            f"{names}: rows must be of the same words, got {x.words[row]!r} and {y.words[row]!r} "
+            f"in row {row}; extract both with one `--words` file"
+        )
+    sizes = [folder.path / "sentences.npy" for folder in (x, y)]
+    if all(file.is_file() for file in sizes):
+        first, second = (np.load(file, mmap_mode="r", allow_pickle=False) for file in sizes)
+        if not np.array_equal(first, second):
+            raise UserError(f"{names}: their texts were cut into subwords in different ways")
+
+
+def common_layers(x: Extracted, y: Extracted, wanted: str | None) -> Sequence[int]:
+    """The layers to compare: all, or those that ``wanted`` names, such as ``0,2-4``.
+
+    Raises:
+        UserError: if the folders have other layers and none are named, or one named is not there.
+    """
+    from fairseq_xling.analysis.extract import parse_layers
+
+    if wanted is None or wanted == "all":
+        if x.layers != y.layers:
+            raise UserError(
+                f"{x.path} and {y.path}: layers differ, {_list(x.layers)} and {_list(y.layers)}; "
+                "name those to compare with `--layers`"
+            )
+        return x.layers
+    layers = parse_layers(wanted, max(*x.layers, *y.layers))
+    for folder in (x, y):
+        missing = [layer for layer in layers if layer not in folder.layers]
+        if missing:
+            raise UserError(
+                f"`--layers` {wanted}: {folder.path} has layers {_list(folder.layers)}, "
+                f"not {_list(missing)}"
+            )
+    return layers
+
+
+def _list(layers: Sequence[int]) -> str:
+    return ",".join(map(str, layers))
