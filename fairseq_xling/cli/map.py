@@ -1,31 +1,86 @@
-"""Map word vectors into the space of others by an orthogonal matrix W.
+"""Map vectors into the space of others: word vectors, or the hidden states of another encoder.
+
+    fairseq-xling map procrustes states-de states-en --pairs dictionary en-de.tsv \\
+        --output de-en.safetensors
+    fairseq-xling map apply de-en.safetensors states-de --output states-de-mapped
+
+`procrustes`, `unconstrained`, `meeting` and `contextual` learn a matrix for each layer from pairs
+of rows of two folders of `fairseq-xling extract`. They write a map with the normalisation of both
+sides, which `map apply` and the measures of `fairseq-xling eval` apply to other states.
 
     fairseq-xling map adversarial --source-vectors source.safetensors \\
         --vectors target.safetensors --output mapped.safetensors --seeds 1,2,3
 
-Writes V W, every id of the vectors V mapped, and OUTPUT.json: the criterion of each seed (mean
-cosine to the nearest source word by CSLS), which seeds failed, the refinement, and how well words
-that are spelt alike find each other. Stopped in between, the same command goes on with the next
-seed. The source vectors, the raw embeddings of a pretrained encoder, are never changed.
+`adversarial` and `identical` need no pairs. They write V W, every id of the vectors V mapped, and
+OUTPUT.json: the criterion of each seed (mean cosine to the nearest source word by CSLS), which
+seeds failed, the refinement, and how well words that are spelt alike find each other. The source
+vectors, the raw embeddings of a pretrained encoder, are never changed.
+
+Stopped in between, the same command goes on with the next layer or seed.
 """
 
 import argparse
+import sys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.mapping.methods import METHODS
+    from fairseq_xling.mapping.paired import PAIRED
 
     methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD")
-    for name in METHODS:
-        method = METHODS[name]()
+
+    def subparser(name: str, text: str, what: str, job) -> argparse.ArgumentParser:
         sub = methods.add_parser(
             name,
-            help=method.help,
-            description=f"Map word vectors: {method.help}.",
+            help=text,
+            description=f"{what}: {text}.",
             formatter_class=parser.formatter_class,
         )
+        sub.set_defaults(job=job)
+        return sub
+
+    for name in METHODS:
+        method = METHODS[name]()
+        sub = subparser(name, method.help, "Map word vectors", _map_vectors)
         _add_common(sub, method.normalize)
         method.add_arguments(sub.add_argument_group(f"method {name}"))
+    for name in PAIRED:
+        paired = PAIRED[name]()
+        sub = subparser(name, paired.help, "Map hidden states", _fit_map)
+        _add_paired(sub, paired)
+    sub = subparser("apply", "a mapped copy of a folder of states", "Map hidden states", _apply)
+    sub.add_argument("map", metavar="MAP", help="file of a map")
+    sub.add_argument("folder", metavar="FOLDER", help="folder of `fairseq-xling extract`")
+    sub.add_argument("--output", required=True, metavar="DIR", help="folder to write; must be new")
+    sub.add_argument(
+        "--side",
+        default="moving",
+        metavar="SIDE",
+        help="moving, or fixed: normalised as the moving side is, mapped only by `meeting`",
+    )
+
+
+def _add_paired(parser: argparse.ArgumentParser, method) -> None:
+    from fairseq_xling.mapping.normalize import NORMALIZATIONS
+    from fairseq_xling.mapping.pairs import PAIRS
+
+    add = parser.add_argument
+    add(
+        "moving", metavar="MOVING", help="folder of `fairseq-xling extract` whose states are mapped"
+    )
+    add("fixed", metavar="FIXED", help="folder with the states that they are mapped to")
+    method.add_arguments(parser)
+    add("--layers", default="all", help="such as 0,2-4; all needs folders of the same ones")
+    add(
+        "--normalize",
+        default=method.normalize,
+        metavar="STEPS",
+        help="done to all rows of either side: "
+        f"{', '.join(NORMALIZATIONS)}, separated by commas, or none",
+    )
+    add("--output", required=True, metavar="FILE", help="map to write; FILE.json is its report")
+    for name in PAIRS:
+        PAIRS[name].add_arguments(parser.add_argument_group(f"pairs {name}"))
 
 
 def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
@@ -77,6 +132,32 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    args.job(args)
+
+
+def _fit_map(args: argparse.Namespace) -> None:
+    from fairseq_xling.mapping.paired_job import fit_map, summary
+
+    report = fit_map(args.method, args)
+    _warn(report["warnings"])
+    print(summary(args.output, report))
+
+
+def _apply(args: argparse.Namespace) -> None:
+    from fairseq_xling.mapping.apply import map_folder
+
+    meta, warnings = map_folder(args)
+    _warn(warnings)
+    layers = ", ".join(map(str, meta["settings"]["layers"]))
+    print(f"{args.output}: {meta['rows']:,} rows, {meta['width']} wide, of layers {layers}")
+
+
+def _warn(lines: list[str]) -> None:
+    for line in lines:
+        print(f"fairseq-xling: warning: {line}", file=sys.stderr)
+
+
+def _map_vectors(args: argparse.Namespace) -> None:
     from fairseq_xling.mapping.job import MapOptions, map_vectors, summary
     from fairseq_xling.mapping.search import SearchOptions
     from fairseq_xling.runs.config_file import parse_seeds

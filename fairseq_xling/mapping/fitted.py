@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.numpy import save
 from torch import Tensor
 
 from fairseq_xling.errors import UserError
@@ -117,23 +118,44 @@ class FittedMap:
         return self.layers[layer]
 
 
+def pack_layer(layer: LayerMap) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """A layer's map as arrays (float64) by name, and JSON values."""
+    arrays: dict[str, np.ndarray] = {}
+    about: dict[str, Any] = {"fit": layer.fit}
+    for name in _SIDES:
+        side: Side = getattr(layer, name)
+        tensors = {f"{name}.step{k}": step.value for k, step in enumerate(side.steps)}
+        if side.matrix is not None:
+            tensors[f"{name}.matrix"] = side.matrix
+        arrays |= {key: tensor.double().cpu().numpy() for key, tensor in tensors.items()}
+        about[name] = {"width": side.width, "steps": [step.name for step in side.steps]}
+    return arrays, about
+
+
+def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LayerMap:
+    """What `pack_layer` was given.
+
+    Raises:
+        KeyError: if something is missing.
+    """
+    tensors = {key: torch.from_numpy(array) for key, array in arrays.items()}
+    sides = []
+    for name in _SIDES:
+        steps = tuple(
+            Step(step, tensors[f"{name}.step{k}"]) for k, step in enumerate(about[name]["steps"])
+        )
+        for step in steps:
+            ELEMENTS[step.name]
+        sides.append(Side(about[name]["width"], steps, tensors.get(f"{name}.matrix")))
+    return LayerMap(*sides, fit=about["fit"])
+
+
 def write_map(path: str | Path, fitted: FittedMap) -> None:
     """Write ``fitted`` whole or not at all; equal maps give equal bytes."""
-    tensors, layers = {}, {}
+    arrays, layers = {}, {}
     for number, layer in fitted.layers.items():
-        sides = {name: getattr(layer, name) for name in _SIDES}
-        for name, side in sides.items():
-            prefix = f"layer{number:02d}.{name}"
-            if side.matrix is not None:
-                tensors[f"{prefix}.matrix"] = side.matrix
-            tensors |= {f"{prefix}.step{k}": step.value for k, step in enumerate(side.steps)}
-        layers[str(number)] = {
-            "fit": layer.fit,
-            **{
-                name: {"width": side.width, "steps": [step.name for step in side.steps]}
-                for name, side in sides.items()
-            },
-        }
+        own, layers[str(number)] = pack_layer(layer)
+        arrays |= {f"layer{number:02d}.{name}": array for name, array in own.items()}
     about = {
         "format": FORMAT,
         "method": fitted.method,
@@ -141,9 +163,9 @@ def write_map(path: str | Path, fitted: FittedMap) -> None:
         "layers": layers,
     }
     entry = json.dumps(about, sort_keys=True, ensure_ascii=False)
-    tensors = {name: tensor.double().cpu().contiguous() for name, tensor in tensors.items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with atomic_write(path) as file:
-        file.write(save(tensors, metadata={_ENTRY: entry}))
+        file.write(save(arrays, metadata={_ENTRY: entry}))
 
 
 def read_map(path: str | Path) -> FittedMap:
@@ -156,35 +178,25 @@ def read_map(path: str | Path) -> FittedMap:
         what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
         raise UserError(f"{path}: {what}")
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="numpy") as file:
             entry = (file.metadata() or {}).get(_ENTRY)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
-    for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
-            raise UserError(f"{path}: holds a value that is not finite ({name})")
     if entry is None:
         raise UserError(f"{path}: not a map (as `fairseq-xling map procrustes` writes it)")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise UserError(f"{path}: holds a value that is not finite ({name})")
     try:
         about = json.loads(entry)
         if about["format"] != FORMAT:
             raise UserError(f"{path}: format must be {FORMAT}, got {about['format']!r}")
-        layers = {
-            int(number): LayerMap(
-                *(_side(tensors, f"layer{int(number):02d}.{name}", one[name]) for name in _SIDES),
-                fit=one["fit"],
-            )
-            for number, one in about["layers"].items()
-        }
-        return FittedMap(dict(sorted(layers.items())), about["method"], about["settings"])
+        layers = {}
+        for number, one in sorted(about["layers"].items(), key=lambda item: int(item[0])):
+            prefix = f"layer{int(number):02d}."
+            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            layers[int(number)] = unpack_layer(own, one)
+        return FittedMap(layers, about["method"], about["settings"])
     except (KeyError, TypeError, ValueError):
         raise UserError(f"{path}: its description is damaged; write the file again") from None
-
-
-def _side(tensors: Mapping[str, Tensor], prefix: str, about: Mapping[str, Any]) -> Side:
-    steps = []
-    for k, name in enumerate(about["steps"]):
-        ELEMENTS[name]
-        steps.append(Step(name, tensors[f"{prefix}.step{k}"]))
-    return Side(about["width"], tuple(steps), tensors.get(f"{prefix}.matrix"))

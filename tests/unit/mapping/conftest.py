@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
+
+from tests.extracted_folder import write_extracted
 
 
 @dataclass
@@ -46,3 +49,19 @@ def planted():
         return Planted(moving, fixed, rotation, partner)
 
     return make
+
+
+@pytest.fixture
+def write_states(tmp_path):
+    """``write_states("de", {0: rows, 3: rows}, unit="types")``: a folder of states called "de", of
+    German; other named arguments are arrays beside those of the layers."""
+
+    def write(name, layers, unit="sentences", vocabulary=None, dtype="float32", **arrays):
+        folder = write_extracted(
+            tmp_path / name, layers, unit=unit, lang=name, words=vocabulary, dtype=dtype
+        )
+        for each, array in arrays.items():
+            np.save(folder / f"{each}.npy", np.asarray(array, dtype=np.int32))
+        return folder
+
+    return write

@@ -1,13 +1,14 @@
 import pytest
 import torch
 
-from fairseq_xling.mapping import csls
 from fairseq_xling.mapping.csls import (
     csls_criterion,
     csls_neighbours,
+    local_densities,
     local_density,
     mutual_neighbours,
 )
+from fairseq_xling.mapping.largest import Block
 
 
 def normal(rows, width=6, seed=0):
@@ -67,10 +68,51 @@ def test_a_hub_deceives_cosines_and_not_csls():
 
 def test_no_matrix_of_all_cosines_is_ever_made(monkeypatch):
     sizes = []
-    largest = csls._largest
-    monkeypatch.setattr(csls, "_largest", lambda s, k: sizes.append(s.numel()) or largest(s, k))
+    product = Block.product
+    monkeypatch.setattr(
+        Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
+    )
     mutual_neighbours(normal(300), normal(200, seed=1), k=5, chunk=32)
     assert max(sizes) <= 32 * 32
+
+
+@pytest.mark.parametrize("hubs", [0, 20])
+@pytest.mark.parametrize("top", [1, 4])
+def test_the_second_look_is_short_and_loses_nothing(monkeypatch, hubs, top):
+    x, y = normal(300, 8), normal(400, 8, seed=1)
+    y[:hubs] = 0.1 * y[:hubs] + x.mean(0) + 2  # near to everything that points this way
+    x += 0.5
+    sizes = []
+    product = Block.product
+    monkeypatch.setattr(
+        Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
+    )
+    scores, index = csls_neighbours(x, y, top, 5, chunk=64)
+    expected = brute_force(x, y, 5)
+    order = expected.argsort(1, descending=True)[:, :top]
+    assert index.tolist() == order.tolist()
+    torch.testing.assert_close(scores, expected.gather(1, order), atol=1e-6, rtol=0)
+    assert 300 * 400 <= sum(sizes) < 2 * 300 * 400
+
+
+def test_both_densities_are_those_of_each_side():
+    x, y = normal(40), normal(30, seed=1)
+    r_t, r_s = local_densities(x, y, 7, chunk=16)
+    torch.testing.assert_close(r_t, local_density(x, y, 7))
+    torch.testing.assert_close(r_s, local_density(y, x, 7))
+
+
+def test_vectors_that_ask_for_gradients_are_served():
+    x = normal(9).requires_grad_()
+    assert csls_neighbours(x, x, k=2)[1][:, 0].tolist() == list(range(9))
+
+
+def test_nan_is_refused():
+    x = normal(3)
+    x[1, 2] = torch.nan
+    for function in (local_density, csls_neighbours, mutual_neighbours, csls_criterion):
+        with pytest.raises(ValueError, match="vectors to compare must be finite, got NaN"):
+            function(normal(4), x)
 
 
 @pytest.mark.parametrize(

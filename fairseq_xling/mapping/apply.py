@@ -1,0 +1,114 @@
+"""`fairseq-xling map apply`: a mapped copy of a folder of states."""
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.mapping.fitted import FittedMap, Side, read_map
+from fairseq_xling.mapping.states import BLOCK, META, Selection, States
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.text.progress import progress
+
+SIDES = ("moving", "fixed")
+
+
+def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Write the folder ``args.output``: ``args.folder`` mapped by ``args.map``.
+
+    Returns its ``meta.json``, and warnings.
+
+    Layers that the map has not are left out; all else is copied. A layer that a killed run finished
+    is kept.
+
+    Raises:
+        UserError: if map and folder do not fit, or the output holds anything else.
+    """
+    if args.side not in SIDES:
+        raise unknown_name("`--side`", args.side, list(SIDES))
+    fitted, states, output = read_map(args.map), States(args.folder), Path(args.output)
+    layers = sorted({*fitted.layers} & {*states.layers})
+    if not layers:
+        raise UserError(f"{args.map} and {args.folder}: have no layer in common")
+    sides = {layer: getattr(fitted[layer], args.side) for layer in layers}
+    for side in sides.values():
+        if side.width != states.width:
+            raise UserError(
+                f"{args.map}: maps vectors {side.width} wide, got {states.width} in {args.folder}"
+            )
+    note = {"map": sha256(args.map), "side": args.side, "folder": sha256(states.path / META)}
+    about = read_json(states.path / META)
+    settings = {**about["settings"], "layers": layers, "mapped": note}
+    warnings = _other_language(fitted, states, args.side)
+    if _is_there(output, settings):
+        return read_json(output / META), warnings
+    partial = output.parent / f".{output.name}.partial"
+    partial.mkdir(parents=True, exist_ok=True)
+    with exclusive(partial, f"`--output` {output}: another `map apply` is writing it"):
+        begun = partial / "settings.json"
+        if not begun.is_file() or read_json(begun) != settings:
+            for path in partial.iterdir():
+                path.unlink()
+            write_json(begun, settings)
+        with progress(len(layers) * states.rows, "map apply", "rows") as bar:
+            for layer, side in sides.items():
+                if not (partial / states.file(layer).name).exists():
+                    _write_layer(states, layer, side, partial)
+                bar.update(states.rows)
+        for path in states.path.iterdir():
+            if path.is_file() and path.name != META and path not in map(states.file, states.layers):
+                shutil.copyfile(path, partial / path.name)
+        widths = {_width(side) for side in sides.values()}
+        files = {"map": args.map, "folder": states.path / META}
+        meta = {**about, "settings": settings, "width": widths.pop()}
+        write_json(partial / META, {**meta, "provenance": provenance(files)})
+        begun.unlink()
+        if output.exists():
+            output.rmdir()  # empty, or `_is_there` would have refused it
+        os.replace(partial, output)
+    return read_json(output / META), warnings
+
+
+def _width(side: Side) -> int:
+    return side.width if side.matrix is None else side.matrix.shape[1]
+
+
+def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
+    """The mapped vectors of a layer, in the type of those of the folder."""
+    path = folder / states.file(layer).name
+    unfinished = path.with_suffix(".tmp")
+    shape = (states.rows, _width(side))
+    array = np.lib.format.open_memmap(unfinished, "w+", states.array(layer).dtype, shape)
+    for start in range(0, states.rows, BLOCK):
+        chosen = Selection(np.arange(start, min(start + BLOCK, states.rows)))
+        mapped = side(states.take(layer, chosen)).numpy()
+        with np.errstate(over="ignore"):
+            array[start : start + BLOCK] = mapped
+        if not np.isfinite(array[start : start + BLOCK]).all():
+            raise UserError(
+                f"{states.file(layer)}: mapped, its values are too large for {array.dtype}"
+            )
+    array.flush()
+    del array
+    os.replace(unfinished, path)
+
+
+def _other_language(fitted: FittedMap, states: States, side: str) -> list[str]:
+    lang = fitted.settings.get(side, {}).get("lang", states.lang)
+    if lang == states.lang:
+        return []
+    return [f"{states.path} is of {states.lang!r}, the map's {side} side of {lang!r} (`--side`)"]
+
+
+def _is_there(output: Path, settings: dict[str, Any]) -> bool:
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return False
+    if (output / META).is_file() and read_json(output / META).get("settings") == settings:
+        return True
+    raise UserError(f"`--output` {output}: must be new; it holds something else")

@@ -1,0 +1,84 @@
+"""Fitting the map of one layer: normalisation of either side, then the matrices, from pairs.
+
+Symbols: ``N`` rows or pairs, ``D`` and ``E`` widths. Rows are vectors; maps are applied from the
+right.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.fitted import LayerMap, Side
+from fairseq_xling.mapping.paired import PAIRED, PairedMethod
+from fairseq_xling.mapping.steps import Blocks, apply_steps, fit_steps
+from fairseq_xling.mapping.sums import Sums, error_of
+
+
+def fit_rows(
+    x: Tensor, y: Tensor, method: str = "procrustes", normalize: str = "iterative"
+) -> LayerMap:
+    """The map of ``x`` to ``y`` (both (N, D); with some methods y may be (N, E)), row by row.
+
+    ``fit_rows(x, y).moving(new)`` maps new rows, ``.fixed(new)`` brings new rows of the other side
+    to where they are compared.
+
+    Raises:
+        UserError: for an unknown method or normalisation, rows that do not pair up, are not finite,
+            or all zero.
+
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
+    >>> turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    >>> found = fit_rows(x, x @ turn, normalize="centre")
+    >>> torch.allclose(found.moving(x), found.fixed(x @ turn))
+    True
+    """
+    if x.dim() != 2 or y.dim() != 2 or len(x) != len(y):
+        raise UserError(f"rows to match must pair up, got {tuple(x.shape)} and {tuple(y.shape)}")
+    if not (torch.isfinite(x).all() and torch.isfinite(y).all()):
+        raise UserError("vectors to match must be finite, got NaN or infinity")
+    sides = [(each.shape[1], lambda each=each: [each[each.bool().any(1)]]) for each in (x, y)]
+    return fit_layer(PAIRED[method](), *sides, [(x, y)], normalize)
+
+
+def fit_layer(
+    method: PairedMethod,
+    moving: tuple[int, Blocks],
+    fixed: tuple[int, Blocks],
+    pairs: Iterable[tuple[Tensor, Tensor]],
+    normalize: str,
+) -> LayerMap:
+    """The map that ``method`` finds.
+
+    Args:
+        moving, fixed: of either side its width, and all its vectors in blocks of rows (without zero
+            rows), on which the normalisation is fitted.
+        pairs: blocks of rows that belong together, (n, D) and (n, E). Where one of the two is
+            zero, as that of a blank line, the pair is left out.
+
+    Raises:
+        UserError: if widths differ and must not, or no pair is left.
+    """
+    widths = moving[0], fixed[0]
+    if method.square and widths[0] != widths[1]:
+        others = ", ".join(name for name in PAIRED if not PAIRED[name].square)
+        raise UserError(
+            f"this map needs both sides equally wide, got {widths[0]} and {widths[1]}; those that "
+            f"do not: {others}"
+        )
+    steps = [fit_steps(blocks, normalize) for _, blocks in (moving, fixed)]
+    sums, blank = Sums(*widths), 0
+    for x, y in pairs:
+        there = x.bool().any(1) & y.bool().any(1)
+        blank += int((~there).sum())
+        sums.add(*(apply_steps(z[there].double(), s) for z, s in zip((x, y), steps, strict=True)))
+    if not sums.count:
+        raise UserError(f"none of the {blank} pairs has a vector on both sides that is not zero")
+    found = method.solve(sums)
+    fit = {"pairs": sums.count, "blank": blank, "error": error_of(sums, *found)}
+    if widths[0] == widths[1]:
+        fit["error_unmapped"] = error_of(sums, torch.eye(widths[0], dtype=torch.float64))
+    return LayerMap(
+        Side(widths[0], steps[0], found.moving), Side(widths[1], steps[1], found.fixed), fit
+    )

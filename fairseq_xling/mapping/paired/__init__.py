@@ -1,0 +1,61 @@
+"""The methods of `fairseq-xling map` that learn from pairs of states: one file each, by name.
+
+A method turns sums over pairs (`fairseq_xling.mapping.sums`) into matrices. Heavy imports belong
+inside ``solve``: the options of all methods are declared before any is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fairseq_xling.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fairseq_xling.mapping.sums import Sums
+
+
+class Matrices(NamedTuple):
+    """``moving`` (D, F) is applied to moving rows, ``fixed`` (E, F) to fixed ones, if not None."""
+
+    moving: Tensor
+    fixed: Tensor | None = None
+
+
+class PairedMethod(Protocol):
+    """One file in this folder, registered in ``PAIRED``.
+
+    Attributes:
+        help: one line for the user.
+        normalize: the steps of normalisation that suit it, if the user names none.
+        square: whether both sides must be equally wide.
+    """
+
+    help: str
+    normalize: str
+    square: bool
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """How its pairs are named; see `by_any_pairs`."""
+
+    def solve(self, sums: Sums) -> Matrices:
+        """The matrices that bring the sides of the pairs together."""
+
+
+PAIRED: Registry[type[PairedMethod]] = Registry("mapping method", "fairseq_xling.mapping.paired")
+
+
+def by_any_pairs(parser: argparse.ArgumentParser) -> None:
+    """The option of a method that takes pairs of every kind."""
+    from fairseq_xling.mapping.pairs import PAIRS
+
+    kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
+    parser.add_argument(
+        "--pairs",
+        nargs="+",
+        required=True,
+        metavar=("KIND", "FILE"),
+        help=f"what belongs together: {kinds}",
+    )

@@ -1,0 +1,32 @@
+"""The map of tokens in context, from word alignments (SPEC S6).
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the target language's states
+of a layer are mapped to where the source encoder's are, and its upper layers read them
+(`fairseq_xling.transfer.mapped`). The states are only centred: what cuts them to unit length could
+not be undone for those layers.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_xling.mapping.paired import PAIRED
+from fairseq_xling.mapping.paired.procrustes import Procrustes
+
+
+@PAIRED.register("contextual")
+class Contextual(Procrustes):
+    """Procrustes on aligned tokens."""
+
+    help = "the orthogonal map of tokens in context, which another encoder's layers can read"
+    normalize = "centre"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--alignments",
+            dest="pairs",
+            type=lambda file: ["alignments", file],
+            required=True,
+            metavar="FILE",
+            help="links i-j of each line, as `fairseq-xling align` writes them",
+        )

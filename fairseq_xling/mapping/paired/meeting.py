@@ -1,0 +1,37 @@
+"""Meeting in the middle (SPEC T23): linear maps take both sides to the means of the pairs.
+
+Doval et al. 2018, "Improving Cross-Lingual Word Embeddings by Meeting in the Middle"; MIM of TreLM,
+Table 9. See `fairseq_xling.mapping.meeting`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+
+if TYPE_CHECKING:
+    from fairseq_xling.mapping.sums import Sums
+
+
+@PAIRED.register("meeting")
+class MeetingInTheMiddle:
+    """``W (x W)^+ a`` and ``y^+ a`` with ``a = (x W + y) / 2`` and W orthogonal."""
+
+    help = "maps of both sides to the average of the pairs, after a rotation"
+    normalize = "iterative"
+    square = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        by_any_pairs(parser)
+
+    def solve(self, sums: Sums) -> Matrices:
+        from fairseq_xling.mapping.sums import least_squares_of, procrustes_of
+
+        w = procrustes_of(sums)
+        rotated, across = w.T @ sums.xx @ w, w.T @ sums.xy
+        return Matrices(
+            w @ least_squares_of(rotated, (rotated + across) / 2),
+            least_squares_of(sums.yy, (sums.yy + across.T) / 2),
+        )

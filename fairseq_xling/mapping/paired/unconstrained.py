@@ -1,0 +1,31 @@
+"""The linear map without constraint (SPEC S2).
+
+Huang, Ji and May 2019, "Cross-lingual Multi-Level Adversarial Transfer", Eq. 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+
+if TYPE_CHECKING:
+    from fairseq_xling.mapping.sums import Sums
+
+
+@PAIRED.register("unconstrained")
+class Unconstrained:
+    """``argmin_W ||x W - y||``; encoders of different width can be mapped, too."""
+
+    help = "the linear map with the smallest error on pairs of states, least squares"
+    normalize = "iterative"
+    square = False
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        by_any_pairs(parser)
+
+    def solve(self, sums: Sums) -> Matrices:
+        from fairseq_xling.mapping.sums import least_squares_of
+
+        return Matrices(least_squares_of(sums.xx, sums.xy))

@@ -1,0 +1,44 @@
+"""What belongs together in two folders of states: one file for each kind, found by name.
+
+Pairs come in blocks and can be read again for each layer, so that their number is not bounded by
+memory. Symbols: ``P`` pairs of a block.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from fairseq_xling.mapping.states import Selection, States
+from fairseq_xling.registry import Registry
+
+
+class Pairs(Protocol):
+    """One file in this folder, registered in ``PAIRS``.
+
+    Attributes:
+        reads: whether it needs a file beside the folders.
+        count: all pairs.
+        facts: what was found and what was left out, for the user (JSON values).
+    """
+
+    reads: bool
+    count: int
+    facts: dict[str, Any]
+
+    def __init__(
+        self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace
+    ): ...
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        """Options of its own."""
+
+    def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
+        """Blocks: P vectors of the moving folder, and those of the fixed one (P) that they match.
+
+        A vector is a row, or the mean of some.
+        """
+
+
+PAIRS: Registry[type[Pairs]] = Registry("kind of `--pairs`", __name__)

@@ -1,0 +1,167 @@
+"""Aligned tokens: word alignments in Pharaoh format, over folders of tokens of a parallel text.
+
+A link ``i-j`` is between words, as `fairseq-xling align` counts them, or between subwords. A word's
+vector is the mean of its subwords' (SPEC S5). Words must be those of the text as the data folder
+segments it: align with ``--segment-source`` and ``--segment-target`` as in `prepare`.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import open_binary
+from fairseq_xling.mapping.pairs import PAIRS
+from fairseq_xling.mapping.states import Selection, States
+from fairseq_xling.text.links import Links, check_range, parse_pharaoh
+
+_LINES = 128  # in a block
+_COLUMNS = {"subword": (0, "places"), "word": (1, "words")}  # of lengths.npy; place in the line
+
+
+class Side:
+    """Where in one folder the words, or subwords, of each line are."""
+
+    def __init__(self, states: States, unit: str):
+        column, name = _COLUMNS[unit]
+        self.lengths = states.extra("lengths")[:, column]
+        self._sentences, self._places = states.extra("sentences"), states.extra(name)
+
+    def __len__(self) -> int:
+        return len(self._sentences)
+
+    def block(self, start: int, stop: int, first: int) -> "SideBlock":
+        """Lines ``start`` to ``stop``, whose rows begin at ``first``."""
+        return SideBlock(
+            np.asarray(self.lengths[start:stop], dtype=np.int64),
+            np.asarray(self._sentences[start:stop], dtype=np.int64),
+            self._places,
+            first,
+        )
+
+
+class SideBlock:
+    """Some lines of a `Side`.
+
+    Attributes:
+        end: the row behind its last one.
+    """
+
+    def __init__(self, lengths: np.ndarray, sizes: np.ndarray, places: np.ndarray, first: int):
+        self._first, self.end = first, first + int(sizes.sum())
+        self._offsets = np.cumsum(lengths) - lengths  # units before each line
+        line = np.repeat(np.arange(len(sizes)), sizes)
+        unit = self._offsets[line] + places[first : self.end]  # of each row
+        self._counts = np.bincount(unit, minlength=int(lengths.sum()))  # rows of each unit
+        self._starts = np.cumsum(self._counts) - self._counts
+
+    def find(self, lines: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First rows and numbers of rows (n,) of units of lines; 0 where a unit has none."""
+        chosen = self._offsets[lines] + units
+        return self._first + self._starts[chosen], self._counts[chosen]
+
+
+@PAIRS.register("alignments")
+class Alignments:
+    """See the module's docstring. The whole file is checked at the start.
+
+    Raises:
+        UserError: if lines or links do not fit the folders (names the file and line).
+    """
+
+    reads = True
+
+    def __init__(self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace):
+        for states in (moving, fixed):
+            if states.unit != "tokens":
+                raise UserError(
+                    f"{states.path}: must hold tokens, got {states.unit}; extract with "
+                    "`--unit tokens`"
+                )
+        unit = args.align_unit
+        if unit not in _COLUMNS:
+            raise UserError(f"`--align-unit` must be {' or '.join(_COLUMNS)}, got {unit!r}")
+        self._file, self._swap, self._unit = Path(str(file)), args.swap, unit
+        self._sides = Side(moving, unit), Side(fixed, unit)
+        sizes = [len(side) for side in self._sides]
+        if sizes[0] != sizes[1]:
+            raise UserError(
+                f"`--pairs alignments` needs folders of parallel text, got {sizes[0]} lines in "
+                f"{moving.path} and {sizes[1]} in {fixed.path}"
+            )
+        self.count = self._left_out = 0
+        for chosen, _ in self:
+            self.count += len(chosen)
+        self.facts = {"links": self.count + self._left_out, "unknown or cut": self._left_out}
+        if not self.count:
+            raise UserError(f"{file}: has no link between words that both folders have")
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        parser.add_argument(
+            "--align-unit",
+            default="word",
+            metavar="UNIT",
+            help="what links are between: word (the mean of its subwords) or subword",
+        )
+        parser.add_argument(
+            "--swap", action="store_true", help="i of a link i-j is FIXED's, j is MOVING's"
+        )
+
+    def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
+        self._left_out = 0
+        ends = [0, 0]
+        for start, links in self._links():
+            stop = start + links.rows
+            sides = [s.block(start, stop, e) for s, e in zip(self._sides, ends, strict=True)]
+            ends = [side.end for side in sides]
+            places = (links.source, links.target)
+            found = [s.find(links.row, p) for s, p in zip(sides, places, strict=True)]
+            there = (found[0][1] > 0) & (found[1][1] > 0)
+            self._left_out += int((~there).sum())
+            if there.any():
+                one, other = (_selection(first[there], size[there]) for first, size in found)
+                yield one, other
+
+    def _links(self) -> Iterator[tuple[int, Links]]:
+        """Blocks of links from moving to fixed words, and the number of their first line."""
+        lines, start = len(self._sides[0]), 0
+        with open_binary(self._file) as file:
+            while data := b"".join(islice(file, _LINES)):
+                links = parse_pharaoh(data, str(self._file), start + 1)
+                stop = start + links.rows
+                if stop > lines:
+                    break
+                lengths = [np.asarray(side.lengths[start:stop]) for side in self._sides]
+                try:
+                    check_range(
+                        links,
+                        *(lengths[::-1] if self._swap else lengths),
+                        str(self._file),
+                        start + 1,
+                        self._unit,
+                    )
+                except UserError as error:
+                    hint = "without" if self._swap else "with"
+                    raise UserError(f"{error}; is it right {hint} `--swap`?") from None
+                yield start, links.swapped() if self._swap else links
+                start = stop
+            more = sum(1 for _ in file)
+        if start != lines or data:
+            found = start + (links.rows if data else 0) + more
+            raise UserError(
+                f"{self._file}: must have a line for each of the {lines} lines of the folders, "
+                f"got {found}"
+            )
+
+
+def _selection(first: np.ndarray, sizes: np.ndarray) -> Selection:
+    """Vectors that are means of ``sizes`` rows from ``first`` on (both (P,))."""
+    if sizes.max() == 1:
+        return Selection(first)
+    inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return Selection(np.repeat(first, sizes) + inside, sizes)

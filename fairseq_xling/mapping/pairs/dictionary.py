@@ -1,0 +1,62 @@
+"""Words that translate each other, in folders of words; a word may have several translations.
+
+The columns are read in the order in which more of the entries are known to the folders: a
+dictionary ``en-de.tsv`` serves maps from English to German and back.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.analysis.dictionary import read_dictionary
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.pairs import PAIRS
+from fairseq_xling.mapping.states import BLOCK, Selection, States
+
+
+@PAIRS.register("dictionary")
+class Dictionary:
+    """See the module's docstring.
+
+    Raises:
+        UserError: for folders without words, a file that is empty or damaged, or of which no entry
+            is known.
+    """
+
+    reads = True
+
+    def __init__(self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace):
+        entries = read_dictionary(file)
+        rows = [{w: n for n, w in enumerate(each.words)} for each in (moving, fixed)]
+        forward = _known(entries, rows)
+        backward = _known([(b, a) for a, b in entries], rows)
+        self._pairs = max(forward, backward, key=len)
+        if not len(self._pairs):
+            raise UserError(
+                f"{file}: none of its {len(entries):,} entries has one word in {moving.path} and "
+                f"the other in {fixed.path}"
+            )
+        self.count = len(self._pairs)
+        self.facts = {
+            "entries": len(entries),
+            "with an unknown word": len(entries) - self.count,
+            "first column": (moving if self._pairs is forward else fixed).path.name,
+        }
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        """None of its own."""
+
+    def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
+        for start in range(0, self.count, BLOCK):
+            block = self._pairs[start : start + BLOCK]
+            yield Selection(block[:, 0]), Selection(block[:, 1])
+
+
+def _known(entries: list[tuple[str, str]], rows: list[dict[str, int]]) -> np.ndarray:
+    """The rows (P, 2) int64 of the entries of which both words have one."""
+    found = [(rows[0][a], rows[1][b]) for a, b in entries if a in rows[0] and b in rows[1]]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)

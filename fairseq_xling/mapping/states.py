@@ -1,0 +1,90 @@
+"""Folders of hidden states as maps are fitted on them: chosen rows, or all, in double precision.
+
+Symbols: ``R`` rows of a folder, ``P`` vectors that are taken from it, ``D`` width.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.extracted import Extracted
+from fairseq_xling.errors import UserError
+
+META = "meta.json"
+BLOCK = 4096  # rows
+
+
+class Selection(NamedTuple):
+    """Vectors that are rows of a folder, or means of some.
+
+    Attributes:
+        rows: int64, the rows of the first vector, then of the second, ...
+        sizes: (P,) int64 how many rows each vector is the mean of, at least 1; None is 1 for all.
+    """
+
+    rows: np.ndarray
+    sizes: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows if self.sizes is None else self.sizes)
+
+
+class States(Extracted):
+    """A folder of `fairseq-xling extract`; see there for its attributes."""
+
+    def file(self, layer: int) -> Path:
+        """The file of a layer's vectors."""
+        return self.path / f"layer{layer:02d}.npy"
+
+    def array(self, layer: int) -> np.ndarray:
+        """The vectors of a layer (R, D), mapped into memory."""
+        return self._arrays[layer]
+
+    def extra(self, name: str) -> np.ndarray:
+        """The array ``NAME.npy`` beside the vectors, mapped into memory.
+
+        Raises:
+            UserError: if the file is missing or damaged.
+        """
+        path = self.path / f"{name}.npy"
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; extract the folder again")
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError):
+            raise UserError(f"{path}: damaged or not a numpy array") from None
+
+    def vectors(self, layer: int) -> Iterator[Tensor]:
+        """All vectors of a layer that are not zero, as those of blank lines are, (n, D) float64.
+
+        Raises:
+            UserError: for a value that is not finite, or vectors that are all zero.
+        """
+        empty = True
+        for block in self.blocks(layer):
+            block = block[block.any(1)]
+            if len(block):
+                empty = False
+                yield block.double()
+        if empty:
+            raise UserError(f"{self.file(layer)}: all its vectors are zero")
+
+    def take(self, layer: int, chosen: Selection) -> Tensor:
+        """The vectors (P, D) float64 of a layer that are ``chosen``.
+
+        Raises:
+            UserError: for a value that is not finite.
+        """
+        rows = self.array(layer)[chosen.rows].astype("float64")
+        finite = np.isfinite(rows).all(1)
+        if not finite.all():
+            row = chosen.rows[int((~finite).argmax())]
+            raise UserError(f"{self.file(layer)}: must be finite, got NaN or infinity in row {row}")
+        if chosen.sizes is not None:
+            starts = np.cumsum(chosen.sizes) - chosen.sizes
+            rows = np.add.reduceat(rows, starts, axis=0) / chosen.sizes[:, None]
+        return torch.from_numpy(rows)

@@ -1,0 +1,80 @@
+import pytest
+import torch
+
+from fairseq_xling.mapping import least_squares, meet, orthogonality_error, procrustes
+from fairseq_xling.mapping.paired import PAIRED
+from fairseq_xling.mapping.sums import Sums, error_of, least_squares_of, procrustes_of
+
+
+def normal(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def sums_of(x, y, block=7):
+    sums = Sums(x.shape[1], y.shape[1])
+    for one, other in zip(x.split(block), y.split(block), strict=True):
+        sums.add(one, other)
+    return sums
+
+
+@pytest.fixture
+def pairs():
+    """Rows with a common offset, longer in some directions; the others' depend on them."""
+    x = 1 + normal(60, 6) * torch.arange(1, 7)
+    return x, x @ normal(6, 6, seed=2) + 0.3 * normal(60, 6, seed=3)
+
+
+def test_sums_of_blocks_give_the_maps_of_all_rows(pairs):
+    x, y = pairs
+    sums = sums_of(x, y)
+    torch.testing.assert_close(procrustes_of(sums), procrustes(x, y))
+    torch.testing.assert_close(least_squares_of(sums.xx, sums.xy), least_squares(x, y))
+    solve = PAIRED["meeting"]().solve(sums)
+    slow = meet(x, y)
+    torch.testing.assert_close(solve.moving, slow.first)
+    torch.testing.assert_close(solve.fixed, slow.second)
+
+
+def test_a_planted_map_is_found_exactly(pairs):
+    x, _ = pairs
+    turn = torch.linalg.qr(normal(6, 6, seed=4)).Q
+    found = procrustes_of(sums_of(x, x @ turn))
+    assert (found - turn).abs().max() < 1e-10
+    assert orthogonality_error(found) < 1e-12
+    wide = normal(6, 9, seed=5)
+    assert (least_squares_of(*_xx_xy(x, x @ wide)) - wide).abs().max() < 1e-10
+
+
+def _xx_xy(x, y):
+    sums = sums_of(x, y)
+    return sums.xx, sums.xy
+
+
+def test_directions_without_rows_are_mapped_to_nothing():
+    # As the states behind a LayerNorm, which all lie in one plane, rounded as on disk.
+    x = normal(500, 6)
+    x = (x - x.mean(1, keepdim=True)).float().double()
+    w = normal(6, 6, seed=2)
+    found = least_squares_of(*_xx_xy(x, x @ w))
+    ones = torch.ones(6, dtype=torch.float64) / 6**0.5
+    assert (ones @ found).abs().max() < 1e-5
+    torch.testing.assert_close(x @ found, x @ w, atol=1e-5, rtol=0)
+
+
+def test_the_unconstrained_error_is_the_smallest_and_all_are_as_counted_by_hand(pairs):
+    x, y = pairs
+    sums = sums_of(x, y)
+    errors = {}
+    for name in PAIRED:
+        moving, fixed = PAIRED[name]().solve(sums)
+        there = y if fixed is None else y @ fixed
+        by_hand = float((x @ moving - there).square().sum() / there.square().sum())
+        errors[name] = error_of(sums, moving, fixed)
+        assert errors[name] == pytest.approx(by_hand, rel=1e-9)
+    assert errors["unconstrained"] < errors["procrustes"] == errors["contextual"]
+    assert errors["meeting"] < errors["procrustes"]
+
+
+def test_a_perfect_map_has_no_error():
+    x = normal(20, 3)
+    assert error_of(sums_of(x, x), torch.eye(3)) == pytest.approx(0, abs=1e-12)
