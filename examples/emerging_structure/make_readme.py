@@ -5,13 +5,9 @@
 Each RUN is the `--output` folder of an ablation; what was run, where and when is taken from it.
 """
 
-import argparse
-from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.runs.examples_page import table_lines, write_page
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models
@@ -32,25 +28,9 @@ emerging-structure --help` lists every option; the values used stand in `synthet
 """
 
 
-def describe(run: Path) -> str:
-    """The section of one run."""
-    if not (run / "results.json").is_file():
-        raise UserError(f"{run}: holds no finished ablation (no results.json)")
-    record = read_json(run / "results.json")
-    config, origin = record["config"], record["provenance"]
-    version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
-    lines = [
-        f"## {run.name}",
-        "",
-        f"{origin['date'][:10]}, {origin['machine']}, seeds {config['seeds']}; {version}.",
-        "",
-        _facts(config),
-        "",
-        markdown_table(record["header"], record["rows"]),
-        "",
-        *(f"- {note}" for note in record["notes"]),
-    ]
-    return "\n".join(lines)
+def body(record: dict[str, Any]) -> list[str]:
+    """The lines of one run."""
+    return [_facts(record["config"]), "", *table_lines(record)]
 
 
 def _facts(config: dict[str, Any]) -> str:
@@ -61,15 +41,5 @@ def _facts(config: dict[str, Any]) -> str:
     )
 
 
-@exits_on_user_error
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("README.md"))
-    args = parser.parse_args()
-    with atomic_write(args.output, "w") as file:
-        file.write("\n".join([_HEAD, *(describe(run) + "\n" for run in args.runs)]))
-
-
 if __name__ == "__main__":
-    main()
+    write_page(__file__, __doc__, _HEAD, body)

@@ -6,12 +6,10 @@ Each RUN is the `--output` folder of `fairseq-xling trelm run` or of a study of 
 ablate`; what was run, where and when is taken from it.
 """
 
-import argparse
-from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.examples_page import table_lines, write_page
 from fairseq_xling.runs.tables import markdown_table
 from fairseq_xling.trelm.report import bleu_table, phase_table
 from fairseq_xling.trelm.run_config import TrelmConfig
@@ -36,27 +34,12 @@ the paper's own sizes.
 """
 
 
-def describe(run: Path) -> str:
-    """The section of one run or study."""
-    if not (run / "results.json").is_file():
-        raise UserError(f"{run}: holds no finished run (no results.json)")
-    record = read_json(run / "results.json")
+def body(record: dict[str, Any]) -> list[str]:
+    """The lines of one run, or of a study of runs."""
     if "migrations" not in record:
-        raise UserError(f"{run}: is no run of `trelm run`, nor a study of it")
-    origin, config = record["provenance"], record["config"]
-    version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
-    body = _study(record) if "study" in record else _run(record)
-    return "\n".join(
-        [
-            f"## {run.name}",
-            "",
-            f"{origin['date'][:10]}, {origin['machine']}, seeds {config['seeds']}; {version}.",
-            "",
-            _facts(config),
-            "",
-            *body,
-        ]
-    )
+        raise UserError("is no run of `trelm run`, nor a study of it")
+    lines = _study(record) if "study" in record else _run(record)
+    return [_facts(record["config"]), "", *lines]
 
 
 def _facts(config: dict[str, Any]) -> str:
@@ -87,23 +70,12 @@ def _run(record: dict[str, Any]) -> list[str]:
 
 
 def _study(record: dict[str, Any]) -> list[str]:
-    notes = [f"- {note}" for note in record["notes"]]
-    return [f"{record['study']}.", "", markdown_table(record["header"], record["rows"]), "", *notes]
+    return [f"{record['study']}.", "", *table_lines(record)]
 
 
 def _typed(config: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in config.items()}
 
 
-@exits_on_user_error
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("README.md"))
-    args = parser.parse_args()
-    with atomic_write(args.output, "w") as file:
-        file.write("\n".join([_HEAD, *(describe(run) + "\n" for run in args.runs)]))
-
-
 if __name__ == "__main__":
-    main()
+    write_page(__file__, __doc__, _HEAD, body)
