@@ -61,7 +61,7 @@ setup(
     description="fairseq plug-in that trains, aligns and evaluates cross-lingual encoders",
     python_requires=">=3.10,<3.14",
     packages=[*find_packages(include=["fairseq_xling", "fairseq_xling.*"]), "user_dir"],
-    package_data={"fairseq_xling.runs": ["*.jinja"]},
+    package_data={"fairseq_xling.runs": ["*.jinja"], "fairseq_xling.runs.pages": ["*.tsv"]},
     install_requires=ENGINE_NEEDS + OURS,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["fairseq-xling = fairseq_xling.cli.main:main"]},

@@ -12,6 +12,8 @@ from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
 
+pytest_plugins = ["tests.rows_plugin"]
+
 Sentence = list[int]
 
 
