@@ -153,6 +153,7 @@ def test_bad_values_are_one_line(tmp_path):
     assert done.stdout == "fairseq-xling: error: `--seed` must not be negative, got -1\n"
 
 
+@pytest.mark.row("A12")
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -53,6 +53,7 @@ def test_training_writes_tensorboard_curves_for_each_language(trained):
     assert {"mlm_en_loss", "mlm_de_loss"} <= set(events.Tags()["scalars"])
 
 
+@pytest.mark.row("G20")
 def test_the_parameter_table_adds_up_to_the_model(trained):
     folder, output = trained
     table = output[: output.index("| INFO | fairseq_cli.train | SeparableTransformer")]

@@ -128,6 +128,7 @@ def lines(output, kind):
     return {int(number): rest.split("\t") for number, rest in found}
 
 
+@pytest.mark.row("T18")
 def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
     output = relabelled.generate("--print-alignment")
     assert f"Generate test with beam=5: {PERFECT}" in output

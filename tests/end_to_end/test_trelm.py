@@ -104,6 +104,7 @@ def changed_parts(before, after):
     return {part: "all" if all(d) else "some" if any(d) else "none" for part, d in found.items()}
 
 
+@pytest.mark.row("T5", "T6", "T7", "T8")
 def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
     folder, _ = migrated
     found = {phase: weights(folder, phase) for phase in PHASES}
@@ -142,6 +143,7 @@ def test_bits_per_word_and_translations_are_printed(migrated):
         assert re.search(rf"^de +1 +{ordering} ", printed, re.M), ordering
 
 
+@pytest.mark.row("G9", "T25")
 def test_the_numbers_lie_beside_the_report(migrated):
     folder, _ = migrated
     record = json.loads((folder / "results.json").read_text())
@@ -199,6 +201,7 @@ def test_a_dry_run_prints_the_plan_and_the_commands(world):
     assert not (world / "runs").exists()
 
 
+@pytest.mark.row("T26")
 def test_one_more_language_is_one_more_word(world):
     in_root(
         world,
@@ -350,6 +353,7 @@ def kill_after(root, seconds, *options):
             return True
 
 
+@pytest.mark.row("T9")
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [1, 2])

@@ -5,6 +5,7 @@ from fairseq_xling.data.sampling import smoothed_shares
 from fairseq_xling.errors import UserError
 
 
+@pytest.mark.row("D1")
 def test_the_worked_example_of_the_specification():
     shares = smoothed_shares({"en": 9, "de": 1}, 0.7)
     assert shares["en"] == pytest.approx(0.823, abs=5e-4)
@@ -19,6 +20,7 @@ def test_the_formula_for_many_languages():
     assert list(smoothed_shares(sizes, 0.3).values()) == pytest.approx(expected.tolist())
 
 
+@pytest.mark.row("D1")
 def test_alpha_1_keeps_the_proportions_and_alpha_0_makes_them_equal():
     sizes = {"en": 700, "de": 200, "zh": 100}
     assert list(smoothed_shares(sizes, 1).values()) == pytest.approx([0.7, 0.2, 0.1])

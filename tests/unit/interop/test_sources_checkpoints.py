@@ -16,6 +16,7 @@ def read_from(folder):
     return read_source(folder / "model.pt")
 
 
+@pytest.mark.row("T27")
 def test_a_fairseq_roberta_gives_the_states_and_logits_of_fairseq(tmp_path):
     model = write_fairseq_roberta(tmp_path)
     source, src = read_from(tmp_path), batch("roberta")

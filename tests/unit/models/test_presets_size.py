@@ -43,6 +43,7 @@ def by_hand(layers, width, rows, segments, languages, vocabulary, trilayer=True)
     return tables + (layers + trilayer) * layer + head
 
 
+@pytest.mark.row("T10", "T19")
 @pytest.mark.parametrize(
     ("arch", "changes", "size", "expected"),
     [
@@ -66,6 +67,7 @@ def test_roberta_is_one_segment_row_smaller(count, arch, width):
     assert count(arch.replace("roberta", "bert"), 80_000) - count(arch, 80_000) == width
 
 
+@pytest.mark.row("P10")
 def test_the_small_model_from_scratch_has_14_to_15_million_parameters_with_20_000_pieces(count):
     found = count("separable_transformer_small", 20_000)
     assert found == by_hand(12, 256, 128, 0, 0, 20_000, trilayer=False)

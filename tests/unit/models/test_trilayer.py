@@ -103,6 +103,7 @@ def run(encoder, batch):
 # ---- T2
 
 
+@pytest.mark.row("T2")
 @torch.no_grad()
 @pytest.mark.parametrize("layers", [2, 4])
 def test_every_row_of_a_padded_batch_is_what_a_loop_over_its_positions_gives(
@@ -115,6 +116,7 @@ def test_every_row_of_a_padded_batch_is_what_a_loop_over_its_positions_gives(
         assert torch.allclose(final[number, : len(expected)], expected, atol=1e-5), name
 
 
+@pytest.mark.row("T2")
 @torch.no_grad()
 def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch):
     encoder = make_tri()
@@ -128,6 +130,7 @@ def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch
         assert torch.allclose(middle[number, -1], alone_middle[0, -1], atol=1e-5), name
 
 
+@pytest.mark.row("G5")
 @torch.no_grad()
 def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sources(
     make_tri, make_batch
@@ -156,6 +159,7 @@ def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sou
     assert error(source, torch.zeros_like(target))[0] > 1e-2  # all ones, as its TRILayer has
 
 
+@pytest.mark.row("T2")
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make_tri, batch, mode):
     """No LayerNorm, no dropout and no segment on the sum, also while training."""
@@ -171,6 +175,7 @@ def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make
     assert torch.equal(seen[0], expected)
 
 
+@pytest.mark.row("T2")
 def test_states_are_gathered_as_a_loop_does(make_tri):
     middle, order = torch.randn(3, 6, 4), torch.tensor([[0, 4, -1, 2, 2, 0, -1]] * 3)
     order[1], order[2] = -1, torch.arange(7) % 5
@@ -197,6 +202,7 @@ def test_gradients_reach_exactly_the_states_that_are_read(order):
 # ---- T1, G6: languages
 
 
+@pytest.mark.row("T1", "G6")
 @torch.no_grad()
 def test_source_languages_count_below_the_trilayer_and_target_languages_from_it_on(make_tri, batch):
     encoder = make_tri()
@@ -248,6 +254,7 @@ def mono_row(words, lang="de"):
     return Row(Side(np.array([CLS, *words, SEP]), lang))
 
 
+@pytest.mark.row("T3")
 @torch.no_grad()
 def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, make_batch):
     rows = [mono_row(range(8, 16)), mono_row([9]), mono_row([], "en")]
@@ -295,6 +302,7 @@ def test_segments_and_their_default_are_those_of_the_input(make_tri, make_batch)
 # ---- G4: the null state
 
 
+@pytest.mark.row("G4")
 @torch.no_grad()
 def test_the_null_state_is_the_null_symbols_and_every_source_token_may_attend_to_it(
     make_tri, batch
@@ -318,6 +326,7 @@ def batch_padding(batch):
 # ---- P4: restricted attention through the whole model
 
 
+@pytest.mark.row("P4")
 @pytest.mark.parametrize("order", [[0, 3, -1, 1, 1, 5], [0, -1, -1, -1, -1, 5]])
 @pytest.mark.parametrize("company", [False, True])
 def test_a_hidden_word_depends_on_the_words_it_is_aligned_with_only(

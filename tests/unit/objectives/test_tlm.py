@@ -33,6 +33,7 @@ def row(x, y):
     return Row(Side(np.array([CLS, *x, SEP]), "en"), Side(np.array([CLS, *y, SEP]), "de"))
 
 
+@pytest.mark.row("P3")
 def test_both_sides_are_one_input_with_positions_from_zero_and_languages_per_token(tlm):
     example = tlm()(row([7, 8, 9, 10], [20, 21]), np.random.default_rng(0))
     for side in (example.src, example.tgt):
@@ -87,6 +88,7 @@ def accuracy(encoder, x, y):
         return (encoder.logits(states).argmax(-1) == torch.tensor(truth)).float().mean().item()
 
 
+@pytest.mark.row("P3")
 def test_a_hidden_word_is_found_in_its_copy_and_no_longer_when_the_copy_is_shuffled(tlm):
     torch.manual_seed(1)
     shape = EncoderShape(2, 48, 96, 2, LENGTH + 2, dropout=0.0, attention_dropout=0.0, init_std=0.1)

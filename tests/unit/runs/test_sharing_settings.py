@@ -1,3 +1,5 @@
+import pytest
+
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.runs.sharing_settings import SETTINGS
 
@@ -31,6 +33,7 @@ def test_embeddings_are_separate_exactly_where_vocabularies_are():
         assert setting.separate.startswith("emb") == (setting.vocab == "separate")
 
 
+@pytest.mark.row("G18")
 def test_random_tokens_stay_in_the_language_exactly_where_something_is_private():
     for setting in by_code(8).values():
         assert ("--random-within-language" in setting.train_options) == bool(setting.separate)

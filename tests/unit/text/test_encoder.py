@@ -9,6 +9,7 @@ from fairseq_xling.text.encoder import TextEncoder
 MODES = ["joint", "union", "prefixed", "separate"]
 
 
+@pytest.mark.row("D3")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "word"])
 def test_text_comes_back(make_folder, corpus, mode, kind):

@@ -11,6 +11,7 @@ def characters(pieces: Pieces) -> set[str]:
     return set("".join(pieces.symbols[1:]))
 
 
+@pytest.mark.row("D3")
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("limit", [3, 8, 12])
 def test_the_alphabet_keeps_to_its_limit(kind, limit):

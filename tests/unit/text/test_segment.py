@@ -8,6 +8,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")
 TRICKY = st.text(st.sampled_from("a9'’-.,:!? ́漢字かー﹅\t\u00a0。…“”"), max_size=20)
 
 
+@pytest.mark.row("D8")
 @pytest.mark.parametrize("name", ["pre", "space", "char"])
 @given(text=st.one_of(TEXT, TRICKY))
 @settings(max_examples=150, deadline=None)

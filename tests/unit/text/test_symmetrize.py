@@ -23,6 +23,7 @@ APART = ("1-0 2-1 2-2", "0-2 1-1 2-0")
 FAR = ("0-0 1-2", "0-0")
 
 
+@pytest.mark.row("D7")
 @pytest.mark.parametrize(
     ("rule", "case", "expected"),
     [

@@ -43,6 +43,7 @@ def test_a_file_without_translations_is_an_error(tmp_path):
         read_samples(tmp_path / "out.txt")
 
 
+@pytest.mark.row("G19")
 def test_both_readings_of_bleu_by_hand():
     # Of 6, 5, 4, 3 n-grams 5, 3, 2, 1 are right; lengths are equal.
     found = score([sample("the cat sat on a mat", "the cat sat on the mat")], "none")
@@ -54,6 +55,7 @@ def test_both_readings_of_bleu_by_hand():
     assert (found["brevity_penalty"], found["length_ratio"]) == (1.0, 1.0)
 
 
+@pytest.mark.row("G19")
 def test_a_short_output_pays_in_the_cumulative_score_only():
     found = score([sample("the cat sat on", "the cat sat on the mat")], "none")
     assert found["precisions"] == [100.0] * 4
@@ -61,6 +63,7 @@ def test_a_short_output_pays_in_the_cumulative_score_only():
     assert found["bleu"] == pytest.approx(100 * found["brevity_penalty"])
 
 
+@pytest.mark.row("G19")
 def test_nothing_is_smoothed():
     found = score([sample("the dog ran off", "the cat sat on")], "none")
     assert found["precisions"] == [25.0, 0.0, 0.0, 0.0]

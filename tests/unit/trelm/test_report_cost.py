@@ -17,6 +17,7 @@ def epoch(updates, wall, words=100.0, rows=8.0):
     return f"2026 | INFO | train | {json.dumps({k: str(v) for k, v in record.items()})}\n"
 
 
+@pytest.mark.row("T25")
 def test_the_cost_of_a_training_is_summed_over_its_epochs(tmp_path):
     log = tmp_path / "train.log"
     log.write_text(HEAD + epoch(10, 5) + epoch(15, 9, words=200.0, rows=4.0))
@@ -54,6 +55,7 @@ def test_a_log_without_a_training_is_an_error(tmp_path, text, message):
         read_cost("forward", tmp_path / "train.log")
 
 
+@pytest.mark.row("T25", "G9")
 def test_the_paper_counts_both_directions_of_transfer_as_one():
     phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
     costs = [Cost(name, 10, 5, steps, steps, 2 * steps, 60.0, 1) for name, steps in phases.items()]

@@ -14,6 +14,7 @@ PAPER_PHASES = {
 }
 
 
+@pytest.mark.row("P9")
 @pytest.mark.parametrize(("phase", "expected"), PAPER_PHASES.items())
 def test_the_preset_trains_as_the_paper_says(phase, expected):
     config = TrelmConfig(**PRESETS["trelm"])

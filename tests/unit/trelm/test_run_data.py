@@ -20,6 +20,7 @@ def pairs_of(path):
     return list(zip(*map(rows, files), strict=True))
 
 
+@pytest.mark.row("T22")
 def test_a_smaller_subset_is_part_of_a_larger_one_and_keeps_the_order(tiny_corpus, tmp_path):
     whole = pairs_of(tiny_corpus.path)
     subsets = {}
@@ -65,6 +66,7 @@ def test_more_pairs_than_there_are_is_an_error(tiny_corpus, tmp_path):
     )
 
 
+@pytest.mark.row("T21")
 def test_extra_monolingual_text_is_as_large_as_the_parallel_text(tiny_corpus, tmp_path):
     pairs_into_mono(tiny_corpus.path, tmp_path / "extra", PAIR, "de")
     before, after = DataFolder(tiny_corpus.path), DataFolder(tmp_path / "extra")

@@ -55,6 +55,7 @@ def test_the_algorithm_is_a_chain_of_checkpoints(plan):
     ]
 
 
+@pytest.mark.row("T6")
 @pytest.mark.parametrize(
     ("phase", "objectives", "mono", "directions"),
     [

@@ -76,6 +76,7 @@ def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(stud
     assert not any(name.startswith(("forward", "language")) for name in names(steps))
 
 
+@pytest.mark.row("T15")
 def test_all_rows_are_measured_with_the_same_masks_and_text(study):
     _, steps = study("trelm-init")
     measured = [step.commands[0] for step in steps if step.name.startswith("bpw")]
@@ -108,12 +109,14 @@ def test_cdlm_star_has_tables_of_its_own_no_language_embeddings_and_takes_turns(
     assert prepare[prepare.index("--vocab") + 1] == "separate"
 
 
+@pytest.mark.row("T19")
 def test_every_objective_gets_the_same_number_of_steps(study, config):
     rows, _ = study("trelm-objectives")
     budgets = {row.code: budget(row_config(config(), row)) for row in rows}
     assert len(set(budgets.values())) == 1
 
 
+@pytest.mark.row("T21")
 def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
     rows, steps = study("trelm-compensated")
     chosen = config()
