@@ -73,6 +73,20 @@ class LanguageMean:
             raise UserError("the mean of a language needs at least 1 token, got 0")
         return self._sums / self.count
 
+    def state(self) -> tuple[Tensor, int]:
+        """Sums (L+1, D) in double precision and the count, for `load` to go on from.
+
+        Raises:
+            UserError: if nothing was added.
+        """
+        if self._sums is None:
+            raise UserError("the mean of a language has no state before its first batch")
+        return self._sums, self.count
+
+    def load(self, sums: Tensor, count: int) -> None:
+        """Go on from a `state`."""
+        self._sums, self.count = sums, count
+
     def _join(self, sums: Tensor, count: int) -> None:
         if self._sums is not None and self._sums.shape != sums.shape:
             raise UserError(

@@ -1,0 +1,73 @@
+"""A language's text as blocks of sentences in ids: a file of text, or a split of a data folder.
+
+Only a block is in memory at a time; reading can begin behind sentences that are done.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.convert import vocabulary
+from fairseq_xling.analysis.extract import blocks
+from fairseq_xling.analysis.measures import TextEncoder
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+
+BLOCK = 2048  # sentences of a split
+_PIECE = 1 << 22  # tokens looked at together
+
+
+class Corpus(Protocol):
+    """``total`` sentences, each its ids and a final ``</s>``."""
+
+    total: int
+
+    def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
+        """The sentences behind the first ``done``, in order."""
+
+
+class TextCorpus:
+    """The lines of a UTF-8 file, gzip where its name ends in ``.gz``.
+
+    Raises:
+        UserError: if it is missing or holds no lines.
+    """
+
+    def __init__(self, path: Path, encode: TextEncoder):
+        self._path, self._encode = path, encode
+        self.total = sum(1 for _ in read_lines(path))
+        if not self.total:
+            raise UserError(f"{path}: holds no lines")
+
+    def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
+        for lines in blocks(self._path, done):
+            yield self._encode.encode(lines)
+
+
+class SplitCorpus:
+    """The sentences of a data folder's token file."""
+
+    def __init__(self, file: TokenFile):
+        self._file = file
+        self.total = len(file)
+
+    def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
+        for start in range(done, self.total, BLOCK):
+            yield [self._file[i] for i in range(start, min(start + BLOCK, self.total))]
+
+
+def token_set(file: TokenFile, size: int) -> Tensor:
+    """Which of ``size`` ids occur in ``file``: (V,) bool, special symbols left out."""
+    pieces = (
+        torch.from_numpy(file.tokens[start : start + _PIECE].astype(np.int64))
+        for start in range(0, len(file.tokens), _PIECE)
+    )
+    found = vocabulary(pieces, size)
+    found[:SPECIALS] = False
+    return found

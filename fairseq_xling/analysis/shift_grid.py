@@ -1,0 +1,100 @@
+"""The grid of token translation: which layers are shifted how far, and which cell did best.
+
+Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
+BERT", sections 4.2.1 and 4.2.2 (SPEC S11, S12).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairseq_xling.errors import UserError
+
+Scores = Mapping[str, Any]
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One shift: ``alpha`` mean differences on ``layer``; layer 0 stands for no shift at all."""
+
+    layer: int
+    alpha: float
+
+    @property
+    def code(self) -> str:
+        """Its name in files.
+
+        >>> Cell(11, 3).code, Cell(2, -0.5).code, NO_SHIFT.code
+        ('layer11-alpha3', 'layer02-alpha-0.5', 'no-shift')
+        """
+        return f"layer{self.layer:02d}-alpha{self.alpha:g}" if self.layer else "no-shift"
+
+
+NO_SHIFT = Cell(0, 0.0)
+
+
+def parse_alphas(text: str) -> tuple[float, ...]:
+    """Numbers separated by commas, in the order given.
+
+    >>> parse_alphas("1,2,-0.5")
+    (1.0, 2.0, -0.5)
+
+    Raises:
+        UserError: unless they are different finite numbers, none of them 0.
+    """
+    try:
+        found = tuple(float(piece) for piece in text.split(","))
+    except ValueError:
+        raise UserError(f"`--alphas` must be numbers such as 1,2,3,-1, got {text!r}") from None
+    if not all(math.isfinite(alpha) and alpha for alpha in found) or len({*found}) < len(found):
+        raise UserError(f"`--alphas` must be different, finite and not 0, got {text!r}")
+    return found
+
+
+def parse_cell(text: str, last: int) -> Cell:
+    """A layer and an alpha with a comma between.
+
+    >>> parse_cell("11,3", 12)
+    Cell(layer=11, alpha=3.0)
+
+    Raises:
+        UserError: for anything else, or a layer that is not there.
+    """
+    layer, _, alpha = text.partition(",")
+    if not layer.strip().isdigit() or not 1 <= int(layer) <= last:
+        raise UserError(f"`--fixed` must be LAYER,ALPHA with a layer in [1, {last}], got {text!r}")
+    try:
+        return Cell(int(layer), parse_alphas(alpha)[0])
+    except UserError:
+        raise UserError(f"`--fixed` must be LAYER,ALPHA such as 11,3, got {text!r}") from None
+
+
+def best_cell(scores: Mapping[Cell, Scores]) -> Cell:
+    """The shift of the highest BLEU-1 precision; of equals the smallest alpha, then layer.
+
+    >>> best_cell({Cell(1, 1.0): {"precision": 5.0}, Cell(1, -1.0): {"precision": 6.0},
+    ...            NO_SHIFT: {"precision": 9.0}})
+    Cell(layer=1, alpha=-1.0)
+
+    Raises:
+        ValueError: if nothing was shifted.
+    """
+    shifted = [cell for cell in scores if cell != NO_SHIFT]
+    return min(shifted, key=lambda cell: (-scores[cell]["precision"], abs(cell.alpha), cell.layer))
+
+
+def pivot(
+    scores: Mapping[Cell, Scores], name: str, alphas: Sequence[float]
+) -> tuple[list[str], list[list[Any]]]:
+    """One figure as a table: a row for each layer, a column for each alpha.
+
+    >>> pivot({Cell(1, 2.0): {"x": 0.5}, Cell(2, 2.0): {"x": 1.0}}, "x", [2.0])
+    (['layer', 'alpha 2'], [['1', 0.5], ['2', 1.0]])
+    """
+    layers = sorted({cell.layer for cell in scores if cell != NO_SHIFT and cell.alpha in alphas})
+    rows = [
+        [str(layer), *(scores.get(Cell(layer, a), {}).get(name) for a in alphas)]
+        for layer in layers
+    ]
+    return ["layer", *(f"alpha {alpha:g}" for alpha in alphas)], rows

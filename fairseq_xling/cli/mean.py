@@ -1,0 +1,31 @@
+"""Compute the mean of a language's hidden states on every layer.
+
+  fairseq-xling mean checkpoint_best.pt --data data-bin --lang de --text de.txt \\
+      --output means/de.safetensors
+
+The mean is over all subwords of the text, special symbols excluded (Liu et al. 2020, section 4.1).
+The difference of two languages' means is what `fairseq-xling translate mds` adds. The file holds
+`mean` (layers, width), row 0 the output of the embeddings, how many tokens were counted, and where
+it comes from. An interrupted call goes on when it is repeated.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="model file")
+    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("--lang", required=True, help="language of the text")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--text", metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    source.add_argument("--split", help="or that split of the data folder: train, valid, test")
+    add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add("--output", required=True, metavar="FILE", help="safetensors file to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.language_means import run_mean
+
+    run_mean(args)

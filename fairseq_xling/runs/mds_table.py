@@ -1,0 +1,143 @@
+"""What `fairseq-xling translate mds` leaves: scores of one translation, or the table of a grid.
+
+Liu et al. 2020, section 4.2.2 and Table 3 (SPEC S12).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, best_cell, pivot
+from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.tables import text_table, write_csv
+
+_CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
+_COUNTS = ["tokens", "shared", "converted"]
+_HEADER = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLEU-1"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What all cells have in common.
+
+    Attributes:
+        pair: source and target language.
+        sizes: of their token sets, |Vs| and |Vt|; common: |Vs and Vt|.
+        split: of the data folder, whose text the sets are of.
+        mean_tokens: how many tokens each mean is over.
+        lines: of the text.
+        scored: whether there is a reference.
+    """
+
+    pair: tuple[str, ...]
+    sizes: tuple[int, ...]
+    common: int
+    split: str
+    mean_tokens: tuple[int, ...]
+    lines: int
+    scored: bool
+
+    def lead(self) -> str:
+        """Pair and vocabularies in two lines."""
+        (source, target), (own, other) = self.pair, self.sizes
+        tokens = " and ".join(f"{number:,}" for number in self.mean_tokens)
+        return (
+            f"{source} -> {target}, {self.lines:,} lines; means over {tokens} tokens\n"
+            f"tokens that occur in {self.split!r} text: |V_{source}| = {own:,}, "
+            f"|V_{target}| = {other:,}, in both {self.common:,}"
+        )
+
+
+def write_single(
+    output: Path, summary: Summary, cell: Cell, scores: Scores, origin: Mapping[str, Any]
+) -> None:
+    """Write ``<output>.json`` and print its figures."""
+    record = {"summary": asdict(summary), "layer": cell.layer, "alpha": cell.alpha}
+    write_json(f"{output}.json", {**record, "scores": scores, "provenance": origin})
+    print(summary.lead())
+    rows = [_row("shifted", cell, scores)]
+    columns = len(_HEADER) if summary.scored else 4
+    print(text_table(_HEADER[:columns], [row[:columns] for row in rows]))
+    _print_cut(scores)
+    print(f"written to {output}, figures to {output}.json")
+
+
+def write_table(
+    output: Path,
+    summary: Summary,
+    scores: Mapping[Cell, Scores],
+    fixed: Cell | None,
+    origin: Mapping[str, Any],
+) -> None:
+    """Write ``table.csv``, ``results.json`` and ``plot.svg`` into ``output``, and print tables."""
+    best = best_cell(scores)
+    chosen = {"no shift": NO_SHIFT, "best": best} | ({"fixed": fixed} if fixed else {})
+    rows = [_row(name, cell, scores[cell]) for name, cell in chosen.items()]
+    ordered = sorted(scores)
+    names = [*_CSV, *_COUNTS]
+    write_csv(
+        output / "table.csv",
+        names,
+        [[getattr(cell, n, scores[cell].get(n)) for n in names] for cell in ordered],
+    )
+    alphas = list(dict.fromkeys(cell.alpha for cell in scores if cell != NO_SHIFT))
+    notes = [
+        "BLEU-1 precision is sacrebleu's of single words, without smoothing; BLEU-1 is that times "
+        "the brevity penalty. The best cell is the one of the highest precision on this very text.",
+        "Convert rate: tokens written that the target's text has and the source's has not, of all "
+        "but those that both have.",
+    ]
+    write_json(
+        output / "results.json",
+        {
+            "summary": asdict(summary),
+            "chosen": {name: {**asdict(cell), **scores[cell]} for name, cell in chosen.items()},
+            "cells": [{**asdict(cell), **scores[cell]} for cell in ordered],
+            "notes": notes,
+            "provenance": origin,
+        },
+    )
+    with atomic_write(output / "plot.svg", "w") as file:
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n')
+        file.write(to_svg(draw(panels(scores, alphas, best))))
+    print(summary.lead() + "\n")
+    print(text_table(_HEADER, rows))
+    for title, name in (("Convert rate", "convert_rate"), ("BLEU-1 precision", "precision")):
+        print(f"\n{title}\n{text_table(*pivot(scores, name, alphas))}")
+    print("\n" + "\n".join(f"({note})" for note in notes))
+    _print_cut(scores[NO_SHIFT])
+    print(f"written to {output}: table.csv, results.json, plot.svg, every translation in cells/")
+
+
+def panels(scores: Mapping[Cell, Scores], alphas: list[float], best: Cell) -> list[Panel]:
+    """Convert rate and BLEU-1 by layer, a line for each alpha, beside the model without shift."""
+    found = []
+    for title, name in (("convert rate", "convert_rate"), ("BLEU-1 precision (%)", "precision")):
+        lines = []
+        for style, alpha in enumerate(alphas):
+            cells = sorted(cell for cell in scores if cell.alpha == alpha and cell != NO_SHIFT)
+            y = [_number(scores[cell][name]) for cell in cells]
+            lines.append(Line(f"alpha {alpha:g}", [cell.layer for cell in cells], y, style))
+        base = _number(scores[NO_SHIFT][name])
+        chance = None if math.isnan(base) else (base, "no shift")
+        chosen = (best.layer, f"best: layer {best.layer}, alpha {best.alpha:g}")
+        found.append(Panel(lines, "layer", title, chance=chance, chosen=chosen, whole=True))
+    return found
+
+
+def _row(name: str, cell: Cell, scores: Scores) -> list[Any]:
+    place = ["-", "-"] if cell == NO_SHIFT else [str(cell.layer), f"{cell.alpha:g}"]
+    figures = (scores.get(key) for key in ("convert_rate", "precision", "bleu"))
+    return [name, *place, *map(_number, figures)]
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _print_cut(scores: Scores) -> None:
+    if scores["cut"]:
+        print(f"({scores['cut']:,} lines are longer than the model reads, and were cut)")
