@@ -1,0 +1,136 @@
+"""Probing examples as JSON lines: a text, one or two spans of it, and what they are.
+
+    {"text": "The cat sat .", "span1": [1, 2], "span2": [2, 3], "label": "nsubj"}
+    {"text": "The cat sat .", "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "nsubj"}]}
+
+The second form, several targets for a text, is the one of edge probing (Tenney et al. 2019). A span
+is ``[first, end]``, ``end`` not included, in tokens of the text, which white space separates, or in
+characters. ``label`` is a text, or a list of texts for any number of labels, none included; it is
+null, or left out, where it is not known. Other keys stay as they are.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json, shown
+
+OFFSETS = ("tokens", "characters")
+_SPANS = ("span1", "span2")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One or two spans.
+
+    Attributes:
+        place: ``file:line``, for messages.
+        text: all of it.
+        spans: one or two of (first, end).
+        labels: None where they are not known.
+    """
+
+    place: str
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    labels: tuple[str, ...] | None
+
+
+def read_examples(path: str | Path, offsets: str = "tokens") -> list[Example]:
+    """The examples of a file in their order.
+
+    Args:
+        offsets: what spans count, one of `OFFSETS`.
+
+    Raises:
+        UserError: for the first row that breaks the format, examples of which some have one span
+            and some two or some have labels and some none, or a file without any.
+    """
+    if offsets not in OFFSETS:
+        raise UserError(f"`--offsets` must be one of {', '.join(OFFSETS)}, got {offsets!r}")
+    found: list[Example] = []
+    for line, text in enumerate(read_lines(path), start=1):
+        row = parse_json(path, text, line)
+        found += _examples(f"{path}:{line}", row, offsets)
+        for one in found[-1:]:
+            if len(one.spans) != len(found[0].spans):
+                raise UserError(
+                    f"{one.place}: must have {len(found[0].spans)} span(s) like the rows before, "
+                    f"got {len(one.spans)}"
+                )
+            if (one.labels is None) != (found[0].labels is None):
+                raise UserError(f"{one.place}: `label` must be in all rows or in none")
+    if not found:
+        raise UserError(f"{path}: holds no examples")
+    return found
+
+
+def write_predictions(
+    source: str | Path, output: str | Path, predictions: Sequence[Sequence[str]]
+) -> None:
+    """The rows of ``source`` with predicted labels in the place of the annotation.
+
+    Args:
+        predictions: the labels of each example, in the order of `read_examples`. Where the row had
+            one text, one label is one text; any other number is a list.
+    """
+    left = iter(predictions)
+    with atomic_write(output, "w") as file:
+        for line, text in enumerate(read_lines(source), start=1):
+            row = parse_json(source, text, line)
+            for target in row.get("targets", [row]):
+                labels = list(next(left))
+                key = "labels" if "labels" in target else "label"
+                single = len(labels) == 1 and not isinstance(target.get(key), list)
+                target[key] = labels[0] if single else labels
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    if next(left, None) is not None:
+        raise ValueError(f"{source} has fewer examples than {len(predictions)} predictions")
+
+
+def _examples(place: str, row: Any, offsets: str) -> Iterator[Example]:
+    text = get_value(place, row, "text", str)
+    size = len(text) if offsets == "characters" else len(text.split())
+    targets = get_value(place, row, "targets", list) if "targets" in row else [row]
+    first: Example | None = None
+    for target in targets:
+        if not isinstance(target, dict):
+            raise UserError(f"{place}: a target must be an object, got {shown(target)}")
+        names = _SPANS if target.get("span2") is not None else _SPANS[:1]
+        spans = tuple(_span(place, target, name, size, offsets) for name in names)
+        example = Example(place, text, spans, _labels(place, target))
+        first = first or example
+        if len(spans) != len(first.spans) or (example.labels is None) != (first.labels is None):
+            raise UserError(f"{place}: targets of a text must be of one kind, got several")
+        yield example
+
+
+def _span(
+    place: str, target: Mapping[str, Any], name: str, size: int, offsets: str
+) -> tuple[int, int]:
+    value = get_value(place, target, name, list)
+    if len(value) != 2:
+        raise UserError(f"{place}: `{name}` must be [first, end], got {shown(value)}")
+    first, end = (check_kind(place, number, f"`{name}`", int) for number in value)
+    if not 0 <= first < end <= size:
+        raise UserError(
+            f"{place}: `{name}` must lie in the text's {size} {offsets}, first before end, got "
+            f"{shown(value)}"
+        )
+    return first, end
+
+
+def _labels(place: str, target: Mapping[str, Any]) -> tuple[str, ...] | None:
+    name = "labels" if "labels" in target else "label"
+    value = target.get(name)
+    if value is None:
+        return None
+    given = value if isinstance(value, list) else [value]
+    labels = tuple(check_kind(place, label, f"`{name}`", str) for label in given)
+    if len(set(labels)) < len(labels):
+        raise UserError(f"{place}: `{name}` must name each label once, got {shown(value)}")
+    return labels

@@ -1,0 +1,189 @@
+"""Training a probe on frozen vectors, and what it predicts.
+
+N examples, C labels.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_xling.analysis.probing.network import EdgeProbe, classifiers
+from fairseq_xling.analysis.probing.scores import micro_scores
+from fairseq_xling.analysis.probing.spans import Spans, label_matrix, label_names
+from fairseq_xling.errors import UserError
+
+_LEAST = {"hidden": 1, "projection": 1, "batch_size": 1, "epochs": 1, "patience": 1, "seed": 0}
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """Settings of a probe and its training.
+
+    Attributes:
+        classifier, hidden, projection, dropout: of `EdgeProbe`.
+        lr: of Adam; batch_size: examples of a step.
+        epochs: most passes over the examples; it ends after ``patience`` passes without a better
+            F1 or loss on dev, and the pass of the best F1 counts.
+        seed: of weights, order and dropout.
+    """
+
+    classifier: str = "mlp"
+    hidden: int = 256
+    projection: int = 256
+    dropout: float = 0.3
+    lr: float = 1e-3
+    batch_size: int = 64
+    epochs: int = 50
+    patience: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        classifiers[self.classifier]  # an unknown name ends here
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                option = name.replace("_", "-")
+                raise UserError(f"`--{option}` must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"`--dropout` must lie in [0, 1), got {self.dropout}")
+        if not 0 < self.lr < 1:
+            raise UserError(f"`--lr` must lie in (0, 1), got {self.lr}")
+
+
+@dataclass
+class Probe:
+    """A trained probe.
+
+    Attributes:
+        network: with the weights of the best pass.
+        names: the labels that it knows (C,).
+        epoch: the best pass, from 1; curve: F1 on dev after each.
+    """
+
+    network: EdgeProbe
+    names: list[str]
+    batch_size: int
+    device: torch.device
+    epoch: int = 0
+    curve: list[float] = field(default_factory=list)
+
+    @torch.no_grad()
+    def logits(self, spans: Spans) -> Tensor:
+        """(N, C) natural-log odds on the CPU; -inf for an example without vectors."""
+        self.network.eval()
+        found = torch.full((len(spans), len(self.names)), -torch.inf)
+        for chosen in _batches(np.flatnonzero(spans.usable), self.batch_size):
+            inputs = [(x.to(self.device), m.to(self.device)) for x, m in spans.gather(chosen)]
+            found[torch.from_numpy(chosen)] = self.network(inputs).float().cpu()
+        return found
+
+    def predict(self, spans: Spans) -> list[list[str]]:
+        """The labels of each example whose probability is above one half, perhaps none."""
+        return self.names_of(self.logits(spans))
+
+    def names_of(self, logits: Tensor) -> list[list[str]]:
+        """The labels above one half by `logits`."""
+        found: list[list[str]] = [[] for _ in range(len(logits))]
+        for row, column in (logits > 0).nonzero().tolist():
+            found[row].append(self.names[column])
+        return found
+
+
+def fit_probe(
+    train: Spans,
+    dev: Spans,
+    options: ProbeOptions,
+    device: str | torch.device = "cpu",
+    passed: Callable[[float], object] = lambda f1: None,
+) -> Probe:
+    """Train a probe on ``train``; ``dev`` says when it is best.
+
+    The result depends on the spans and options alone, and draws nothing from torch's own generator.
+
+    Args:
+        passed: called after each pass with the F1 on dev.
+
+    Raises:
+        UserError: without labels, or if the two do not fit together.
+    """
+    names = _check(train, dev)
+    usable = np.flatnonzero(train.usable)
+    gold = torch.from_numpy(label_matrix(train.labels or [], names)).float()
+    device = torch.device(device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(options.seed)
+        network = EdgeProbe(
+            len(train.layers),
+            train.width,
+            train.places.shape[1],
+            len(names),
+            options.projection,
+            options.classifier,
+            options.hidden,
+            options.dropout,
+        ).to(device)
+        probe = Probe(network, names, options.batch_size, device)
+        optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
+        best, kept, waited = (-1.0, -float("inf")), network.state_dict(), 0
+        highest, lowest = -1.0, float("inf")
+        for epoch in range(1, options.epochs + 1):
+            network.train()
+            order = usable[torch.randperm(len(usable)).numpy()]
+            for chosen in _batches(order, options.batch_size):
+                inputs = [(x.to(device), m.to(device)) for x, m in train.gather(chosen)]
+                target = gold[torch.from_numpy(chosen)].to(device)
+                loss = F.binary_cross_entropy_with_logits(
+                    network(inputs), target, reduction="sum"
+                ) / len(chosen)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            f1, dev_loss = _measure(probe, dev)
+            probe.curve.append(f1)
+            passed(f1)
+            # While no label is likely yet, F1 stays 0; the loss tells that it goes on.
+            waited = 0 if f1 > highest or dev_loss < lowest else waited + 1
+            highest, lowest = max(highest, f1), min(lowest, dev_loss)
+            if (f1, -dev_loss) > best:
+                best, probe.epoch = (f1, -dev_loss), epoch
+                kept = copy.deepcopy(network.state_dict())
+            if waited >= options.patience:
+                break
+        network.load_state_dict(kept)
+    return probe
+
+
+def _measure(probe: Probe, dev: Spans) -> tuple[float, float]:
+    """F1 and loss of each example on dev."""
+    logits, labels = probe.logits(dev), dev.labels or []
+    usable = torch.from_numpy(dev.usable)
+    gold = torch.from_numpy(label_matrix(labels, probe.names)).float()
+    loss = F.binary_cross_entropy_with_logits(logits[usable], gold[usable], reduction="sum")
+    f1 = micro_scores(probe.names_of(logits), labels).f1
+    return f1, float(loss) / max(1, int(usable.sum()))
+
+
+def _check(train: Spans, dev: Spans) -> list[str]:
+    """The labels of the training examples; see `fit_probe`."""
+    if train.labels is None or dev.labels is None:
+        raise UserError("a probe is trained and chosen on examples with labels, got some without")
+    if train.places.shape[1] != dev.places.shape[1]:
+        raise UserError(
+            f"training and dev examples must have equally many spans, got {train.places.shape[1]} "
+            f"and {dev.places.shape[1]}"
+        )
+    if (len(train.layers), train.width) != (len(dev.layers), dev.width):
+        raise UserError("training and dev vectors must have the same layers and width")
+    trained = [labels for labels, use in zip(train.labels, train.usable, strict=True) if use]
+    names = label_names(trained)
+    if not names:
+        raise UserError("a probe needs at least 1 labelled example with vectors, got 0")
+    return names
+
+
+def _batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))

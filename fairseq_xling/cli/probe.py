@@ -1,0 +1,54 @@
+"""Probe a frozen encoder: what can be read off its vectors of one or two spans.
+
+  fairseq-xling probe checkpoint_best.pt --data data-bin --train en=train.jsonl \\
+      --valid en=valid.jsonl --test en=test.jsonl --test de=test.de.jsonl --layers all \\
+      --output runs/probe-pos
+
+Rows are {"text": "The cat sat .", "span1": [1, 2], "label": "NOUN"}, with a "span2" for tasks on
+two spans, or a text with "targets", a list of such. A span is [first, end), counted in tokens that
+spaces separate, or with --offsets characters. A label may be a list. `fairseq-xling probe convert`
+makes rows from treebanks and tagged files.
+
+The probe pools each span by attention and classifies with a sigmoid for each label (Tenney et al.
+2019); the encoder stays as it is. Writes results.json, table.csv, plot.svg for several layers, and
+predictions in the form of the test files. Stopped in between, the same command goes on.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="model file")
+    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("--train", required=True, metavar="LANG=FILE", help="examples to train on")
+    add("--valid", required=True, metavar="LANG=FILE", help="examples that say when it is best")
+    add(
+        "--test",
+        required=True,
+        action="append",
+        metavar="LANG=FILE",
+        help="examples to predict, and score where they have labels; repeatable",
+    )
+    add("--offsets", default="tokens", choices=["tokens", "characters"], help="what spans count")
+    add("--layers", metavar="LAYERS", help="such as 0,2-4 or all, a probe each (default: the last)")
+    add("--mix", action="store_true", help="one probe of a learnt mixture of --layers instead")
+    add("--classifier", default="mlp", help="of the pooled spans: linear or mlp")
+    add("--hidden", type=int, default=256, metavar="N", help="units of the mlp")
+    add("--projection", type=int, default=256, metavar="N", help="width that spans are pooled in")
+    add("--dropout", type=float, default=0.3, metavar="X", help="on what is classified")
+    add("--lr", type=float, default=1e-3, metavar="X", help="learning rate of Adam")
+    add("--batch-size", type=int, default=64, metavar="N", help="examples of a step")
+    add("--epochs", type=int, default=50, metavar="N", help="most passes over the examples")
+    add("--patience", type=int, default=5, metavar="N", help="passes without a gain before the end")
+    add("--seeds", default="1", metavar="SEEDS", help="a probe each, comma-separated")
+    add("--dtype", default="float32", choices=["float32", "float16"], help="of vectors on disk")
+    add("--max-tokens", type=int, default=8192, metavar="N", help="most padded tokens in a batch")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add("--output", required=True, metavar="DIR", help="folder to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.probing import run_probe
+
+    run_probe(args)

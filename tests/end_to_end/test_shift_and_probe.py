@@ -1,0 +1,221 @@
+"""`fairseq-xling mean`, `translate mds` and `probe` on a model that fairseq-train has just made."""
+
+import json
+
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.analysis.mean_file import read_mean
+from fairseq_xling.cli.main import main
+from tests.end_to_end.engine import load, run
+
+SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 10"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Text, a data folder with one vocabulary, and a model of it."""
+    root = tmp_path_factory.mktemp("shift")
+    text, data = root / "text", root / "data"
+    run("fairseq-xling", "synthesize", str(text), "--sentences", "200", "--held-out", "40")
+    options = ["--languages", "en,de", "--from", str(text), "--vocab", "union"]
+    options += ["--vocab-type", "word", "--vocab-size", "1000", "--aligner", "none"]
+    run("fairseq-xling", "prepare", str(data), *options)
+    run(
+        "fairseq-train",
+        *(str(data), "--user-dir", str(USER_DIR), "--save-dir", str(root / "model")),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *("--cpu", "--num-workers", "0", *SMALL.split()),
+    )
+    return root
+
+
+def model(study):
+    return [str(study / "model" / "checkpoint_last.pt"), "--data", str(study / "data")]
+
+
+def text(study, lang, split="valid"):
+    return str(study / "text" / "mono" / f"{split}.{lang}.txt")
+
+
+def mean(study, output, lang, *options):
+    assert main(["mean", *model(study), "--lang", lang, *options, "--output", str(output)]) == 0
+    return read_mean(output)
+
+
+def translate(study, output, *options):
+    given = ["--from", "en", "--to", "de", "--text", text(study, "en"), "--output", str(output)]
+    return main(["translate", "mds", *model(study), *given, *map(str, options)])
+
+
+def fails(capsys, status):
+    """The single line that the command prints for bad input."""
+    assert status == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    ours = [line for line in lines if line.startswith("fairseq-xling: error:")]
+    assert len(ours) == 1 and lines[-1] == ours[0]
+    return ours[0]
+
+
+def test_means_of_a_text_and_of_the_split_made_from_it_are_one(study, tmp_path, capsys):
+    found = mean(study, tmp_path / "text", "de", "--text", text(study, "de"))
+    assert "de, " in capsys.readouterr().out
+    split = mean(study, tmp_path / "split", "de", "--split", "valid", "--max-tokens", "100")
+    assert found.mean.shape == (3, 16) and found.tokens == split.tokens > 200
+    torch.testing.assert_close(found.mean, split.mean, atol=1e-6, rtol=0)
+    assert found.about["sentences"] == 40
+    assert set(found.about["provenance"]["inputs"]) == {"checkpoint", "data", "text"}
+
+
+def test_one_translation_with_given_means_or_with_those_of_the_split(study, tmp_path, capsys):
+    reference = ["--reference", text(study, "de")]
+    assert translate(study, tmp_path / "a.txt", "--layer", 2, "--alpha", 1, *reference) == 0
+    assert "convert rate" in capsys.readouterr().out
+    files = [tmp_path / lang for lang in ("de", "en")]
+    for file in files:
+        mean(study, file, file.name, "--text", text(study, file.name))
+    options = ["--layer", 2, "--alpha", 1, *reference, "--means", *files]
+    assert translate(study, tmp_path / "b.txt", *options) == 0
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
+    first, second = (json.loads((tmp_path / f"{x}.txt.json").read_text()) for x in "ab")
+    assert first["scores"] == second["scores"]
+    assert len((tmp_path / "a.txt").read_text().splitlines()) == 40
+    scores, summary = first["scores"], first["summary"]
+    assert scores["convert_rate"] == pytest.approx(
+        scores["converted"] / (scores["tokens"] - scores["shared"])
+    )
+    assert 0 < summary["common"] < min(summary["sizes"])
+    assert set(first["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
+    names = {"a.txt", "a.txt.json", "b.txt", "b.txt.json", "en", "de"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_grid_is_a_table_that_grows_and_alpha_zero_is_its_row_without_shift(study, tmp_path):
+    output, reference = tmp_path / "grid", ["--reference", text(study, "de")]
+    assert translate(study, output, "--layers", "1-2", "--alphas", "1", *reference) == 0
+    names = {path.name for path in (output / "cells").glob("*.txt")}
+    assert names == {"no-shift.txt", "layer01-alpha1.txt", "layer02-alpha1.txt"}
+    before = {path: path.stat().st_mtime_ns for path in (output / "cells").iterdir()}
+    means = {path: path.stat().st_mtime_ns for path in (output / "means").iterdir()}
+    options = ["--layers", "1-2", "--alphas=1,-2", "--fixed", "2,3", *reference]
+    assert translate(study, output, *options) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # not computed again
+    assert {path: path.stat().st_mtime_ns for path in means} == means
+    record = json.loads((output / "results.json").read_text())
+    assert len(record["cells"]) == 6 and set(record["chosen"]) == {"no shift", "best", "fixed"}
+    best = max(record["cells"][1:], key=lambda cell: cell["precision"])
+    assert record["chosen"]["best"]["precision"] == best["precision"]
+    assert len((output / "table.csv").read_text().splitlines()) == 7
+    assert (output / "plot.svg").read_text().count("<svg") == 1
+    assert translate(study, tmp_path / "zero.txt", "--layer", 1, "--alpha", 0, *reference) == 0
+    plain = (output / "cells" / "no-shift.txt").read_bytes()
+    assert (tmp_path / "zero.txt").read_bytes() == plain
+
+
+def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, capsys):
+    options = ["--layers", "1", "--alphas", "1", "--reference"]
+    assert translate(study, tmp_path / "grid", *options, text(study, "de")) == 0
+    capsys.readouterr()
+    line = fails(capsys, translate(study, tmp_path / "grid", *options, text(study, "en")))
+    assert "must be a new folder; it holds something else" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layer", "1"], "`--layer` and `--alpha` belong together, got one of them"),
+        ([], "give `--layer` and `--alpha`, or `--layers` and `--alphas` for a grid"),
+        (["--layers", "1", "--alphas", "1"], "a grid (`--layers`) needs `--reference`"),
+        (["--layer", "3", "--alpha", "1"], "`--layer` must lie in [1, 2], got 3"),
+        (["--layer", "1", "--alpha", "nan"], "`--alpha` must be finite, got nan"),
+        (["--layer", "1", "--alpha", "1", "--to", "en"], "`--from` and `--to` must be two lang"),
+        (["--layer", "1", "--alpha", "1", "--to", "fr"], "not on 'fr' of the data folder"),
+        (["--layer", "1", "--alpha", "1", "--means", "x", "y"], "x: no such file"),
+        (["--layer", "1", "--alpha", "1", "--reference", __file__], "must have the 40 lines of"),
+    ],
+)
+def test_mistakes_of_translate_are_one_line(study, tmp_path, capsys, options, message):
+    assert message in fails(capsys, translate(study, tmp_path / "out", *options))
+    assert not list(tmp_path.iterdir())
+
+
+def test_means_of_another_model_are_refused(study, tmp_path, capsys):
+    mean(study, tmp_path / "en", "en", "--split", "valid")
+    other = tmp_path / "other.pt"
+    torch.save({**load(study / "model" / "checkpoint_last.pt"), "extra_state": {}}, other)
+    options = ["--layer", "1", "--alpha", "1", "--means", tmp_path / "en", tmp_path / "en"]
+    given = ["--data", str(study / "data"), "--from", "en", "--to", "de"]
+    given += ["--text", text(study, "en"), "--output", str(tmp_path / "out"), *map(str, options)]
+    line = fails(capsys, main(["translate", "mds", str(other), *given]))
+    assert "the mean of another model than" in line
+    line = fails(capsys, translate(study, tmp_path / "out", *options))
+    assert "`--means` must name a file for each language, got none of 'de'" in line
+
+
+@pytest.fixture(scope="module")
+def rows(study):
+    """Parts of speech of the gold files as probing rows, by split and language."""
+    found = {}
+    for split in ("train", "valid", "test"):
+        for lang in ("en", "de"):
+            found[split, lang] = study / f"{split}.{lang}.jsonl"
+            gold = str(study / "text" / "gold" / f"{split}.{lang}.conllu")
+            options = ["--task", "pos", "--output", str(found[split, lang])]
+            assert main(["probe", "convert", gold, *options]) == 0
+    return found
+
+
+def probe(study, rows, output, *options):
+    given = ["--train", f"en={rows['train', 'en']}", "--valid", f"en={rows['valid', 'en']}"]
+    given += ["--test", f"en={rows['test', 'en']}", "--test", f"de={rows['test', 'de']}"]
+    return main(["probe", *model(study), *given, "--output", str(output), *options])
+
+
+def test_a_probe_of_each_layer_finds_parts_of_speech_and_leaves_predictions(study, rows, tmp_path):
+    output = tmp_path / "out"
+    options = ["--layers", "0-1", "--lr", "1e-2", "--epochs", "20", "--hidden", "32"]
+    assert probe(study, rows, output, *options) == 0
+    record = json.loads((output / "results.json").read_text())
+    name = "en.test.en.jsonl"
+    for result in record["probes"]:
+        assert result["scores"][name]["f1"] > record["baseline"][name]["f1"] + 0.2
+    assert not (output / "states").exists() and (output / "plot.svg").is_file()
+    (predicted,) = output.glob(f"predictions/layer00-*/{name}")
+    gold = [json.loads(line) for line in rows["test", "en"].read_text().splitlines()]
+    ours = [json.loads(line) for line in predicted.read_text().splitlines()]
+    labels = [[target["label"] for row in x for target in row["targets"]] for x in (gold, ours)]
+    found = [[one] if isinstance(one, str) else one for one in labels[1]]
+    right = sum(a in b for a, b in zip(labels[0], found, strict=True))
+    scores = record["probes"][0]["scores"][name]
+    assert (right, len(labels[0])) == (scores["right"], scores["gold"])
+    before = {path: path.stat().st_mtime_ns for path in output.glob("probes/*")}
+    assert probe(study, rows, output, *options, "--layers", "0-2") == 0  # one layer more
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(list(output.glob("probes/*"))) == 3
+
+
+def test_a_mixture_says_how_much_of_each_layer_it_takes(study, rows, tmp_path, capsys):
+    options = ["--layers", "all", "--mix", "--epochs", "2", "--classifier", "linear"]
+    assert probe(study, rows, tmp_path / "out", *options, "--seeds", "1,2") == 0
+    assert "seed 2 mixes layers 0: " in capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert all(sum(one["mix"]) == pytest.approx(1) for one in record["probes"])
+    assert record["rows"][1][0] == "mix" and "±" in record["rows"][1][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
+        (["--mix"], "`--mix` needs several `--layers`, got 2"),
+        (["--classifier", "tree"], "unknown `--classifier` 'tree'"),
+        (["--seeds", "1,1"], "`--seeds` must be different"),
+        (["--test", "fr=x"], "x: no such file"),
+    ],
+)
+def test_mistakes_of_probe_are_one_line(study, rows, tmp_path, capsys, options, message):
+    capsys.readouterr()
+    assert message in fails(capsys, probe(study, rows, tmp_path / "out", *options))
+    assert not list(tmp_path.iterdir())
