@@ -13,7 +13,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.fitted import LayerMap, Side
 from fairseq_xling.mapping.paired import PAIRED, PairedMethod
 from fairseq_xling.mapping.steps import Blocks, apply_steps, fit_steps
-from fairseq_xling.mapping.sums import Sums, error_of
+from fairseq_xling.mapping.sums import Sums, cosine_of
 
 
 def fit_rows(
@@ -76,9 +76,9 @@ def fit_layer(
     if not sums.count:
         raise UserError(f"none of the {blank} pairs has a vector on both sides that is not zero")
     found = method.solve(sums)
-    fit = {"pairs": sums.count, "blank": blank, "error": error_of(sums, *found)}
+    fit = {"pairs": sums.count, "blank": blank, "cosine": cosine_of(sums, *found)}
     if widths[0] == widths[1]:
-        fit["error_unmapped"] = error_of(sums, torch.eye(widths[0], dtype=torch.float64))
+        fit["cosine_unmapped"] = cosine_of(sums, torch.eye(widths[0], dtype=torch.float64))
     return LayerMap(
         Side(widths[0], steps[0], found.moving), Side(widths[1], steps[1], found.fixed), fit
     )

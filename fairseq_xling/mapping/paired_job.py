@@ -162,9 +162,9 @@ def summary(output: str | Path, report: dict[str, Any]) -> str:
     """What the command prints: what the pairs were, then a line per layer."""
     facts = ", ".join(f"{name}: {cell(value)}" for name, value in report["pairs"].items())
     lines = [f"pairs: {report['settings']['pairs']}" + (f" ({facts})" if facts else "")]
-    keys = ["pairs", "error_unmapped", "error"]
+    keys = ["pairs", "cosine_unmapped", "cosine"]
     rows = [[int(layer), *map(fit.get, keys)] for layer, fit in report["layers"].items()]
-    lines.append(text_table(["layer", "pairs", "error unmapped", "error"], rows))
-    lines.append("error: ||x W - y||^2 / ||y||^2 over the pairs, after normalisation")
+    lines.append(text_table(["layer", "pairs", "cosine unmapped", "cosine"], rows))
+    lines.append("cosine: of all pairs together, after normalisation, without and with the map")
     lines.append(f"{output}: {report['method']}, normalised by {report['settings']['normalize']}")
     return "\n".join(lines)

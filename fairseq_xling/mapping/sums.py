@@ -60,16 +60,18 @@ def least_squares_of(xx: Tensor, xy: Tensor) -> Tensor:
     return torch.linalg.pinv(xx, hermitian=True) @ xy
 
 
-def error_of(sums: Sums, first: Tensor, second: Tensor | None = None) -> float:
-    """``||x A - y B||^2 / ||y B||^2``: 0 is a perfect map; without B that is the identity.
+def cosine_of(sums: Sums, first: Tensor, second: Tensor | None = None) -> float:
+    """``<x A, y B> / (||x A|| ||y B||)``: 1 is a perfect map; without B that is the identity.
 
-    >>> sums = Sums(1, 1)
-    >>> sums.add(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [2.0]]))
-    >>> error_of(sums, torch.tensor([[1.0]]))
-    0.2
+    It is the cosine of all rows together: the mean of the pairs' cosines where rows are of one
+    length.
+
+    >>> sums = Sums(2, 2)
+    >>> sums.add(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [2.0, 0.0]]))
+    >>> cosine_of(sums, torch.eye(2))
+    0.5
     """
     a = first.to(sums.xx)
     b = torch.eye(len(sums.yy), dtype=a.dtype) if second is None else second.to(a)
-    size = float(torch.trace(b.T @ sums.yy @ b))
-    error = float(torch.trace(a.T @ sums.xx @ a) - 2 * torch.trace(a.T @ sums.xy @ b)) + size
-    return max(error, 0.0) / size if size > 0 else 0.0
+    sizes = torch.trace(a.T @ sums.xx @ a) * torch.trace(b.T @ sums.yy @ b)
+    return float(torch.trace(a.T @ sums.xy @ b) / sizes.sqrt()) if sizes > 0 else 0.0

@@ -60,7 +60,7 @@ def test_each_layer_gets_the_map_of_its_rows(folders, tmp_path, capsys, method, 
         torch.testing.assert_close(found.fixed(y, layer), expected.fixed(y))
         assert found.layers[layer].fit == pytest.approx(expected.fit)
     printed = capsys.readouterr().out
-    assert "layer  pairs  error unmapped  error" in printed
+    assert "layer  pairs  cosine unmapped  cosine" in printed
     assert f"{output}: {method}, normalised by {normalize}" in printed
     report = read_json(f"{output}.json")
     assert set(report["provenance"]["inputs"]) == {"moving", "fixed"}
