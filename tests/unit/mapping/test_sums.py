@@ -24,6 +24,7 @@ def pairs():
     return x, x @ normal(6, 6, seed=2) + 0.3 * normal(60, 6, seed=3)
 
 
+@pytest.mark.row("S1", "S2", "T23")
 def test_sums_of_blocks_give_the_maps_of_all_rows(pairs):
     x, y = pairs
     sums = sums_of(x, y)
