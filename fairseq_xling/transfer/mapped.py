@@ -24,6 +24,7 @@ from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.dataset import ItemDataset
 from fairseq_xling.transfer.encode import Codec
+from fairseq_xling.transfer.heads import check_labels
 from fairseq_xling.transfer.items import Item
 from fairseq_xling.transfer.predict import Predictor
 
@@ -159,6 +160,8 @@ class MappedTask:
         """What `read` gave, as the other encoder reads it."""
         parts = []
         for lang, items in files:
+            if self._task.cfg.unknown_labels == "refuse":
+                check_labels(self._task.head, items)
             codec = Codec(
                 self._reader.folder.path, lang, self._max_positions, self._task.cfg.too_long
             )

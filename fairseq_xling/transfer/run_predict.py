@@ -1,7 +1,9 @@
 """The run of `fairseq-xling predict`."""
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
@@ -13,8 +15,16 @@ from fairseq_xling.transfer.predict import Predictor
 _SETTINGS = ("columns", "unknown_labels", "too_long")
 
 
-def predict_files(args: argparse.Namespace) -> str:
+def predict_files(
+    args: argparse.Namespace,
+    adapt: Callable[[Predictor], Predictor] = lambda predictor: predictor,
+    inputs: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Predict ``args.files``, write all into ``args.output``; returns a table of the scores.
+
+    Args:
+        adapt: what becomes of the checkpoint's predictor before anything is read.
+        inputs: files beside the checkpoint and those to predict, by role.
 
     Raises:
         UserError: for bad arguments or input; nothing is written then.
@@ -24,7 +34,7 @@ def predict_files(args: argparse.Namespace) -> str:
     files = parse_files("FILE", ",".join(args.files))
     settings = {name: getattr(args, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}
-    predictor = Predictor.load(args.checkpoint, args.data, args.device, **given)
+    predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
     found = [predictor.predict(lang, path, args.max_tokens) for lang, path in files]
     output, names = Path(args.output), _names(files)
     output.mkdir(parents=True, exist_ok=True)
@@ -41,6 +51,7 @@ def predict_files(args: argparse.Namespace) -> str:
             "provenance": provenance(
                 {
                     "checkpoint": args.checkpoint,
+                    **inputs,
                     **dict(zip(names, (path for _, path in files), strict=True)),
                 }
             ),

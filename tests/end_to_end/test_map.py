@@ -1,0 +1,177 @@
+"""`fairseq-xling map` on extracted states, from text to a head that reads another encoder's."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.cli.main import main
+from fairseq_xling.files import read_json
+from fairseq_xling.mapping import read_map
+from tests.end_to_end.engine import load, run
+
+WIDTH = 16
+SMALL = f"--encoder-layers 2 --encoder-embed-dim {WIDTH} --encoder-ffn-embed-dim 32".split()
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Text, a data folder, an encoder, and the same with the coordinates of its states permuted,
+    which is a rotation."""
+    root = tmp_path_factory.mktemp("map")
+    sizes = "--sentences 150 --held-out 60 --annotated 80".split()
+    run("fairseq-xling", "synthesize", str(root / "text"), *sizes)
+    run(
+        *("fairseq-xling", "prepare", str(root / "data"), "--from", str(root / "text")),
+        *"--languages en,de --vocab-type word --vocab-size 800 --aligner none".split(),
+    )
+    run(
+        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *("--cpu", "--num-workers", "0", "--max-update", "2", *SMALL),
+        *("--save-dir", str(root / "model")),
+    )
+    state = load(root / "model" / "checkpoint_last.pt")
+    order = torch.randperm(WIDTH, generator=torch.Generator().manual_seed(1))
+    state["model"] = {name: permuted(name, x, order) for name, x in state["model"].items()}
+    torch.save(state, root / "permuted.pt")
+    return root
+
+
+def permuted(name: str, x: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """A tensor of an encoder all of whose states have their coordinates in another ``order``."""
+    part = ".".join(name.split(".")[-2:])
+    if part in ("out.weight", "fc2.weight", "out.bias", "fc2.bias") or "norm" in part:
+        return x[order]
+    if x.dim() == 2 and x.shape[1] == WIDTH:  # embeddings, and what reads a state
+        return x[:, order]
+    return x
+
+
+def extract(study, checkpoint, output, *options, lang="en"):
+    text = study / "text" / "mono" / f"valid.{lang}.txt"
+    arguments = ["--data", study / "data", "--lang", lang, "--text", text, "--output", output]
+    assert main(["extract", *map(str, [checkpoint, *arguments, *options])]) == 0
+    return output
+
+
+@pytest.fixture(scope="module")
+def tokens(study):
+    """The tokens of the English text in both encoders, and links of each word to itself."""
+    own, other = (
+        extract(study, study / name, study / f"tokens-{n}", "--unit", "tokens")
+        for n, name in enumerate(("model/checkpoint_last.pt", "permuted.pt"))
+    )
+    with open(study / "links", "w") as file:
+        for subwords, _ in np.load(own / "lengths.npy"):
+            file.write(" ".join(f"{i}-{i}" for i in range(subwords)) + "\n")
+    return own, other
+
+
+@pytest.fixture(scope="module")
+def token_map(study, tokens):
+    path = study / "tokens.safetensors"
+    own, other = tokens
+    links = ["--alignments", str(study / "links"), "--align-unit", "subword"]
+    assert main(["map", "contextual", str(other), str(own), *links, "--output", str(path)]) == 0
+    return path
+
+
+def test_the_permutation_is_found_from_tokens_on_every_layer(study, tokens, token_map):
+    fitted = read_map(token_map)
+    assert list(fitted.layers) == [0, 1, 2]
+    for layer in fitted.layers:
+        own, other = (torch.from_numpy(np.load(f / f"layer{layer:02d}.npy")) for f in tokens)
+        assert not torch.allclose(own, other, atol=0.1)
+        torch.testing.assert_close(fitted.carry(other, layer), own, atol=1e-4, rtol=1e-4)
+    report = read_json(f"{token_map}.json")
+    assert report["pairs"]["links"] == len(own) + report["pairs"]["unknown or cut"]
+
+
+def test_sentences_of_a_parallel_text_are_mapped_and_copied(study, capsys):
+    folders = [
+        extract(study, study / "model" / "checkpoint_last.pt", study / f"s-{lang}", lang=lang)
+        for lang in ("de", "en")
+    ]
+    path, output = study / "sentences.safetensors", study / "s-mapped"
+    arguments = ["--pairs", "rows", "--layers", "0,2", "--output", str(path)]
+    assert main(["map", "procrustes", *map(str, folders), *arguments]) == 0
+    assert main(["map", "apply", str(path), str(folders[0]), "--output", str(output)]) == 0
+    assert "60 rows, 16 wide, of layers 0, 2" in capsys.readouterr().out
+    fitted = read_map(path)
+    states = torch.from_numpy(np.load(folders[0] / "layer02.npy"))
+    np.testing.assert_allclose(np.load(output / "layer02.npy"), fitted.apply(states, 2), atol=1e-5)
+    fit = read_json(f"{path}.json")["layers"]["2"]
+    assert fit["cosine"] > fit["cosine_unmapped"]
+
+
+def test_words_of_two_languages_are_mapped_by_the_corpus_dictionary(study, capsys):
+    checkpoint = study / "model" / "checkpoint_last.pt"
+    folders = [
+        extract(study, checkpoint, study / f"types-{lang}", "--unit", "types", lang=lang)
+        for lang in ("de", "en")
+    ]
+    dictionary = study / "text" / "dictionary" / "en-de.tsv"
+    path = study / "words.safetensors"
+    arguments = ["--pairs", "dictionary", str(dictionary), "--output", str(path)]
+    assert main(["map", "meeting", *map(str, folders), *arguments]) == 0
+    assert "first column: types-en" in capsys.readouterr().out
+    assert read_map(path).layers[1].fixed.matrix is not None
+    assert json.loads((study / "words.safetensors.json").read_text())["pairs"]["entries"] > 30
+
+
+@pytest.fixture(scope="module")
+def tuned(study):
+    """The encoder with a head for parts of speech, its embeddings and first layer as they were."""
+    tags = {split: study / "text" / "gold" / f"tags.{split}.en.tsv" for split in ("train", "valid")}
+    run(
+        *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
+        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
+        *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
+        *("--encoder", str(study / "model" / "checkpoint_last.pt"), "--columns", "token=0,tag=1"),
+        *("--train-file", f"en={tags['train']}", "--valid-file", f"en={tags['valid']}"),
+        *"--freeze-layers 1 --batch-size 8 --max-epoch 8 --no-epoch-checkpoints".split(),
+        *("--cpu", "--num-workers", "0", "--save-dir", str(study / "tuned")),
+    )
+    return study / "tuned" / "checkpoint_last.pt"
+
+
+def predict(study, output, *words):
+    tags = study / "text" / "gold" / "tags.test.en.tsv"
+    assert main([*map(str, [*words, f"en={tags}", "--output", output])]) == 0
+    (one,) = read_json(output / "scores.json")["files"].values()
+    return one["scores"]["accuracy"]
+
+
+@pytest.mark.row("S6")
+def test_a_head_reads_another_encoder_through_the_map_and_by_chance_without(
+    study, tuned, token_map
+):
+    own = predict(study, study / "own", "predict", tuned)
+    lower = ["--encoder", study / "permuted.pt", "--layer", "1", "--map"]
+    mapped = predict(study, study / "mapped", "predict", "mapped", tuned, *lower, token_map)
+    plain = predict(study, study / "plain", "predict", "mapped", tuned, *lower, "none")
+    assert mapped == pytest.approx(own, abs=0.2)
+    assert own > plain + 20
+    inputs = read_json(study / "mapped" / "scores.json")["provenance"]["inputs"]
+    assert {"checkpoint", "encoder", "map"} < set(inputs)
+
+
+def test_mistakes_about_the_lower_layers_are_one_line(study, tuned, token_map, capsys):
+    file = f"en={study / 'text' / 'gold' / 'tags.test.en.tsv'}"
+    right = {"--encoder": study / "permuted.pt", "--map": token_map, "--layer": 1}
+    for change, message in (
+        ({"--layer": 7}, "`layer` must be one that the map has (0, 1, 2), got 7"),
+        ({"--layer": 7, "--map": "none"}, "`layer` must lie in [0, 2], got 7"),
+        ({"--map": study / "no"}, "no: no such file"),
+        ({"--encoder": study / "no.pt"}, "no.pt: no such checkpoint"),
+    ):
+        options = [str(word) for pair in {**right, **change}.items() for word in pair]
+        arguments = [str(tuned), file, "--output", str(study / "never"), *options]
+        assert main(["predict", "mapped", *arguments]) == 1
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert message in lines[-1] and lines[-1].startswith("fairseq-xling: error:")
+    assert not (study / "never").exists()
