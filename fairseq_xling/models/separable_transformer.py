@@ -277,3 +277,7 @@ def separable_transformer_tiny(args: Any) -> None:
         init_std=0.05,
         attention_dropout=0.0,
     )
+
+
+# By architecture, the rows of the specification that it is of.
+SPEC_ROWS = {"separable_transformer_base": ("P8",), "separable_transformer_small": ("P10",)}

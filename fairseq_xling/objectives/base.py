@@ -52,7 +52,7 @@ class Objective:
     An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
     another order than it reads, which takes a model with a TRILayer; one that ``asks`` for an
     auxiliary head by name is of no use without it. ``segments`` is how many rows of a segment table
-    it uses.
+    it uses. ``spec_rows`` are the rows of the specification that it is of.
     """
 
     name: ClassVar[str]
@@ -62,6 +62,7 @@ class Objective:
     asks: ClassVar[str] = ""
     segments: ClassVar[int] = 0
     mixes_source_languages: ClassVar[bool] = False
+    spec_rows: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):
         self.cfg, self.vocabulary = cfg, vocabulary

@@ -21,6 +21,7 @@ class BridgeMaskedLM(TranslationLM):
     """TLM whose hidden positions are both ends of word alignment links."""
 
     name = "brlm-mask"
+    spec_rows = ("P4",)
     needs_order = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:

@@ -19,6 +19,7 @@ class TranslationLM(MaskedLM):
     """Predict hidden tokens of both sides of a translated pair from both sides."""
 
     name = "tlm"
+    spec_rows = ("P3",)
     reads = "parallel"
     mixes_source_languages = True
 

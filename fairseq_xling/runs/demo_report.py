@@ -16,7 +16,7 @@ from fairseq_xling.runs.demo_migration import (
 )
 from fairseq_xling.runs.demo_transfer import read_transfer, transfer_rows, transfer_section
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.provenance import machine, versions
+from fairseq_xling.runs.provenance import machine, provenance, versions
 from fairseq_xling.runs.report import (
     Section,
     commands_section,
@@ -67,6 +67,7 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
             "settings": dict(settings),
             "versions": versions(),
             "machine": machine(),
+            "provenance": provenance({}),
         },
     )
     shared = models["default"]

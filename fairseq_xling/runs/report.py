@@ -15,8 +15,17 @@ from fairseq_xling.runs.tables import cell
 
 
 @dataclasses.dataclass(frozen=True)
+class Download:
+    """A file that a page holds, as a ``data:`` link."""
+
+    name: str
+    link: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Section:
-    """A heading with any of: a paragraph, a figure (SVG text), a table, a block of code, notes."""
+    """A heading with any of: a paragraph, a figure (SVG text), a table, a block of code, files,
+    notes."""
 
     title: str
     text: str = ""
@@ -25,6 +34,7 @@ class Section:
     rows: Sequence[Sequence[Any]] = ()
     code: str = ""
     notes: Sequence[str] = ()
+    downloads: Sequence[Download] = ()
 
     @property
     def words(self) -> list[bool]:
@@ -57,12 +67,16 @@ def write_report(
     path: str | Path, title: str, lead: Sequence[str], sections: Sequence[Section]
 ) -> None:
     """Write the page atomically; it needs no other file, and nothing from the network."""
+    write_template(path, "report.html.jinja", title=title, lead=lead, sections=sections)
+
+
+def write_template(path: str | Path, name: str, **values: Any) -> None:
+    """Write the template ``name`` of this folder, filled in, atomically."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    template = environment.get_template("report.html.jinja")
     with atomic_write(path, "w") as file:
-        file.write(template.render(title=title, lead=lead, sections=sections))
+        file.write(environment.get_template(name).render(values))

@@ -49,6 +49,9 @@ def write_study(
         "migrations": {row.code: many for row, many in found},
         "provenance": provenance({}),
     }
+    if study.axis:
+        sizes = {row.code: study.size(row) for row, _ in found}
+        record["axis"] = {"title": study.axis, "sizes": sizes}
     write_json(run / "results.json", record)
     sections = [
         Section("Table", header=header, rows=rows, notes=notes),

@@ -224,3 +224,5 @@ PRESETS: dict[str, dict[str, Any]] = {
         "device": "cuda",
     },
 }
+# By preset, the rows of the specification that it is of.
+SPEC_ROWS = {"trelm": ("P9",)}

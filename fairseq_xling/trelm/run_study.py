@@ -42,13 +42,14 @@ class TrelmStudy:
     """Base class of the studies.
 
     ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` stand under
-    the table.
+    the table; ``spec_rows`` are the rows of the specification that it is of.
     """
 
     help: str
     title: str
     lead: str
     notes: Sequence[str] = ()
+    spec_rows: Sequence[str] = ()
 
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Row]:
         """All variations of the settings ``config``; the first is what others are compared with."""

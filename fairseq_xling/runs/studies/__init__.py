@@ -11,7 +11,10 @@ from fairseq_xling.registry import Registry
 
 
 class Study(Protocol):
-    """One file in this folder, registered in ``STUDIES``."""
+    """One file in this folder, registered in ``STUDIES``.
+
+    ``spec_rows``, where it has them, are the rows of the specification that it is of.
+    """
 
     help: str
 

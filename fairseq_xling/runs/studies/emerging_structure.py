@@ -10,6 +10,7 @@ class EmergingStructure:
     """What of anchors, domain and sharing a bilingual masked language model needs to align."""
 
     help = "anchors, domain and parameter sharing: Table 1 of Emerging Cross-lingual Structure"
+    spec_rows = (*(f"A{number}" for number in range(1, 11)), "A12")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.ablation_config import AblationConfig

@@ -15,6 +15,7 @@ class TrelmBaselines(TrelmStudy):
 
     help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
     title = "TreLM: a migration beside training from scratch"
+    spec_rows = ("P10", "P11")
     lead = "Each row takes as many optimiser steps as the migration, on the same data folder."
     notes = (
         "Tokens are those that the models read, repetitions included; batches are the same, so "

@@ -13,6 +13,7 @@ class TrelmCompensated(TrelmStudy):
 
     help = "without CdLM, compensated by monolingual text and steps: TreLM, Table 3"
     title = "TreLM: compensation for the transfer phase"
+    spec_rows = ("T21",)
     lead = (
         "The migration without transfer, and again with as many more target sentences as there are "
         "sentence pairs, and more steps."

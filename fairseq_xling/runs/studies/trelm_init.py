@@ -29,6 +29,7 @@ class TrelmInit(TrelmStudy):
 
     help = "embedding initialisation: TreLM, Table 5"
     title = "TreLM: how the embeddings of new words begin"
+    spec_rows = ("T15",)
     lead = "Bits per word after commonality training alone, at one and two times its length."
     notes = (
         "The paper's figures are those after 20K steps.",

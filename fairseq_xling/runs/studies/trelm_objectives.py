@@ -13,6 +13,7 @@ class TrelmObjectives(TrelmStudy):
 
     help = "CdLM, CdLM*, TLM and BRLM, and without the TRILayer: TreLM, Tables 7 and 8"
     title = "TreLM: objectives of the transfer phase"
+    spec_rows = ("T19", "T20")
     lead = "The same migration with other objectives on the parallel text."
     notes = (
         "Row cdlm-star has a vocabulary of each language's own and no language embeddings; its "

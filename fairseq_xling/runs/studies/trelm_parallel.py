@@ -14,6 +14,7 @@ class TrelmParallel(TrelmStudy):
 
     help = "bits per word by the size of the parallel text: TreLM, Figure 2"
     title = "TreLM: how much parallel text"
+    spec_rows = ("T22",)
     lead = "The same migration with fewer sentence pairs; subsets are nested."
     notes = (
         "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "

@@ -1,0 +1,113 @@
+"""What a page shows, and the file of results that it is made of."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.runs.report import Section
+
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+RESULTS = "results.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A JSON file that a run left."""
+
+    path: Path
+    record: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What to call it: its folder's name, or its own where it lies beside others."""
+        if self.path.name == RESULTS:
+            return self.path.resolve().parent.name
+        return self.path.stem
+
+    @property
+    def command(self) -> str:
+        """The command that made it, empty if that is not recorded."""
+        return self._origin.get("command", "")
+
+    @property
+    def date(self) -> str:
+        """When it was made, ISO 8601; where that is not recorded, when its file was written."""
+        if date := self._origin.get("date"):
+            return date
+        written = datetime.datetime.fromtimestamp(self.path.stat().st_mtime, datetime.timezone.utc)
+        return written.isoformat(timespec="seconds")
+
+    @property
+    def machine(self) -> str:
+        """Processors and system, as recorded."""
+        return self._origin.get("machine") or self.record.get("machine", "")
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of the packages that it depends on."""
+        return self._origin.get("versions") or self.record.get("versions", {})
+
+    @property
+    def inputs(self) -> Mapping[str, Mapping[str, Any]]:
+        """Files that it was made from, by role."""
+        return self._origin.get("inputs", {})
+
+    @property
+    def _origin(self) -> Mapping[str, Any]:
+        return self.record.get("provenance") or {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A figure for the index.
+
+    Attributes:
+        row: the row of the specification that it is of.
+        what: what was measured, in words, with its unit.
+        value: the number.
+    """
+
+    row: str
+    what: str
+    value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """What one file of results gives.
+
+    Attributes:
+        title: heading.
+        source: paper and figure, table or section that the page redraws.
+        lead: opening sentences.
+        sections: figures and tables.
+        tables: every number, unrounded, by the name of its CSV file.
+        measured: its figures for the index.
+    """
+
+    title: str
+    source: str
+    lead: Sequence[str]
+    sections: Sequence[Section]
+    tables: Mapping[str, Table]
+    measured: Sequence[Measured] = ()
+
+
+def seeds_in_words(seeds: str | Sequence[int]) -> str:
+    """Seeds as a caption names them.
+
+    >>> seeds_in_words("3"), seeds_in_words([1, 2])
+    ('Seed 3.', 'Seeds 1, 2; whiskers are standard deviations over them.')
+    """
+    found = seeds.split(",") if isinstance(seeds, str) else list(map(str, seeds))
+    if len(found) == 1:
+        return f"Seed {found[0]}."
+    return f"Seeds {', '.join(found)}; whiskers are standard deviations over them."
+
+
+def caption(result: Result, source: str, *facts: str) -> list[str]:
+    """The lines below a figure: what it redraws, units and seeds (``facts``), and the command."""
+    made = f"Made by: {result.command}" if result.command else "The command was not recorded."
+    return [" ".join([f"After {source}.", *facts]), made]

@@ -1,0 +1,88 @@
+"""Horizontal bars, beside the lines and dots of `fairseq_xling.runs.figures`.
+
+Series differ in colour and in hatching, so that they can be told apart in grey print, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairseq_xling.runs.figures import COLOURS, plt
+
+_HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "--")
+_CHANCE = "#666666"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One series: a bar for each name; None is drawn as nothing.
+
+    ``spread`` are standard deviations over seeds, drawn as whiskers.
+    """
+
+    label: str
+    values: Sequence[float | None]
+    spread: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class BarPanel:
+    """Horizontal bars, a group for each name, in one pair of axes.
+
+    Attributes:
+        xlabel: what is measured, with its unit.
+        chance: height of a dotted line, with its label.
+    """
+
+    names: Sequence[str]
+    series: Sequence[Bars]
+    xlabel: str
+    title: str = ""
+    chance: tuple[float, str] | None = None
+
+
+def draw_bars(panels: Sequence[BarPanel], columns: int = 2) -> Figure:
+    """``panels`` side by side, ``columns`` in a row; names stand at the left of each row."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    most = max(len(panel.names) * (1 + 0.55 * (len(panel.series) - 1)) for panel in panels)
+    longest = max((len(name) for panel in panels for name in panel.names), default=0)
+    size = (0.07 * longest + 3.7 * columns, (1.5 + 0.3 * most) * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    for number, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+        _draw_bars(axis, panel)
+        same = number % columns and panel.names == panels[number - 1].names
+        axis.tick_params(labelleft=not same)
+    return figure
+
+
+def _draw_bars(axis: Axes, panel: BarPanel) -> None:
+    width = 0.8 / len(panel.series)
+    for number, bars in enumerate(panel.series):
+        drawn = [i for i, value in enumerate(bars.values) if value is not None]
+        whiskers = [bars.spread[i] or 0 if i < len(bars.spread) else 0 for i in drawn]
+        axis.barh(
+            [i + (number - (len(panel.series) - 1) / 2) * width for i in drawn],
+            [bars.values[i] for i in drawn],
+            width,
+            xerr=whiskers if any(whiskers) else None,
+            color=COLOURS[number % len(COLOURS)],
+            hatch=_HATCHES[number % len(_HATCHES)],
+            edgecolor="white",
+            error_kw={"elinewidth": 1, "capsize": 2},
+            label=bars.label,
+        )
+    if panel.chance is not None:
+        axis.axvline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
+    axis.set_yticks(range(len(panel.names)), panel.names)
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
+    axis.set(xlabel=panel.xlabel, title=panel.title)
+    if len(panel.series) > 1 or panel.chance is not None:
+        # The distance from the axes is in font sizes: below the label, however tall they are.
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
+        axis.legend(fontsize=8, ncols=2, **place)
