@@ -8,6 +8,8 @@ counted from 0. `fairseq-xling prepare --alignment` reads such files.
 
 import argparse
 
+SPEC_ROWS = ("D5", "D7")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

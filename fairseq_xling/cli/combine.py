@@ -9,6 +9,8 @@ checkpoint. The next phase starts with `fairseq-train --finetune-from-model comb
 
 import argparse
 
+SPEC_ROWS = ("T7",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("forward", metavar="FORWARD", help="checkpoint of `--trelm-phase forward`")

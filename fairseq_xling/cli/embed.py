@@ -7,6 +7,8 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 
 import argparse
 
+SPEC_ROWS = ("T14", "T16")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -8,6 +8,8 @@ Prints a table per measure; `--output` writes the same numbers with their proven
 
 import argparse
 
+SPEC_ROWS = ("S16", "T17", "S13")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.analysis.measures import MEASURES

@@ -10,6 +10,8 @@ language. The diagonal is supervised.
 
 import argparse
 
+SPEC_ROWS = ("E7",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.transfer.study import run as study

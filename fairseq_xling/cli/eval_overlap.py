@@ -9,6 +9,8 @@ overlap.csv, a report and results.json; prints the table and the correlations.
 
 import argparse
 
+SPEC_ROWS = ("E9",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -12,6 +12,8 @@ command goes on.
 
 import argparse
 
+SPEC_ROWS = ("E1", "E2", "E3", "E4", "E5", "E6", "E14", "S14")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.transfer.study import run as study

@@ -10,6 +10,8 @@ scatter plot, word_order.csv, a report and results.json; prints the table and th
 
 import argparse
 
+SPEC_ROWS = ("E10",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

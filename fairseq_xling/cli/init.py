@@ -9,6 +9,8 @@ languages of the data folder. It is the start of `fairseq-train --finetune-from-
 
 import argparse
 
+SPEC_ROWS = ("T4", "T24", "T27")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

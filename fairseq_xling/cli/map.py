@@ -22,6 +22,8 @@ Stopped in between, the same command goes on with the next layer or seed.
 import argparse
 import sys
 
+SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.mapping.methods import METHODS

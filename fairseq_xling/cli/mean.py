@@ -11,6 +11,8 @@ it comes from. An interrupted call goes on when it is repeated.
 
 import argparse
 
+SPEC_ROWS = ("S10",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

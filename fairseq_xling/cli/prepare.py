@@ -9,6 +9,8 @@ Text is UTF-8, a sentence per line, also as .gz. An interrupted call goes on whe
 
 import argparse
 
+SPEC_ROWS = ("D3", "D4", "D6", "D8")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="data folder to make")

@@ -16,6 +16,8 @@ predictions in the form of the test files. Stopped in between, the same command 
 
 import argparse
 
+SPEC_ROWS = ("E8",)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -15,6 +15,8 @@ and alphas can be added later.
 
 import argparse
 
+SPEC_ROWS = ("S11", "S12")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

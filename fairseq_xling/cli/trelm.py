@@ -11,6 +11,8 @@ not done again.
 
 import argparse
 
+SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.config_file import add_options
