@@ -1,7 +1,8 @@
 """The `fairseq-xling` command: finds the verbs in this folder and runs one.
 
 A verb is a module here with a docstring (its help), ``add_arguments(parser)`` and ``run(args)``;
-``SPEC_ROWS``, where it has them, are the rows of the specification that it is of. Heavy imports belong inside ``run``, so that ``--help`` answers at once.
+``SPEC_ROWS``, where it has them, are the rows of the specification that it is of. Heavy imports
+belong inside ``run``, so that ``--help`` answers at once.
 """
 
 import argparse

@@ -29,7 +29,7 @@ class Preset:
     """Something to run.
 
     Attributes:
-        name: what a user types, or a recipe's path.
+        name: what a user types, or a recipe's path beside the folder given.
         rows: the rows that it is of.
     """
 
@@ -87,6 +87,6 @@ def _recipes(paths: Iterable[Path]) -> Iterator[Preset]:
             for number, line in enumerate(read_lines(file), start=1):
                 if match := _LINE.fullmatch(line.strip()):
                     try:
-                        yield Preset(str(file), parse_codes(match[1]))
+                        yield Preset(str(file.relative_to(path.parent)), parse_codes(match[1]))
                     except UserError as error:
                         raise UserError(f"{file}:{number}: {error}") from None
