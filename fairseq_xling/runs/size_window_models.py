@@ -1,0 +1,224 @@
+"""The models of the data-size and window study: one class each, found by name.
+
+A model is trained on a folder of slices and leaves a file like that of `fairseq-xling eval`, with
+the measure ``words``. Adding one is adding a class.
+"""
+
+import argparse
+import dataclasses
+import functools
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
+from fairseq_xling.analysis.measures import MEASURES, Subject
+from fairseq_xling.analysis.static_encoder import StaticEncoder
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.files import write_json
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.registry import Registry
+from fairseq_xling.runs.corpus_steps import eval_command
+from fairseq_xling.runs.evaluation import FORMAT
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import Training, training_step
+from fairseq_xling.text.dictionary import read_dictionary
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.progress import progress
+from fairseq_xling.trelm.skipgram import count_ids
+from fairseq_xling.trelm.vectors import fill_missing
+
+if TYPE_CHECKING:
+    from fairseq_xling.runs.size_window import SizeWindowConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where one trained model lies.
+
+    Attributes:
+        name: of its steps and files; run: the study's folder.
+        slices: the data folder that it is trained on.
+        seed: of its training.
+    """
+
+    name: str
+    run: Path
+    slices: Path
+    seed: int
+
+    @property
+    def result(self) -> Path:
+        """What `fairseq-xling eval` would leave."""
+        return self.run / "results" / f"{self.name}.json"
+
+
+class Model(Protocol):
+    """One kind of row."""
+
+    title: str
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        """Training and evaluation; the last leaves ``place.result``."""
+
+
+MODELS: Registry[type[Model]] = Registry("`--models`")
+
+
+@MODELS.register("word2vec")
+class Word2Vec:
+    """Skip-gram on the text of all languages together."""
+
+    title = "Word2Vec"
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        vectors = place.run / "models" / f"{place.name}.safetensors"
+        command = [
+            *("fairseq-xling", "embed", "train", str(place.slices), "--output", str(vectors)),
+            *("--dim", str(config.dim), "--epochs", str(config.vector_epochs)),
+            *("--window", str(config.word2vec_window), "--seed", str(place.seed)),
+        ]
+        train = Step(
+            f"train-{place.name}",
+            commands=[command],
+            inputs=[place.slices],
+            outputs=[vectors, vectors.with_name(f"{vectors.name}.json")],
+        )
+        return [train, _vectors_eval(config, place, vectors)]
+
+
+@MODELS.register("glove")
+class Glove:
+    """GloVe on the text of all languages together."""
+
+    title = "GloVe"
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        vectors = place.run / "models" / f"{place.name}.safetensors"
+        options = GloveOptions(
+            config.dim, config.glove_window, config.vector_epochs, seed=place.seed
+        )
+        train = Step(
+            f"train-{place.name}",
+            call=functools.partial(_train_glove, place.slices, vectors, options),
+            settings=dataclasses.asdict(options),
+            inputs=[place.slices],
+            outputs=[vectors],
+        )
+        return [train, _vectors_eval(config, place, vectors)]
+
+
+@MODELS.register("encoder")
+class Encoder:
+    """A masked language model of all languages; it reads a segment at a time."""
+
+    title = "masked LM"
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        # One table of positions for all windows: the models have the same parameters.
+        extra = ("--encoder-layers", str(config.layers), "--encoder-embed-dim", str(config.dim))
+        extra += ("--encoder-ffn-embed-dim", str(4 * config.dim), "--no-epoch-checkpoints")
+        extra += ("--max-positions", str(max(config.window_list) + 2))
+        training = Training(
+            config.arch,
+            config.updates,
+            config.every,
+            config.max_tokens,
+            config.lr,
+            config.warmup,
+            (*extra, *shlex.split(config.train_args)),
+        )
+        source, *targets = config.language_list
+        folder = place.run / "models" / place.name
+        name = f"train-{place.name}"
+        log = place.run / "logs" / f"{name}.log"
+        train = training_step(
+            name, training, place.slices, folder, log, place.seed, source, (), config.device
+        )
+        command = eval_command(
+            [folder / "checkpoint_best.pt"],
+            place.slices,
+            source,
+            targets,
+            *("--measure", "words", "--dictionary", config.dictionary_path),
+            *("--words-limit", str(config.words_limit)),
+            *("--device", config.device, "--output", place.result),
+        )
+        inputs = [place.slices, folder, Path(config.dictionary_path)]
+        return [
+            train,
+            Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
+        ]
+
+
+def _train_glove(slices: Path, output: Path, options: GloveOptions) -> None:
+    folder = DataFolder(slices)
+    files = [folder.mono("train", lang) for lang in folder.languages]
+    lang = folder.languages[0]
+    size = folder.vocab_sizes[lang]
+    counts = cooccurrences(files, size, options.window)
+    with progress(options.epochs, "GloVe", "epochs") as bar:
+
+        def passed(loss: float) -> None:
+            bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
+            bar.update()
+
+        vectors = train_glove(counts, options, passed)
+    seen = np.asarray(counts.sum(1)).ravel() > 0
+    table = fill_missing(vectors, seen, options.seed)
+    digests = {lang: folder.dictionary_digest(lang) for lang in folder.languages}
+    symbols = read_dictionary(folder.dictionary_path(lang))
+    settings = {"method": "GloVe", **dataclasses.asdict(options)}
+    write_vectors(output, Vectors(table, count_ids(files, size), symbols, digests, settings))
+
+
+def _vectors_eval(config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
+    return Step(
+        f"eval-{place.name}",
+        call=functools.partial(
+            evaluate_vectors,
+            place.slices,
+            vectors,
+            config.language_list,
+            config.dictionary_path,
+            config.words_limit,
+            place.result,
+        ),
+        settings={"limit": config.words_limit, "languages": config.language_list},
+        inputs=[place.slices, vectors, Path(config.dictionary_path)],
+        outputs=[place.result],
+    )
+
+
+def evaluate_vectors(
+    data: Path,
+    vectors: Path,
+    languages: Sequence[str],
+    dictionary: str,
+    limit: int,
+    output: Path,
+) -> None:
+    """The measure ``words`` of a vectors file: the same words and pairs as an encoder's.
+
+    Raises:
+        UserError: as the measure.
+    """
+    folder, table = DataFolder(data), read_vectors(vectors).vectors
+    source, *targets = languages
+    encoder = StaticEncoder(table, folder.languages)
+    subject = Subject(
+        encoder, folder, source, targets, lambda lang: TextEncoder.load(folder.path, lang)
+    )
+    args = argparse.Namespace(
+        dictionary=dictionary, words_split="train", words_limit=limit, neighbours=0
+    )
+    findings: Any = MEASURES["words"]().run(subject, args)
+    results = [
+        {"checkpoint": str(vectors), "measures": {"words": dataclasses.asdict(findings)}},
+    ]
+    origin = provenance({"data": folder.path / "meta.json", "vectors": vectors})
+    write_json(output, {"format": FORMAT, "provenance": origin, "results": results})

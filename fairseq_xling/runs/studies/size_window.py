@@ -1,0 +1,25 @@
+"""More text against longer windows (Liu et al. 2020, section 3.2)."""
+
+import argparse
+
+from fairseq_xling.runs.studies import STUDIES
+
+
+@STUDIES.register("size-window")
+class SizeWindow:
+    """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces."""
+
+    help = "size of the text against length of its segments, for GloVe, Word2Vec and a masked LM"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.size_window import SizeWindowConfig
+
+        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_options(parser, SizeWindowConfig)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.runs.size_window import run_size_window
+
+        run_size_window(args)

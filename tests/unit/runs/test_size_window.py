@@ -1,0 +1,91 @@
+import dataclasses
+import math
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.runs.size_window import SizeWindowConfig, check_config, size_window_steps
+from fairseq_xling.runs.size_window_table import Cell, drop, table
+
+
+@pytest.fixture
+def text(tmp_path):
+    for name in ("mono", "dictionary"):
+        (tmp_path / "text" / name).mkdir(parents=True)
+    return tmp_path / "text"
+
+
+@pytest.fixture
+def config(text):
+    def make(**changes):
+        given = {"sizes": "10,20", "windows": "4,16", "updates": 4, "every": 2, **changes}
+        return SizeWindowConfig(data_text=str(text), **given)
+
+    return make
+
+
+def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary(config, tmp_path):
+    steps = size_window_steps(tmp_path / "run", config(seeds="1,2"))
+    names = [step.name for step in steps]
+    assert len(set(names)) == len(names) == 2 + 4 + 2 * 3 * 4 * 2
+    assert [name for name in names if name.startswith("slice")] == [
+        "slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4",
+    ]  # fmt: skip
+    by_name = {step.name: step for step in steps}
+    (command,) = by_name["train-encoder-20-4-2"].commands
+    assert command[command.index("--max-positions") + 1] == "18"  # the same for both windows
+    assert by_name["train-glove-10-4-1"].reads(by_name["slice-10-4"])
+    assert not by_name["train-glove-10-4-1"].reads(by_name["slice-10-16"])
+    (command,) = by_name["train-word2vec-10-16-2"].commands
+    assert command[:3] == ["fairseq-xling", "embed", "train"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_text": "nowhere"}, "`--data-text` must be a folder with text in mono/"),
+        ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
+        ({"models": "glove,bert"}, "unknown `--models` 'bert'"),
+        ({"windows": "8"}, "`--windows` must name at least two, got '8'"),
+        ({"windows": "8,x"}, "`--windows` must be different whole numbers above 0, got '8,x'"),
+        ({"sizes": "0,5"}, "`--sizes` must be different whole numbers above 0, got '0,5'"),
+        ({"max_tokens": 17}, "`--max-tokens` must hold a segment and two symbols, got 17"),
+        ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
+        ({"vocab": "separate"}, "`--vocab` must be joint or union, got 'separate'"),
+        ({"dictionary": "none.tsv"}, r"none\.tsv: no such dictionary"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
+    with pytest.raises(UserError, match=message):
+        check_config(dataclasses.replace(config(), **changes))
+
+
+def cells(folder, values):
+    """A cell for each (model, size, window, seed), with the MRR of de and zh."""
+    found = []
+    for (model, size, window, seed), (german, chinese) in values.items():
+        path = folder / f"{model}-{size}-{window}-{seed}.json"
+        scores = {"de": {"word_mrr": german}, "zh": {"word_mrr": chinese}}
+        write_json(path, {"results": [{"measures": {"words": {"scores": scores}}}]})
+        found.append(Cell(model, model.upper(), size, window, seed, path))
+    return found
+
+
+def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_path):
+    made = cells(
+        tmp_path,
+        {
+            ("a", 10, 16, 1): (0.4, 0.6),
+            ("a", 10, 4, 1): (0.3, 0.5),
+            ("a", 10, 16, 2): (0.6, 0.8),
+            ("a", 10, 4, 2): (0.3, 0.5),
+            ("b", 10, 16, 1): (0.0, 0.0),
+            ("b", 10, 4, 1): (0.1, 0.1),
+        },
+    )
+    header, rows = table(made, ["de", "zh"])
+    assert header == ["model", "sentences", "MRR, window 16", "MRR, window 4", "drop (%)"]
+    assert rows[0] == ["A", 10, "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
+    assert rows[1] == ["B", 10, "0.000", "0.100", "-"]
+    assert math.isnan(drop(0.0, 0.0))
