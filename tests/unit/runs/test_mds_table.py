@@ -45,6 +45,7 @@ def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found
     ]
 
 
+@pytest.mark.row("S12")
 def test_nothing_that_shows_a_language_is_shown_as_nan(found, tmp_path, capsys):
     write_table(tmp_path, SUMMARY, found, None, {})
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no shift")]
