@@ -33,7 +33,7 @@ def one_to_one(known):
 
 @pytest.mark.row("A5", "G21")
 @pytest.mark.parametrize("coverage", [0.3, 0.8, 1.0])
-def test_the_replaced_share_of_dictionary_words_is_as_published(coverage):
+def test_the_replaced_share_of_dictionary_words_is_as_published(coverage, record_property):
     rng = np.random.default_rng(1)
     change = switch(one_to_one(range(10, 50)))
     replaced, known = [], 0
@@ -47,6 +47,7 @@ def test_the_replaced_share_of_dictionary_words_is_as_published(coverage):
         known += int(covered.sum())
     expected = min(0.30, 0.15 / coverage)
     sigma = np.sqrt(expected * (1 - expected) / known)
+    record_property("replaced share", round(sum(replaced) / known, 4))
     assert sum(replaced) / known == pytest.approx(expected, abs=3 * sigma)
 
 
