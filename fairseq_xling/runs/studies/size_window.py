@@ -10,6 +10,7 @@ class SizeWindow:
     """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces."""
 
     help = "size of the text against length of its segments, for GloVe, Word2Vec and a masked LM"
+    spec_rows = ("E11",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.config_file import add_options
