@@ -1,14 +1,32 @@
 """Another learning rate for a part of a model.
 
 fairseq gives all parameters one learning rate. A part that should learn ``r`` times as fast is
-stored as ``w / r`` and used as ``r * (w / r)``: Adam's steps do not depend on the scale of a
-gradient, so each moves ``w`` by ``r`` times the learning rate.
+stored as ``w / r`` and used as ``r * (w / r)``, and what is stored gets the gradient of ``w``, not
+``r`` times as much: whatever an optimiser makes of that gradient, its step ``lr * u`` on ``w / r``
+is the step ``r * lr * u`` on ``w``. So a norm of gradients, and with it `--clip-norm`, is what it
+would be with one learning rate. Weight decay is a share of what is stored: its rate stays that of
+`--lr`.
 """
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from fairseq_xling.errors import UserError
+
+
+class _Stretched(torch.autograd.Function):
+    """``factor * stored``, whose gradient goes to ``stored`` as it is."""
+
+    @staticmethod
+    def forward(ctx: Any, stored: Tensor, factor: float) -> Tensor:
+        return stored * factor
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient, None
 
 
 class _Times(nn.Module):
@@ -17,14 +35,14 @@ class _Times(nn.Module):
         self.factor = factor
 
     def forward(self, stored: Tensor) -> Tensor:
-        return stored * self.factor
+        return _Stretched.apply(stored, self.factor)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value / self.factor
 
 
 def train_faster(module: nn.Module, factor: float) -> None:
-    """Let Adam train ``module``'s parameters at ``factor`` times the learning rate.
+    """Let the optimiser train ``module``'s parameters at ``factor`` times the learning rate.
 
     Raises:
         UserError: unless the factor is above 0.

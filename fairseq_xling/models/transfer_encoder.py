@@ -8,6 +8,7 @@ encoder's configuration is kept in the checkpoint, which therefore needs no othe
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Optional
 
@@ -41,7 +42,11 @@ class TransferEncoderConfig(FairseqDataclass):
     )
     freeze_encoder: bool = field(default=False, metadata={"help": "train the head alone"})
     head_lr: Optional[float] = field(
-        default=None, metadata={"help": "learning rate of the head (default: --lr)"}
+        default=None,
+        metadata={
+            "help": "learning rate of the head (default: --lr); its schedule, --clip-norm and "
+            "the rate of --weight-decay are those of the encoder"
+        },
     )
     lr: Any = II("optimization.lr")
 
@@ -67,12 +72,15 @@ class TransferEncoder(BaseFairseqModel):
     @exits_on_user_error
     def build_model(cls, cfg: TransferEncoderConfig, task: Any) -> "TransferEncoder":
         """The model for ``task``, a `CrossLingualTransferTask`, which finds ``encoder_config``."""
-        if not hasattr(task, "head"):
+        if not hasattr(type(task), "head"):  # asking the task itself would read its files
             raise UserError(
                 "`--arch cross_lingual_transfer` needs `--task cross_lingual_transfer`, got "
                 f"{type(task).__name__}"
             )
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
+        # What is refused is refused here: for its labels, the head reads the training file.
+        check_layer("--freeze-layers", cfg.freeze_layers, encoder.shape.layers)
+        faster = None if cfg.head_lr is None else _ratio(cfg.head_lr, cfg.lr)
         # Without it, labels in another order or another dictionary of one size would go unnoticed.
         identity = {
             "languages": list(task.languages),
@@ -82,20 +90,14 @@ class TransferEncoder(BaseFairseqModel):
         }
         model = cls(encoder, task.head.network(encoder.shape.dim), identity)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
-        if cfg.head_lr is not None:
-            lr = _first(cfg.lr)
-            if not lr > 0:
-                raise UserError(f"`--head-lr` needs an `--lr` above 0, got {lr:g}")
-            train_faster(model.network, cfg.head_lr / lr)
+        if faster is not None:
+            train_faster(model.network, faster)
         return model
 
     def freeze(self, layers: int, everything: bool) -> None:
         """Exclude from training what SPEC A11 and the options say."""
         encoder = self.encoder
-        if not 0 <= layers <= encoder.shape.layers:
-            raise UserError(
-                f"`--freeze-layers` must lie in [0, {encoder.shape.layers}], got {layers}"
-            )
+        check_layer("--freeze-layers", layers, encoder.shape.layers)
         frozen = [p for group in encoder.private_parameters().values() for p in group]
         frozen += encoder.softmax.parameters()  # no head reads the language model's output
         if encoder.shape.language_embeddings:  # each row belongs to one language alone
@@ -162,19 +164,7 @@ def read_encoder(path: str, task: Any) -> tuple[str, Mapping[str, Tensor]]:
     """
     if not path:
         raise UserError("`--encoder` must name the checkpoint of a trained encoder")
-    state = load_plain(path)
-    try:
-        config = dict(state["cfg"]["model"])
-        weights = {
-            name.removeprefix("encoder."): tensor
-            for name, tensor in state["model"].items()
-            if name.startswith("encoder.")
-        }
-        identity = read_identity(state["model"])
-        if not identity or "separate" not in config:
-            raise KeyError("encoder")
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"`--encoder` {path}: holds no encoder of this project") from None
+    config, weights, identity = _parts(path)
     for name, mine in (
         ("languages", list(task.languages)),
         ("dictionaries", task.dictionary_digests),
@@ -186,6 +176,44 @@ def read_encoder(path: str, task: Any) -> tuple[str, Mapping[str, Tensor]]:
                 + (f": {','.join(identity[name])} (`--languages`)" if name == "languages" else "")
             )
     return json.dumps(config), weights
+
+
+def encoder_layers(path: str | Path) -> int:
+    """How many layers the encoder in a checkpoint has.
+
+    Raises:
+        UserError: if there is no such checkpoint, or it holds another kind of model.
+    """
+    config, _, _ = _parts(str(path))
+    return int(config["encoder_layers"])
+
+
+def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+    """Model configuration, weights and identity of the encoder in a checkpoint."""
+    state = load_plain(path)
+    try:
+        config = dict(state["cfg"]["model"])
+        weights = {
+            name.removeprefix("encoder."): tensor
+            for name, tensor in state["model"].items()
+            if name.startswith("encoder.")
+        }
+        identity = read_identity(state["model"])
+        if not identity or not {"separate", "encoder_layers"} <= set(config):
+            raise KeyError("encoder")
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"`--encoder` {path}: holds no encoder of this project") from None
+    return config, weights, dict(identity)
+
+
+def check_layer(option: str, layer: int, layers: int) -> None:
+    """Refuse the number of a layer, from 1, that the encoder has not; 0 is none of them.
+
+    Raises:
+        UserError: with the option, the rule and the value.
+    """
+    if not 0 <= layer <= layers:
+        raise UserError(f"`{option}` must lie in [0, {layers}], got {layer}")
 
 
 def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
@@ -206,5 +234,10 @@ def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:
     return list(encoder.trilayer.parameters()) if above else []
 
 
-def _first(lr: Any) -> float:
-    return float(lr[0] if isinstance(lr, (list, tuple)) or OmegaConf.is_list(lr) else lr)
+def _ratio(head_lr: float, lr: Any) -> float:
+    first = float(lr[0] if isinstance(lr, (list, tuple)) or OmegaConf.is_list(lr) else lr)
+    if not first > 0:
+        raise UserError(f"`--head-lr` needs an `--lr` above 0, got {first:g}")
+    if not head_lr > 0:
+        raise UserError(f"`--head-lr` must be above 0, got {head_lr:g}")
+    return head_lr / first
