@@ -69,7 +69,8 @@ def transfer_section(found: Mapping[str, Any], titles: Mapping[str, str]) -> Sec
         text="Heads for parts of speech (accuracy), names (span F1) and dependency trees (labelled "
         "attachment) learn from annotated English; what they say of German, which they never saw, "
         "measures how alike the two languages look to them. Parameters that belong to one language "
-        "alone are frozen, which in the model that shares nothing are all.",
+        "alone are frozen: in the model that shares nothing, all of the encoder but the layer norm "
+        "of its embeddings.",
         header=header,
         rows=rows,
     )

@@ -91,12 +91,14 @@ def transfer_step(
         command += [f"--{split}", f"{lang}={task.file(text, split, lang)}"]
     command += ["--columns", task.columns] if task.columns else []
     command += [*SMALL, "--seeds", seeds, *options]
-    inputs = [text / "gold"]
+    # Files to test on must not be read before the test (SPEC E1), so not when a run is planned.
+    inputs = [task.file(text, split, source) for split in ("train", "valid")]
     inputs += [path for pair in encoders.values() for path in pair]
     return Step(
         name,
         commands=[command],
         inputs=inputs,
+        unread=[task.file(text, "test", lang) for lang in languages],
         outputs=[output],
         resumable=True,
         progress=last_line,

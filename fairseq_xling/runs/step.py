@@ -32,6 +32,8 @@ class Step:
         call: instead of commands, a Python function; what decides its result is in ``settings``.
         settings: anything else that decides the result (JSON values).
         inputs: files or folders it reads: outputs of other steps, or files from outside.
+        unread: files that it reads and that nobody may look into before; names, sizes and times
+            stand for what they hold.
         outputs: files or folders it leaves.
         resumable: the commands go on from what an interrupted call left in ``outputs``; without
             it the outputs are removed first.
@@ -44,6 +46,7 @@ class Step:
     call: Callable[[], None] | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     inputs: Sequence[Path] = ()
+    unread: Sequence[Path] = ()
     outputs: Sequence[Path] = ()
     resumable: bool = False
     progress: Callable[[Path], str] | None = None
@@ -56,7 +59,7 @@ class Step:
         """Whether an input of this step is, or lies inside, an output of ``other``."""
         return any(
             given == made or made in given.parents
-            for given in self.inputs
+            for given in (*self.inputs, *self.unread)
             for made in other.outputs
         )
 
@@ -75,17 +78,21 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
             raise ValueError(f"two steps are called {step.name!r}")
         before = [other for other in steps[:number] if step.reads(other)]
         made = [path for other in before for path in other.outputs]
-        outside = [
-            path
-            for path in step.inputs
-            if not any(path == output or output in path.parents for output in made)
-        ]
+        outside, unread = (
+            [
+                path
+                for path in paths
+                if not any(path == output or output in path.parents for output in made)
+            ]
+            for paths in (step.inputs, step.unread)
+        )
         facts = {
             "commands": [list(command) for command in step.commands],
             "settings": dict(step.settings),
             "before": [result[other.name] for other in before],
             "outside": {str(path): content(path) for path in outside},
             "version": fairseq_xling.__version__,
+            **({"unread": {str(path): _surface(path) for path in unread}} if unread else {}),
         }
         text = json.dumps(facts, sort_keys=True, default=str)
         result[step.name] = hashlib.sha256(text.encode()).hexdigest()
@@ -99,6 +106,13 @@ def _content(path: Path) -> Any:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         return {str(file.relative_to(path)): sha256(file) for file in files}
     raise UserError(f"{path}: no such file or folder")
+
+
+def _surface(path: Path) -> list[int]:
+    """What tells that a file has changed, without looking into it."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    return [path.stat().st_size, path.stat().st_mtime_ns]
 
 
 class Stamp:

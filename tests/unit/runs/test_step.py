@@ -57,6 +57,23 @@ def test_a_file_inside_an_output_belongs_to_the_step_that_made_it(tmp_path):
     digests([maker, reader])  # the file need not exist yet
 
 
+def test_what_must_not_be_read_is_known_by_its_name_size_and_time(tmp_path, monkeypatch):
+    path = tmp_path / "test.tsv"
+    path.write_text("a")
+    step = Step("a", commands=[["true"]], unread=[path])
+    monkeypatch.setattr("fairseq_xling.runs.step.sha256", lambda path: pytest.fail(str(path)))
+    before = digests([step])
+    assert digests([step]) == before
+    path.write_text("ab")
+    assert digests([step]) != before
+    maker = Step("make", commands=[["true"]], outputs=[tmp_path])
+    assert step.reads(maker)
+    path.unlink()
+    digests([maker, step])  # the file need not exist yet
+    with pytest.raises(UserError, match=r"test.tsv: no such file"):
+        digests([step])
+
+
 def test_a_missing_input_is_named(tmp_path):
     with pytest.raises(UserError, match=r"nowhere: no such file or folder"):
         digests([Step("a", commands=[["true"]], inputs=[tmp_path / "nowhere"])])
