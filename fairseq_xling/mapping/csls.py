@@ -1,25 +1,31 @@
 """Cross-domain similarity local scaling: nearest neighbours without hubs.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3:
+Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3 (SPEC T13):
 
     CSLS(x, y) = 2 cos(x, y) - r_T(x) - r_S(y)
 
 ``r_T(x)`` is the mean cosine of ``x`` to its K nearest targets, ``r_S(y)`` that of ``y`` to its K
 nearest sources: a hub, near to everything, is pushed away from everything.
 
+One pass over the cosines (`mapping.largest`) gives the nearest on both sides, and so both ``r``.
+The best target by CSLS is then mostly known already: one that is not among the nearest of ``x``
+has no larger cosine than the last of these, so only targets whose ``r_S`` is low enough to make up
+for that are looked at once more. Nothing is lost: the result is that of all cosines.
+
 Symbols: ``N`` sources, ``M`` targets, ``D`` width. Only blocks of cosines exist at a time.
 """
-
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from fairseq_xling.mapping.largest import Block, Largest, largest_of_both, largest_of_rows
 from fairseq_xling.mapping.normalize import unit
 
 _CHUNK = 2048  # rows and columns of a block of cosines: 16 MB
+_ROUNDING = 1e-5  # a cosine differs by less from block to block
 
 
+@torch.no_grad()
 def local_density(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> Tensor:
     """Mean cosine of every row of ``x`` to its ``k`` nearest rows of ``y``; fewer if y has fewer.
 
@@ -29,13 +35,32 @@ def local_density(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> Ten
     Returns:
         (N,), ``r_T(x)``.
 
+    Raises:
+        ValueError: if ``k`` is below 1, a side has no rows, or a value is not finite.
+
     >>> local_density(torch.eye(2), torch.eye(2), k=2).tolist()
     [0.5, 0.5]
     """
     _check(x, y, k)
-    return _top(unit(x), unit(y), None, k, chunk)[0].mean(1)
+    return largest_of_rows(unit(x), unit(y), k, chunk).values.mean(1)
 
 
+@torch.no_grad()
+def local_densities(
+    x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK
+) -> tuple[Tensor, Tensor]:
+    """``r_T(x)`` (N,) and ``r_S(y)`` (M,) in one pass; errors as `local_density`.
+
+    >>> r_t, r_s = local_densities(torch.eye(2), torch.eye(2)[:1], k=1)
+    >>> r_t.tolist(), r_s.tolist()
+    ([1.0, 0.0], [1.0])
+    """
+    _check(x, y, k)
+    near_x, near_y = largest_of_both(unit(x), unit(y), k, k, chunk)
+    return near_x.values.mean(1), near_y.values.mean(1)
+
+
+@torch.no_grad()
 def csls_neighbours(
     x: Tensor, y: Tensor, top: int = 1, k: int = 10, chunk: int = _CHUNK
 ) -> tuple[Tensor, Tensor]:
@@ -50,21 +75,25 @@ def csls_neighbours(
     Returns:
         CSLS scores (N, top) and indices into ``y`` (N, top).
 
+    Raises:
+        ValueError: as `local_density`.
+
     >>> csls_neighbours(torch.eye(3), torch.eye(3)[[1, 0, 2]], k=1)[1].flatten().tolist()
     [1, 0, 2]
     """
     _check(x, y, k)
     x, y = unit(x), unit(y)
-    r_t = _top(x, y, None, k, chunk)[0].mean(1)
-    r_s = _top(y, x, None, k, chunk)[0].mean(1)
-    scores, index = _top(x, y, r_s, top, chunk)
-    return scores - r_t[:, None], index
+    near_x, near_y = largest_of_both(x, y, max(k, top), k, chunk)
+    r_t, r_s = near_x.values[:, :k].mean(1), near_y.values.mean(1)
+    best = _search(x, y, r_s, near_x, top, chunk)
+    return best.values - r_t[:, None], best.index
 
 
+@torch.no_grad()
 def mutual_neighbours(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> Tensor:
     """Pairs (P, 2) of rows (of ``x``, of ``y``) that are each other's best by CSLS.
 
-    Sorted by row of ``x``; every row stands in one pair at most.
+    Sorted by row of ``x``; every row stands in one pair at most. Errors as `local_density`.
 
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     >>> mutual_neighbours(x, torch.eye(2), k=1).tolist()
@@ -72,20 +101,22 @@ def mutual_neighbours(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) ->
     """
     _check(x, y, k)
     x, y = unit(x), unit(y)
-    r_t = _top(x, y, None, k, chunk)[0].mean(1)
-    r_s = _top(y, x, None, k, chunk)[0].mean(1)
-    forward = _top(x, y, r_s, 1, chunk)[1][:, 0]
-    backward = _top(y, x, r_t, 1, chunk)[1][:, 0]
+    near_x, near_y = largest_of_both(x, y, k, k, chunk)
+    r_t, r_s = near_x.values.mean(1), near_y.values.mean(1)
+    forward = _search(x, y, r_s, near_x, 1, chunk).index[:, 0]
+    backward = _search(y, x, r_t, near_y, 1, chunk).index[:, 0]
     rows = torch.arange(len(x), device=x.device)
     mutual = backward[forward] == rows
     return torch.stack([rows[mutual], forward[mutual]], dim=1)
 
 
+@torch.no_grad()
 def csls_criterion(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> float:
     """Mean cosine of the rows of ``x`` to their best rows of ``y`` by CSLS (section 2.4).
 
     How good a map is, without a dictionary: in the paper it goes along with the accuracy of word
-    translation. ``x`` and ``y`` are the most frequent words of both languages.
+    translation. ``x`` and ``y`` are the most frequent words of both languages. Errors as
+    `local_density`.
 
     >>> csls_criterion(torch.eye(3), torch.eye(3), k=1)
     1.0
@@ -99,42 +130,43 @@ def _check(x: Tensor, y: Tensor, k: int) -> None:
         raise ValueError(f"`k` must be at least 1, got {k}")
     if not (len(x) and len(y)):
         raise ValueError(f"neighbours need a vector on both sides, got {len(x)} and {len(y)}")
+    if not all(torch.isfinite(part).all() for side in (x, y) for part in side.split(_CHUNK)):
+        raise ValueError("vectors to compare must be finite, got NaN or infinity")
 
 
-def _top(x: Tensor, y: Tensor, penalty: Tensor | None, k: int, chunk: int) -> tuple[Tensor, Tensor]:
-    """The ``k`` largest of ``cos(x, y)``, or ``2 cos(x, y) - penalty(y)``, in each row of ``x``.
+def _search(x: Tensor, y: Tensor, penalty: Tensor, near: Largest, top: int, chunk: int) -> Largest:
+    """The ``top`` largest of ``2 cos(x, y) - penalty(y)`` in each row of ``x``.
 
-    Rows of both have unit length.
+    Args:
+        x: (N, D); y: (M, D), rows of unit length.
+        penalty: (M,).
+        near: the nearest of each row of ``x`` by cosine, at least ``top`` of them.
     """
-    k = min(k, len(y))
-    best = [_top_of(rows, y, penalty, k, chunk) for rows in x.split(chunk)]
-    return torch.cat([scores for scores, _ in best]), torch.cat([index for _, index in best])
-
-
-def _top_of(
-    rows: Tensor, y: Tensor, penalty: Tensor | None, k: int, chunk: int
-) -> tuple[Tensor, Tensor]:
-    scores = rows.new_empty(len(rows), 0)
-    index = torch.empty(len(rows), 0, dtype=torch.int64, device=rows.device)
-    for start, block in _blocks(y, chunk):
-        found = rows @ block.T
-        if penalty is not None:
-            found = 2 * found - penalty[start : start + len(block)]
-        values, places = _largest(found, k)
-        scores = torch.cat([scores, values], dim=1)
-        index = torch.cat([index, places + start], dim=1)
-        if start:
-            scores, keep = _largest(scores, k)
-            index = index.gather(1, keep)
-    return scores, index
-
-
-def _largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    if k == 1:  # twice as fast as topk
-        return scores.max(dim=1, keepdim=True)
-    return scores.topk(min(k, scores.shape[1]), dim=1)
-
-
-def _blocks(y: Tensor, chunk: int) -> Iterator[tuple[int, Tensor]]:
-    for start in range(0, len(y), chunk):
-        yield start, y[start : start + chunk]
+    values, place = (2 * near.values - penalty[near.index]).topk(min(top, len(y)))
+    best = Largest(values, near.index.gather(1, place))
+    if near.values.shape[1] == len(y):
+        return best
+    # A target that is not near can only be better with a penalty below this. Targets of low
+    # penalty stand first, and rows that must look at most of them.
+    limit = 2 * near.mark() - best.mark() + _ROUNDING
+    order = penalty.argsort()
+    count = torch.searchsorted(penalty[order], limit)
+    rows = count.argsort(descending=True)[: int((count > 0).sum())]
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(y), device=y.device)
+    block = Block(min(chunk, max(len(x), len(y))), x)
+    for part in rows.split(chunk) if len(rows) else ():
+        found = Largest(best.values[part], best.index[part])
+        known = place[near.index[part]]
+        doubled = torch.cat([2 * x[part], x.new_ones(len(part), 1)], 1)
+        for start in range(0, int(count[part[0]]), chunk):
+            columns = order[start : min(start + chunk, int(count[part[0]]))]
+            # One coordinate more takes the penalty off within the product.
+            penalized = torch.cat([y[columns], -penalty[columns, None]], 1)
+            scores = block.product(doubled, penalized)
+            inside = (known >= start) & (known < start + len(columns))
+            line, slot = inside.nonzero(as_tuple=True)
+            scores[line, known[line, slot] - start] = -torch.inf  # already among `found`, or worse
+            found.offer(scores, columns)
+        best.values[part], best.index[part] = found.values, found.index
+    return best

@@ -1,9 +1,9 @@
 """The k largest inner products of every row, and of every column, of a matrix never made whole.
 
 Rows and columns are walked through in blocks. Once a row has k candidates, hardly anything in a
-block can be among its largest: all is compared with the k-th so far, and only the few entries above
-it are sorted. A block then costs its product and little more; sorting all of it would cost several
-times as much.
+block can be among its largest. So the maxima of groups of entries, which are quickly found, are
+compared with the k-th so far, and only what stands in a group above it is looked at. A block then
+costs little more than its product; sorting all of it would cost several times as much.
 
 Symbols: ``N`` rows of ``x``, ``M`` rows of ``y``, ``D`` width; a block is ``R`` by ``C``.
 """
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_DENSE = 32  # where more than one entry in so many is above, all are sorted
+_GROUP = 16  # entries
+_CROWD = 8  # where more than one entry in so many is in a group above, all are sorted
 
 
 @dataclass
 class Largest:
-    """The k largest scores so far of each of N rows, falling, and their columns: (N, k) each.
+    """The k largest scores so far of each of N rows, falling, and where they stand: (N, k) each.
 
     Places that are not filled yet have the score -inf.
 
     >>> best = Largest.none(1, 2, torch.zeros(0))
-    >>> best.add_all(torch.tensor([[3.0, 1.0, 2.0]]), torch.arange(3))
-    >>> best.add(torch.tensor([0, 0]), torch.tensor([7, 8]), torch.tensor([0.0, 9.0]))
+    >>> best.offer(torch.tensor([[3.0, 1.0, 2.0]]), torch.arange(3))
+    >>> best.offer(torch.tensor([[0.0, 9.0]]), torch.tensor([7, 8]))
     >>> best.values.tolist(), best.index.tolist()
     ([[9.0, 3.0]], [[8, 0]])
     """
@@ -39,28 +40,49 @@ class Largest:
         return cls(values, torch.zeros(rows, k, dtype=torch.int64, device=like.device))
 
     def part(self, start: int, stop: int) -> "Largest":
-        """Rows ``start`` to ``stop``; what is added there is added here."""
+        """Rows ``start`` to ``stop``; what they are offered counts here."""
         return Largest(self.values[start:stop], self.index[start:stop])
 
     def mark(self) -> Tensor:
         """(N,) what a further score must exceed."""
         return self.values[:, -1]
 
-    def is_full(self) -> bool:
-        """Whether every row has k scores."""
-        return bool((self.mark() > -torch.inf).all())
+    def offer(self, scores: Tensor, names: Tensor, dim: int = 1) -> None:
+        """Count C scores for each row.
 
-    def add_all(self, scores: Tensor, columns: Tensor) -> None:
-        """Add a score for every row in each of C columns: (N, C) and their numbers (C,)."""
+        Args:
+            scores: (N, C), or (C, N) with ``dim`` 0; in rows one after the other.
+            names: (C,) where they stand.
+            dim: along which the scores of a row lie.
+        """
+        if torch.isinf(self.mark()).any():  # some have not k yet
+            return self._take_all(scores, names, dim)
+        mark, length = self.mark().unsqueeze(dim), scores.shape[dim] // _GROUP
+        # Members of a group stand far apart, so that groups are reduced by whole stretches.
+        groups = scores.narrow(dim, 0, _GROUP * length).unflatten(dim, (_GROUP, length))
+        found = (groups.amax(dim) > mark).nonzero()
+        if len(found) * _GROUP * _CROWD > scores.numel():
+            return self._take_all(scores, names, dim)
+        row, group = found[:, 1 - dim], found[:, dim]
+        members = groups[row, :, group] if dim else groups[:, group, row].T
+        line, place = (members > self.mark()[row, None]).nonzero(as_tuple=True)
+        rest = scores.narrow(dim, _GROUP * length, scores.shape[dim] - _GROUP * length)
+        more = (rest > mark).nonzero(as_tuple=True)
+        self._take(
+            torch.cat([row[line], more[1 - dim]]),
+            names[torch.cat([place * length + group[line], _GROUP * length + more[dim]])],
+            torch.cat([members[line, place], rest[more]]),
+        )
+
+    def _take_all(self, scores: Tensor, names: Tensor, dim: int) -> None:
+        scores = scores if dim else scores.T.contiguous()
         k = min(self.values.shape[1], scores.shape[1])
         # For one it is twice as fast as topk.
         found, place = scores.max(1, keepdim=True) if k == 1 else scores.topk(k)
-        self._choose(slice(None), found, columns[place])
+        self._choose(slice(None), found, names[place])
 
-    def add(self, rows: Tensor, columns: Tensor, scores: Tensor) -> None:
-        """Add n single scores: (n,) each, in any order."""
-        above = scores > self.mark()[rows]
-        rows, columns, scores = rows[above], columns[above], scores[above]
+    def _take(self, rows: Tensor, names: Tensor, scores: Tensor) -> None:
+        """Count n single scores: (n,) each, in any order."""
         if not len(rows):
             return
         rows, order = rows.sort(stable=True)
@@ -69,7 +91,7 @@ class Largest:
         first = counts.cumsum(0) - counts
         slot = torch.arange(len(order), device=rows.device) - first[line]
         new = Largest.none(len(rows), int(counts.max()), self.values)
-        new.values[line, slot], new.index[line, slot] = scores[order], columns[order]
+        new.values[line, slot], new.index[line, slot] = scores[order], names[order]
         self._choose(rows, new.values, new.index)
 
     def _choose(self, rows: Tensor | slice, values: Tensor, index: Tensor) -> None:
@@ -80,74 +102,19 @@ class Largest:
 
 
 class Block:
-    """Room for a block of scores, used over and over: fresh memory costs as much time as a look.
+    """Room for a block of products, used over and over: fresh memory costs as much as a look.
 
     Args:
         size: most rows and most columns of a block.
+        like: of what type and where.
     """
 
     def __init__(self, size: int, like: Tensor):
-        self._scores = like.new_empty(size * size)
-        self._words = torch.zeros(-(-size * size // 8), dtype=torch.int64, device=like.device)
-        self._more = torch.empty(size * size, dtype=torch.bool, device=like.device)
+        self._room = like.new_empty(size * size)
 
     def product(self, x: Tensor, y: Tensor) -> Tensor:
         """``x y^T`` (R, C), which lasts until the next product."""
-        return torch.mm(x, y.T, out=self._scores[: len(x) * len(y)].view(len(x), len(y)))
-
-    def keep(
-        self,
-        scores: Tensor,
-        by_row: Largest,
-        columns: Tensor,
-        by_column: Largest | None = None,
-        rows: Tensor | None = None,
-    ) -> None:
-        """Add the scores (R, C) to the largest of their rows, and of their columns.
-
-        Args:
-            by_row: of the R rows; columns: (C,) the numbers of the columns.
-            by_column: of the C columns; rows: (R,) the numbers of the rows.
-        """
-        both = by_column is not None
-        filter_rows, filter_columns = by_row.is_full(), both and by_column.is_full()
-        if not filter_rows:
-            by_row.add_all(scores, columns)
-        if both and not filter_columns:
-            by_column.add_all(scores.T, rows)
-        marks = [by_row.mark()[:, None]] if filter_rows else []
-        marks += [by_column.mark()[None]] if filter_columns else []
-        if not marks:
-            return
-        places = self._above_any(scores, marks)
-        if len(places) * _DENSE > scores.numel():
-            if filter_rows:
-                by_row.add_all(scores, columns)
-            if filter_columns:
-                by_column.add_all(scores.T, rows)
-            return
-        line, place = places // scores.shape[1], places % scores.shape[1]
-        found = scores.flatten()[places]
-        if filter_rows:
-            by_row.add(line, columns[place], found)
-        if filter_columns:
-            by_column.add(place, rows[line], found)
-
-    def _above_any(self, scores: Tensor, marks: list[Tensor]) -> Tensor:
-        """Places in the flattened ``scores`` of entries that exceed one of the marks."""
-        size = scores.numel()
-        words = self._words[: -(-size // 8)]
-        hits = words.view(torch.bool)
-        hits[size:] = False
-        first = hits[:size].view(scores.shape)
-        torch.gt(scores, marks[0], out=first)
-        for mark in marks[1:]:
-            more = self._more[:size].view(scores.shape)
-            first |= torch.gt(scores, mark, out=more)
-        # Eight entries at a time: nearly all are below.
-        words = words.nonzero()[:, 0]
-        line, place = hits.view(-1, 8)[words].nonzero(as_tuple=True)
-        return words[line] * 8 + place
+        return torch.mm(x, y.T, out=self._room[: len(x) * len(y)].view(len(x), len(y)))
 
 
 def largest_of_rows(x: Tensor, y: Tensor, k: int, chunk: int) -> Largest:
@@ -173,14 +140,10 @@ def largest_of_both(
 def _walk(x: Tensor, y: Tensor, chunk: int, by_x: Largest, by_y: Largest | None) -> None:
     block = Block(min(chunk, max(len(x), len(y))), x)
     for start in range(0, len(x), chunk):
-        stop = min(start + chunk, len(x))
+        rows = torch.arange(start, min(start + chunk, len(x)), device=x.device)
         for first in range(0, len(y), chunk):
-            last = min(first + chunk, len(y))
-            scores = block.product(x[start:stop], y[first:last])
-            block.keep(
-                scores,
-                by_x.part(start, stop),
-                torch.arange(first, last, device=x.device),
-                None if by_y is None else by_y.part(first, last),
-                torch.arange(start, stop, device=x.device),
-            )
+            columns = torch.arange(first, min(first + chunk, len(y)), device=x.device)
+            scores = block.product(x[start : start + chunk], y[first : first + chunk])
+            by_x.part(start, start + chunk).offer(scores, columns)
+            if by_y is not None:
+                by_y.part(first, first + chunk).offer(scores, rows, dim=0)

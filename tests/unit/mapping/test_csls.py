@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from fairseq_xling.mapping import csls
 from fairseq_xling.mapping.csls import (
     csls_criterion,
     csls_neighbours,
@@ -8,7 +9,6 @@ from fairseq_xling.mapping.csls import (
     local_density,
     mutual_neighbours,
 )
-from fairseq_xling.mapping.largest import Block
 
 
 def normal(rows, width=6, seed=0):
@@ -68,9 +68,9 @@ def test_a_hub_deceives_cosines_and_not_csls():
 
 def test_no_matrix_of_all_cosines_is_ever_made(monkeypatch):
     sizes = []
-    product = Block.product
+    product = csls.Block.product
     monkeypatch.setattr(
-        Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
+        csls.Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
     )
     mutual_neighbours(normal(300), normal(200, seed=1), k=5, chunk=32)
     assert max(sizes) <= 32 * 32
@@ -83,9 +83,9 @@ def test_the_second_look_is_short_and_loses_nothing(monkeypatch, hubs, top):
     y[:hubs] = 0.1 * y[:hubs] + x.mean(0) + 2  # near to everything that points this way
     x += 0.5
     sizes = []
-    product = Block.product
+    product = csls.Block.product
     monkeypatch.setattr(
-        Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
+        csls.Block, "product", lambda s, x, y: sizes.append(len(x) * len(y)) or product(s, x, y)
     )
     scores, index = csls_neighbours(x, y, top, 5, chunk=64)
     expected = brute_force(x, y, 5)

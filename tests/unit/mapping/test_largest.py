@@ -44,38 +44,40 @@ def test_any_order_of_the_rows_gives_the_same(rising):
 
 
 def test_only_what_is_above_the_mark_is_sorted(monkeypatch):
-    sorted_in_full, singles = [], []
-    add_all, add = Largest.add_all, Largest.add
-    monkeypatch.setattr(
-        Largest, "add_all", lambda s, v, c: sorted_in_full.append(v.numel()) or add_all(s, v, c)
-    )
-    monkeypatch.setattr(
-        Largest, "add", lambda s, r, c, v: singles.append(len(v)) or add(s, r, c, v)
-    )
+    in_full, singles = [], []
+    take_all, take = Largest._take_all, Largest._take
+    monkeypatch.setattr(Largest, "_take_all", lambda s, *a: in_full.append(1) or take_all(s, *a))
+    monkeypatch.setattr(Largest, "_take", lambda s, *a: singles.append(len(a[0])) or take(s, *a))
     x, y = normal(512), normal(512, seed=1)
     largest_of_both(x, y, 2, 2, 64)
     blocks = (512 // 64) ** 2
-    # In full: the first block of every row and of every column of blocks, and hardly any other.
-    assert len(sorted_in_full) < 2 * (512 // 64) + 8
-    assert max(sorted_in_full) <= 64 * 64
+    assert len(in_full) < blocks  # of rows and of columns: it would be twice as many
     assert sum(singles) < blocks * 64 * 64 / 10
 
 
 def test_room_that_was_used_before_leaves_no_trace():
     block = Block(8, torch.zeros(0).double())
-    best = Largest.none(5, 1, torch.zeros(0).double())
-    for seed, shape in enumerate([(5, 8), (5, 3), (5, 7)]):
+    for seed, shape in enumerate([(5, 8), (5, 3), (8, 8), (2, 7)]):
         x, y = normal(shape[0], seed=seed), normal(shape[1], seed=seed + 9)
-        scores = block.product(x, y)
-        torch.testing.assert_close(scores, x @ y.T)
-        block.keep(scores, best, torch.arange(shape[1]))
-    parts = [normal(5, seed=s) @ normal(n, seed=s + 9).T for s, n in ((0, 8), (1, 3), (2, 7))]
-    torch.testing.assert_close(best.values[:, 0], torch.cat(parts, 1).amax(1))
+        assert torch.equal(block.product(x, y), x @ y.T)
 
 
-def test_a_crowded_block_is_sorted_in_full(monkeypatch):
-    monkeypatch.setattr(module, "_DENSE", 10**9)
-    x, y = normal(40), normal(70, seed=1)
-    by_x, by_y = largest_of_both(x, y, 3, 3, 16)
+@pytest.mark.parametrize("crowd", [0, 10**9])
+def test_whatever_is_sorted_in_full_the_result_is_the_same(monkeypatch, crowd):
+    monkeypatch.setattr(module, "_CROWD", crowd)
+    x, y = normal(140), normal(170, seed=1)
+    by_x, by_y = largest_of_both(x, y, 3, 3, 40)
     check(by_x, x @ y.T, 3)
     check(by_y, y @ x.T, 3)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 48, 50])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_groups_leave_nothing_over(monkeypatch, size, dim):
+    monkeypatch.setattr(module, "_CROWD", 0)
+    best = Largest.none(4, 2, torch.zeros(0).double())
+    scores = normal(4, 100 + size)
+    best.offer(scores[:, :100], torch.arange(100))
+    later = scores[:, 100:].contiguous()
+    best.offer(later if dim else later.T.contiguous(), torch.arange(100, 100 + size), dim)
+    check(best, scores, 2)
