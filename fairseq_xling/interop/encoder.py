@@ -92,7 +92,6 @@ class Encoder:
             layers = self.model.encoder.states(src, (lang, lang))
             yield indices, torch.stack(layers).float(), src["tokens"] >= SPECIALS
 
-    @torch.no_grad()
     def masked_log_probs(
         self,
         sentences: Sequence[np.ndarray],
@@ -103,13 +102,33 @@ class Encoder:
         """ln p of chosen subwords that the model sees as ``<mask>``, batch by batch.
 
         Args:
+            sentences, positions, lang, max_tokens: as for `masked_logits`.
+
+        Yields:
+            (n,) float32 on the CPU, n the number of masked subwords in the batch.
+        """
+        for logits, gold in self.masked_logits(sentences, positions, lang, max_tokens):
+            yield logits.log_softmax(-1).gather(1, gold[:, None]).flatten().cpu()
+
+    @torch.no_grad()
+    def masked_logits(
+        self,
+        sentences: Sequence[np.ndarray],
+        positions: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """What the model predicts where it sees ``<mask>``, batch by batch.
+
+        Args:
             sentences: as for `states`.
             positions: per sentence, the indices into it that are masked and predicted; special
                 symbols, and those beyond the model's positions, are left out.
             lang: the language of both input and output.
 
         Yields:
-            (n,) float32 on the CPU, n the number of masked subwords in the batch.
+            (logits (n, V) float32, ids of the subwords that were masked (n,)), on the model's
+            device.
         """
         for indices, batch in self.batches(sentences, lang, max_tokens):
             src = batch["net_input"]["src"]
@@ -121,8 +140,18 @@ class Encoder:
             chosen = chosen.to(self.device) & (gold >= SPECIALS)
             masked = {**src, "tokens": gold.masked_fill(chosen, MASK)}
             states = self.model.encoder.states(masked, (lang, lang))[-1]
-            logits = self.model.encoder.logits(states[chosen], (lang, lang)).float()
-            yield logits.log_softmax(-1).gather(1, gold[chosen][:, None]).flatten().cpu()
+            yield self.model.encoder.logits(states[chosen], (lang, lang)).float(), gold[chosen]
+
+    @torch.no_grad()
+    def embeddings(self, lang: str) -> Tensor:
+        """The raw rows (V, D) of the token embeddings that ``lang`` reads, float32.
+
+        Raises:
+            UserError: for a language that the model has not.
+        """
+        if lang not in self.languages:
+            raise unknown_name("language", lang, self.languages)
+        return self.model.encoder.tokens.select(lang).weight.detach().float()
 
     def batches(
         self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192

@@ -43,6 +43,18 @@ class Encoder(Protocol):
     ) -> Iterator[Tensor]:
         """Batches of ln p (n,) of the subwords at ``positions``, which the model sees masked."""
 
+    def masked_logits(
+        self,
+        sentences: Sequence[np.ndarray],
+        positions: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches of logits (n, V) there, and of the subwords that stand there (n,)."""
+
+    def embeddings(self, lang: str) -> Tensor:
+        """The raw rows of the language's token embeddings (V, D)."""
+
 
 class TextEncoder(Protocol):
     """Text to subword ids as the data folder holds them."""
