@@ -48,7 +48,8 @@ def extract(
         UserError: for a layer or language that the encoder has not, a text without lines, or an
             output folder that holds anything else.
     """
-    layers = parse_layers(args.layers, encoder.num_layers)
+    last = getattr(units[args.unit], "last_layer", encoder.num_layers)
+    layers = parse_layers(args.layers, last)
     settings = {"unit": args.unit, "layers": list(layers), "dtype": args.dtype, "lang": lang}
     settings |= {"max_tokens": args.max_tokens, **origin}
     if _is_there(output, settings):
@@ -62,8 +63,17 @@ def extract(
                 path.unlink()
             write_json(begun, settings)
         encode = TextEncoder.load(data.path, lang)
-        dtype = np.dtype(args.dtype)
-        work = Work(folder, text, lang, data, encode, layers, encoder.width, dtype)
+        work = Work(
+            folder,
+            text,
+            lang,
+            data,
+            encode,
+            layers,
+            encoder.width,
+            np.dtype(args.dtype),
+            lambda: encoder.embeddings(lang),
+        )
         unit = units[args.unit](work, args)
         total = sum(1 for _ in read_lines(text))
         if not total:

@@ -7,10 +7,14 @@ OUTPUT/layerNN.npy   a row per subword, word type or line of the text; read it w
                      numpy.load(..., mmap_mode="r")
 OUTPUT/meta.json     what a row is, and where it comes from
 
+`--unit static` writes rows of the embedding matrix instead, for words that are single subwords.
+
 An interrupted call goes on when it is repeated, with the same result.
 """
 
 import argparse
+
+SPEC_ROWS = ("S4", "S5", "S7")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,11 +3,11 @@
 A unit takes the states of a block of sentences, keeps its result and how far it is in one place,
 and so can go on after a kill as if nothing had happened. Units never import fairseq.
 
-B sentences of a block, T tokens, L layers that were chosen, D width.
+B sentences of a block, T tokens, L layers that were chosen, D width, V vocabulary.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,7 @@ class Work:
         layers: the layers that are kept (L,).
         width: D.
         dtype: of the vectors.
+        embeddings: gives the raw rows of the language's token embeddings (V, D).
     """
 
     folder: Path
@@ -41,6 +42,7 @@ class Work:
     layers: tuple[int, ...]
     width: int
     dtype: np.dtype
+    embeddings: Callable[[], Tensor]
 
     def array(self, layer: int) -> Path:
         """The file of a layer's vectors."""
@@ -58,7 +60,11 @@ class Block(Protocol):
 
 
 class Unit(Protocol):
-    """One kind of vector."""
+    """One kind of vector.
+
+    A unit that has nothing but the embeddings has an attribute ``last_layer = 0``, and is done with
+    all lines at once.
+    """
 
     done: int  # lines of the text whose result is kept
 

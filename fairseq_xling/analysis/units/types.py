@@ -32,7 +32,7 @@ class Types:
 
     def __init__(self, work: Work, args: argparse.Namespace):
         self._work = work
-        words = _words_of_file(args.words) if args.words else _frequent(work, args.most)
+        words = words_of_file(args.words) if args.words else _frequent(work, args.most)
         spelling = spell(words, work.encode)
         if not spelling:
             raise UserError(f"{args.words or work.text}: none of its words can be spelt")
@@ -103,7 +103,12 @@ class _Block:
         self._unit.keep(len(self._places))
 
 
-def _words_of_file(path: str) -> list[str]:
+def words_of_file(path: str) -> list[str]:
+    """The first column of a file's lines, each word once.
+
+    Raises:
+        UserError: if there is none.
+    """
     words = (line.split() for line in read_lines(path))
     found = list(dict.fromkeys(row[0] for row in words if row))
     if not found:
@@ -111,12 +116,24 @@ def _words_of_file(path: str) -> list[str]:
     return found
 
 
-def _frequent(work: Work, most: int) -> list[str]:
-    if most < 1:
-        raise UserError(f"`--most` must be at least 1, got {most}")
+def count_words(work: Work) -> tuple[Counter[str], int]:
+    """How often each word occurs in the segmented text, and the number of its lines."""
     counts: Counter[str] = Counter()
-    lines = read_lines(work.text)
+    lines, total = read_lines(work.text), 0
     while block := list(islice(lines, _LINES)):
+        total += len(block)
         for line in work.encode.segment(block):
             counts.update(line.split())
-    return [word for word, _ in counts.most_common(most)]
+    return counts, total
+
+
+def check_most(most: int) -> int:
+    """``--most``, if it makes sense; a UserError otherwise."""
+    if most < 1:
+        raise UserError(f"`--most` must be at least 1, got {most}")
+    return most
+
+
+def _frequent(work: Work, most: int) -> list[str]:
+    most = check_most(most)
+    return [word for word, _ in count_words(work)[0].most_common(most)]

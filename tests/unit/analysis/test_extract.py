@@ -29,6 +29,10 @@ class Table:
         self.table = torch.randn(3, 40, 4, generator=generator)
         self.left = dies_at
 
+    def embeddings(self, lang):
+        assert lang == "en"
+        return self.table[0]
+
     def states(self, sentences, lang, max_tokens=8):
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
         for start in range(0, len(order), 2):
@@ -159,6 +163,58 @@ def test_types_are_means_over_occurrences_and_those_without_any_are_left_out(
 def test_the_most_frequent_words_of_the_text_are_the_default(folder, text, tmp_path):
     run(folder, text, tmp_path / "out", unit="types", most=2)
     assert (tmp_path / "out" / "words.txt").read_text().split() == ["the", "dog"]
+
+
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory):
+    """A data folder whose vocabulary is subwords: frequent words are one, others several."""
+    root = tmp_path_factory.mktemp("static")
+    lines = [f"{word} {word} the dog" for word in WORDS] * 5 + ["dogs housecat reddog"]
+    (root / "text").write_text("".join(f"{line}\n" for line in lines))
+    sources = parse_sources(("en",), mono=[f"train.en={root / 'text'}"])
+    options = PrepareOptions(("en",), vocab_size=45, segment={"en": "space"}, aligner="none")
+    prepare(root / "data", sources, options)
+    return DataFolder(root / "data")
+
+
+@pytest.mark.row("S4")
+def test_static_rows_are_raw_embeddings_of_the_words_that_are_single_subwords(
+    subwords, tmp_path, capsys
+):
+    text = tmp_path / "text"
+    text.write_text("the dog dogs\nthe housecat the dog in\n\nreddog zzz\n")
+    encoder = Table(dies_at=0)  # no state is asked for
+    meta = run(subwords, text, tmp_path / "out", encoder, unit="static")
+    encode = TextEncoder.load(subwords.path, "en")
+    words = ["the", "dog", "dogs", "housecat", "in", "reddog", "zzz"]
+    single = {
+        w: ids[0] for w, ids in zip(words, encode.encode(words), strict=True) if len(ids) == 2
+    }
+    single = {word: number for word, number in single.items() if number >= SPECIALS}
+    found = (tmp_path / "out" / "words.txt").read_text().split()
+    assert found[:2] == ["the", "dog"] and set(found) == set(single) < set(words)
+    rows = np.load(tmp_path / "out" / "layer00.npy")
+    expected = Table().table[0][[single[word] for word in found]].numpy()
+    assert rows.tolist() == expected.tolist()  # bit for bit: nothing is added or normalised
+    assert np.load(tmp_path / "out" / "counts.npy")[:2].tolist() == [3, 2]
+    assert meta["settings"]["layers"] == [0] and meta["rows"] == len(single)
+    assert meta["left out, as they are no single subword"] == len(words) - len(single)
+
+
+def test_static_words_may_come_from_a_file_and_be_limited(subwords, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("the dog the cat\n")
+    run(subwords, text, tmp_path / "most", unit="static", most=1)
+    assert (tmp_path / "most" / "words.txt").read_text() == "the\n"
+    (tmp_path / "words").write_text("rain Regen\nhousecat\nthe der\n")
+    run(subwords, text, tmp_path / "out", unit="static", words=str(tmp_path / "words"))
+    assert (tmp_path / "out" / "words.txt").read_text().split() == ["rain", "the"]
+    assert np.load(tmp_path / "out" / "counts.npy").tolist() == [0, 2]
+    with pytest.raises(UserError, match=r"`--layers` must lie in \[0, 0\], got '1'"):
+        run(subwords, text, tmp_path / "other", unit="static", layers="1")
+    (tmp_path / "words").write_text("housecat\n")
+    with pytest.raises(UserError, match=r"words: none of its words is a single subword"):
+        run(subwords, text, tmp_path / "other", unit="static", words=str(tmp_path / "words"))
 
 
 @pytest.mark.parametrize("unit", ["sentences", "tokens", "types"])
