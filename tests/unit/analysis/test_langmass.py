@@ -1,0 +1,89 @@
+"""The measure of language leakage, on a model whose probabilities are planted."""
+
+import argparse
+
+import pytest
+import torch
+
+from fairseq_xling.analysis.measures import Subject
+from fairseq_xling.analysis.measures.langmass import LanguageLeakage
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+
+
+class Leaking:
+    """Gives 0.7 of its mass to the words of the text's language, 0.2 to those of the other."""
+
+    languages = ["en", "de"]
+
+    def __init__(self, ids, size):
+        self.probabilities = {}
+        for lang, other in (("en", "de"), ("de", "en")):
+            p = torch.full((size,), 0.0)
+            p[:6] = 0.1 / 6
+            p[ids[lang]] = 0.7 / len(ids[lang])
+            p[ids[other]] = 0.2 / len(ids[other])
+            self.probabilities[lang] = p
+        self.masked = {}
+
+    def masked_logits(self, sentences, positions, lang, max_tokens=8):
+        self.masked[lang] = [list(map(int, places)) for places in positions]
+        for sentence, chosen in zip(sentences, positions, strict=True):
+            gold = torch.as_tensor(sentence[chosen])
+            yield self.probabilities[lang].log().expand(len(gold), -1), gold
+
+
+def run(corpus, encoder=None, *options):
+    folder = DataFolder(corpus.path)
+    encoder = encoder or Leaking(corpus.ids, folder.vocab_sizes["en"])
+    parser = argparse.ArgumentParser()
+    LanguageLeakage().add_arguments(parser)
+    subject = Subject(encoder, folder, "en", ["de"], None)
+    return LanguageLeakage().run(subject, parser.parse_args(list(options))), encoder
+
+
+@pytest.mark.row("S13")
+def test_planted_masses_are_found(tiny_corpus):
+    found, encoder = run(tiny_corpus)
+    seen = {
+        lang: sorted({token for sentence in tiny_corpus.mono["train"][lang] for token in sentence})
+        for lang in ("en", "de")
+    }
+    share = {lang: len(seen[lang]) / len(tiny_corpus.ids[lang]) for lang in seen}
+    assert all(0.3 < value <= 1 for value in share.values())
+    for row, (lang, other) in zip(found.rows, (("en", "de"), ("de", "en")), strict=True):
+        own, leaked = 0.7 * share[lang], 0.2 * share[other]
+        assert row[0] == lang and sum(row[1:4]) == pytest.approx(1)
+        by_column = {"en": row[1], "de": row[2]}
+        assert by_column == pytest.approx({lang: own, other: leaked}, abs=1e-6)
+        assert found.scores[lang] == pytest.approx(
+            {"langmass_own": own, "langmass_others": leaked}, abs=1e-6
+        )
+        assert row[4] == sum(map(len, encoder.masked[lang]))
+    size = found.details["vocabulary"]
+    assert found.chance["en"]["langmass_own"] == pytest.approx(len(seen["en"]) / size)
+    assert found.details["exclusive"] == {lang: len(ids) for lang, ids in seen.items()}
+
+
+def test_masks_are_fixed_by_their_seed_and_only_words_are_masked(tiny_corpus):
+    first = run(tiny_corpus)[1].masked
+    assert first == run(tiny_corpus)[1].masked
+    assert first != run(tiny_corpus, None, "--langmass-seed", "8")[1].masked
+    for places, sentence in zip(first["en"], tiny_corpus.mono["valid"]["en"], strict=True):
+        assert places and max(places) < len(sentence)
+    limited = run(tiny_corpus, None, "--langmass-limit", "3")[1].masked
+    assert limited["en"] == first["en"][:3]
+
+
+def test_ids_that_mean_different_words_are_refused(make_corpus):
+    corpus = make_corpus(mode="separate")
+    with pytest.raises(UserError, match="`--measure langmass` needs ids that the languages share"):
+        run(corpus, Leaking(corpus.ids, 50))
+
+
+def test_splits_that_are_not_there_and_negative_numbers_are_one_line(tiny_corpus):
+    with pytest.raises(UserError, match="has no monolingual 'dev' text"):
+        run(tiny_corpus, None, "--langmass-split", "dev")
+    for option in ("--langmass-seed", "--langmass-limit"):
+        with pytest.raises(UserError, match=f"`{option}` must not be negative, got -1"):
+            run(tiny_corpus, None, option, "-1")
