@@ -1,4 +1,7 @@
-"""Bilingual dictionaries as TSV files: source word, tab, target word, further columns ignored."""
+"""Bilingual dictionaries: a source word and a target word on each line.
+
+Either a tab stands between, and further columns are ignored, or one space or more, as in MUSE's.
+"""
 
 from pathlib import Path
 
@@ -25,15 +28,18 @@ def read_dictionary(path: str | Path) -> list[tuple[str, str]]:
     """Distinct (source word, target word) pairs in file order; blank lines are skipped.
 
     Raises:
-        UserError: if the file is missing, empty, not UTF-8, or a line has no two words.
+        UserError: if the file is missing, empty, not UTF-8, or a line is not two words.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        fields = [field.strip() for field in line.split("\t")]
-        if len(fields) < 2 or not all(fields[:2]):
-            raise UserError(f"{path}:{number}: must be two words with a tab between, got {line!r}")
+        fields = line.split("\t") if "\t" in line else line.split()
+        fields = [field.strip() for field in fields]
+        if len(fields) < 2 or not all(fields[:2]) or ("\t" not in line and len(fields) > 2):
+            raise UserError(
+                f"{path}:{number}: must be two words with a tab or a space between, got {line!r}"
+            )
         pairs[fields[0], fields[1]] = None
     if not pairs:
         raise UserError(f"{path}: the dictionary is empty")

@@ -15,7 +15,11 @@ TIE = 1e-6
 
 
 def ranks(
-    queries: Tensor, targets: Tensor, pairs: Tensor | None = None, chunk: int = 1024
+    queries: Tensor,
+    targets: Tensor,
+    pairs: Tensor | None = None,
+    chunk: int = 1024,
+    penalty: Tensor | None = None,
 ) -> Tensor:
     """Rank of the best right answer of every query, ties counted against it.
 
@@ -29,6 +33,7 @@ def ranks(
         pairs: (P, 2) int64; ``pairs[p] = (i, j)`` says that target ``j`` is right for query ``i``.
             Absent: target ``i`` is right for query ``i`` (then ``N == M``).
         chunk: at most ``chunk * chunk`` cosines exist at a time.
+        penalty: (M,), taken off every cosine to target ``j`` (half of ``r_S`` ranks by CSLS).
 
     Returns:
         (N,) int64 on the device of ``queries``, 1 = best.
@@ -42,6 +47,8 @@ def ranks(
     [3, 3, 1]
     >>> ranks(torch.ones(3, 2), torch.ones(3, 2)).tolist()  # all tied
     [3, 3, 3]
+    >>> ranks(torch.ones(3, 2), torch.ones(3, 2), penalty=torch.tensor([0.0, 0.1, 0.2])).tolist()
+    [1, 2, 3]
     """
     if not (torch.isfinite(queries).all() and torch.isfinite(targets).all()):
         raise ValueError("vectors to compare must be finite, got NaN or infinity")
@@ -54,6 +61,8 @@ def ranks(
     best = queries.new_full((len(queries),), -float("inf"))
     for part in pairs.split(chunk * 16):
         scores = (queries[part[:, 0]] * targets[part[:, 1]]).sum(-1)
+        if penalty is not None:
+            scores = scores - penalty[part[:, 1]]
         best.scatter_reduce_(0, part[:, 0], scores, "amax")
     if torch.isinf(best).any():
         raise ValueError(f"query {int(torch.isinf(best).nonzero()[0])} has no right answer")
@@ -63,7 +72,10 @@ def ranks(
         own = pairs[(pairs[:, 0] >= start) & (pairs[:, 0] < start + chunk)]
         for first in range(0, len(targets), chunk):
             block = targets[first : first + chunk]
-            beats = queries[rows] @ block.T >= best[rows, None] - TIE
+            scores = queries[rows] @ block.T
+            if penalty is not None:
+                scores -= penalty[first : first + len(block)]
+            beats = scores >= best[rows, None] - TIE
             gold = own[(own[:, 1] >= first) & (own[:, 1] < first + len(block))]
             beats[gold[:, 0] - start, gold[:, 1] - first] = False
             result[rows] += beats.sum(-1)

@@ -173,6 +173,40 @@ def test_unequal_text_files_are_one_line(study, capsys):
     assert line.endswith("must have equally many lines, got 2 and 1")
 
 
+@pytest.mark.row("S13")
+def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
+    import torch
+
+    from fairseq_xling.analysis.bpw import mask_positions
+    from fairseq_xling.interop.encoder import Encoder
+
+    checkpoint, output = study / "model" / "checkpoint_last.pt", study / "mass.json"
+    options = ["--measure", "langmass", "--langmass-limit", "20", "--output", str(output)]
+    assert main(["eval", str(checkpoint), "--data", str(study / "data"), *options]) == 0
+    assert "Probability mass at masked positions" in capsys.readouterr().out
+    found = json.loads(output.read_text())["results"][0]["measures"]["langmass"]
+    encoder = Encoder.load(checkpoint)
+    seen = {
+        lang: set(encoder.folder.mono("train", lang).tokens.tolist()) - set(range(6))
+        for lang in ("en", "de")
+    }
+    own = sorted(seen["en"] - seen["de"])
+    assert found["details"]["exclusive"]["en"] == len(own) > 50
+    file = encoder.folder.mono("valid", "en")
+    total, count = 0.0, 0
+    for index in range(20):
+        words = np.flatnonzero(file[index] >= 6)
+        chosen = words[mask_positions(len(words), index, 7)]
+        ((logits, gold),) = encoder.masked_logits([file[index]], [chosen], "en")
+        assert gold.tolist() == file[index][chosen].tolist()
+        total += float(logits.softmax(-1)[:, torch.tensor(own)].sum())
+        count += len(gold)
+    assert found["scores"]["en"]["langmass_own"] == pytest.approx(total / count, abs=1e-5)
+    # Hardly trained: close to what knowing nothing gives.
+    chance = found["chance"]["en"]["langmass_own"]
+    assert found["scores"]["en"]["langmass_own"] == pytest.approx(chance, rel=0.3)
+
+
 def extract(study, *options):
     return [
         *("extract", str(study / "model" / "checkpoint_last.pt"), "--data", str(study / "data")),
@@ -200,6 +234,31 @@ def test_extracted_sentences_give_the_retrieval_that_eval_measures(study, capsys
     assert main(["eval", checkpoint, "--data", str(study / "data"), *options]) == 0
     measured = json.loads(output.read_text())["results"][0]["measures"]["retrieval"]
     assert measured["details"]["layers"]["de"][2][0] == pytest.approx(found, abs=1e-9)
+
+
+@pytest.mark.row("S4")
+def test_static_embeddings_serve_lexicon_induction(study, capsys):
+    from fairseq_xling.interop.encoder import Encoder
+
+    folders = []
+    for lang in ("en", "de"):
+        text = study / "text" / "mono" / f"train.{lang}.txt"
+        folders.append(str(study / f"static-{lang}"))
+        options = ["--lang", lang, "--text", str(text), "--unit", "static", "--output", folders[-1]]
+        assert main(extract(study, *options)) == 0
+    encoder = Encoder.load(study / "model" / "checkpoint_last.pt")
+    table = encoder.model.encoder.tokens.select("de").weight
+    words = (study / "static-de" / "words.txt").read_text().split()
+    symbols = (study / "data" / "dict.txt").read_text().splitlines()
+    row = 4 + [line.rsplit(" ", 1)[0] for line in symbols].index("▁" + words[0])
+    found = np.load(study / "static-de" / "layer00.npy")
+    assert found[0].tolist() == table[row].tolist()
+    dictionary, output = study / "text" / "dictionary" / "en-de.tsv", study / "bli.json"
+    options = ["--dictionary", str(dictionary), "--output", str(output)]
+    assert main(["eval", "bli", *folders, *options]) == 0
+    record = json.loads(output.read_text())
+    assert record["layers"] == [0] and record["details"]["candidates"] == len(words)
+    assert 0 <= record["curves"]["P@1 cosine"][0] < 0.5  # hardly trained
 
 
 @pytest.mark.parametrize(

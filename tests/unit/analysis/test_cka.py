@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis import cka
-from fairseq_xling.analysis.cka import CKA, linear_cka
+from fairseq_xling.analysis.cka import CKA, cka_matrix, linear_cka
 from fairseq_xling.errors import UserError
 
 
@@ -114,9 +114,12 @@ def test_memory_does_not_grow_with_the_rows():
     sums = CKA()
     for seed in range(3):
         sums.update(normal(5000, 4, seed=seed), normal(5000, 3, seed=seed + 9))
-        kept = [part for part in vars(sums).values() if isinstance(part, torch.Tensor)]
-        kept += [half for part in (sums._origin, sums._mean) for half in part]
-        assert sum(part.numel() for part in kept) == 4 * 4 + 4 * 3 + 3 * 3 + 2 * (4 + 3)
+        kept = 0
+        for product in (sums._xx, sums._yy, sums._xy):
+            for part in vars(product).values():
+                parts = part if isinstance(part, tuple) else [part]
+                kept += sum(half.numel() for half in parts if isinstance(half, torch.Tensor))
+        assert kept == 4 * 4 + 4 * 3 + 3 * 3 + 2 * (4 + 4 + 3 + 3 + 4 + 3)
 
 
 @pytest.mark.parametrize(
@@ -163,3 +166,26 @@ def test_a_refused_chunk_leaves_the_sums_as_they_were():
         sums.update(x[9:], y[9:, :2])
     sums.update(x[9:], y[9:])
     assert sums.value() == pytest.approx(linear_cka(x, y), abs=1e-12)
+
+
+def test_the_matrix_of_all_layers_has_the_cka_of_each_two():
+    xs = [normal(50, 4, seed=n) for n in range(3)]
+    ys = [xs[1] @ normal(4, 5, seed=9), normal(50, 2, seed=7)]
+    calls = []
+    found = cka_matrix(
+        [lambda x=x: x.split(20) for x in xs],
+        [lambda y=y: y.split(20) for y in ys],
+        lambda: calls.append(1),
+    )
+    expected = [[linear_cka(x, y) for y in ys] for x in xs]
+    torch.testing.assert_close(
+        found, torch.tensor(expected, dtype=torch.float64), atol=1e-12, rtol=0
+    )
+    assert found.shape == (3, 2) and len(calls) == 3 + 2 + 6
+    assert found[1, 0] > found[0, 0] + 0.2  # the layer that the other was made of
+
+
+def test_a_layer_of_the_matrix_that_never_changes_is_refused():
+    x = normal(9, 3)
+    with pytest.raises(UserError, match="those of `y` are all the same"):
+        cka_matrix([lambda: [x]], [lambda: [x], lambda: [torch.ones(9, 2)]])

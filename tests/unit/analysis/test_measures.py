@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.analysis.measures import MEASURES, parse_measures
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
@@ -146,13 +147,20 @@ def test_a_dictionary_without_overlap_is_one_line(measure, tmp_path):
         measure("words", "--dictionary", tmp_path / "d.tsv")
 
 
+def test_a_dictionary_may_have_tabs_or_spaces(tmp_path):
+    (tmp_path / "d.tsv").write_text("ice cream\tEis\t0.9\nhouse haus\ntree   baum\n\n")
+    expected = [("ice cream", "Eis"), ("house", "haus"), ("tree", "baum")]
+    assert read_dictionary(tmp_path / "d.tsv") == expected
+
+
 def test_an_empty_or_malformed_dictionary_is_one_line(measure, tmp_path):
     path = tmp_path / "d.tsv"
     path.write_text("\n\n")
     with pytest.raises(UserError, match=r"d.tsv: the dictionary is empty"):
         measure("words", "--dictionary", path)
-    path.write_text("house\thaus\ntree baum\n")
-    with pytest.raises(UserError, match=r"d.tsv:2: must be two words with a tab between"):
-        measure("words", "--dictionary", path)
+    for line in ("tree", "tree\t", "\tbaum", "red tree baum"):
+        path.write_text(f"house\thaus\n{line}\n")
+        with pytest.raises(UserError, match=r"d.tsv:2: must be two words with a tab or a space"):
+            measure("words", "--dictionary", path)
     with pytest.raises(UserError, match=r"none.tsv: no such file"):
         measure("words", "--dictionary", tmp_path / "none.tsv")

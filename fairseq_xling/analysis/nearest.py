@@ -1,0 +1,47 @@
+"""Ways to tell which target is nearest, as what they take off a target's cosine to any query.
+
+Symbols: ``N`` sources, ``M`` targets, ``D`` width.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.csls import local_density
+from fairseq_xling.registry import Registry
+
+# (targets (M, D), sources (N, D), k) to (M,), or None where nothing is taken off.
+WAYS: Registry[Callable[[Tensor, Tensor, int], Tensor | None]] = Registry("`--nearest`")
+
+
+@WAYS.register("cosine")
+def cosine(targets: Tensor, sources: Tensor, k: int) -> None:
+    """Nothing: the nearest has the highest cosine."""
+
+
+@WAYS.register("csls")
+def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
+    """Half the mean cosine of a target to its ``k`` nearest sources.
+
+    ``CSLS(x, y) / 2 = cos(x, y) - r_S(y) / 2 - r_T(x) / 2``, and the last is the same for all
+    targets of a query, so ranks do not depend on it (SPEC T13).
+    """
+    return local_density(targets, sources, k) / 2
+
+
+def parse_ways(text: str) -> list[str]:
+    """Names of a comma-separated list, each checked.
+
+    >>> parse_ways("csls,cosine")
+    ['csls', 'cosine']
+
+    Raises:
+        UserError: for none, or an unknown one (with near matches).
+    """
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UserError(f"`--nearest` must name at least one of {', '.join(WAYS)}, got {text!r}")
+    for name in names:
+        WAYS[name]
+    return names

@@ -1,0 +1,29 @@
+"""Correlate two measures over layers and language pairs, such as CKA and sentence retrieval.
+
+  fairseq-xling eval correlate cka-de.json tatoeba-de.json cka-fr.json tatoeba-fr.json \\
+      --output correlation.json --figure correlation.svg
+
+RESULTS are files that `eval cka`, `eval tatoeba`, `eval bli` or `eval meanshift` wrote, two for
+each pair of encoders. Prints Pearson's and Spearman's correlation over the layers of each pair, and
+over all points.
+"""
+
+import argparse
+
+SPEC_ROWS = ("S9",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.comparison import add_output
+
+    add = parser.add_argument
+    add("results", nargs="+", metavar="RESULTS", help="in twos: first and second measure of a pair")
+    add("--x", metavar="CURVE", help="column of the first files (default: their main one)")
+    add("--y", metavar="CURVE", help="column of the second files (default: their main one)")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.correlation import run_correlation
+
+    run_correlation(args)

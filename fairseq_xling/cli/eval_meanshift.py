@@ -1,0 +1,30 @@
+"""Vector translation: does the mean difference of two languages lead from a sentence to its own?
+
+  fairseq-xling eval meanshift states/en states/de --held-out 0.5 --seed 0
+
+X and Y are folders of `fairseq-xling extract --unit sentences`, of any encoders of one width; line
+n of one text translates line n of the other. The mean difference is that of the sentences that are
+not held out. Prints accuracy before and after it is added, for each layer.
+"""
+
+import argparse
+
+SPEC_ROWS = ("S15",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs import comparison
+
+    comparison.add_arguments(parser)
+    add = parser.add_argument
+    add(
+        "--held-out", type=float, default=0.5, metavar="SHARE", help="share of the pairs to test on"
+    )
+    add("--seed", type=int, default=0, help="seed of the split")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.analysis.comparisons.meanshift import compare
+    from fairseq_xling.runs.comparison import run_comparison
+
+    run_comparison(args, compare)

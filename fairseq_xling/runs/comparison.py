@@ -1,0 +1,168 @@
+"""The verbs that compare two folders of `fairseq-xling extract`: options, tables and figures."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairseq_xling.analysis.comparisons import Compare, Comparison, Sides
+
+FORMAT = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What all of these verbs take."""
+    add = parser.add_argument
+    add("x", metavar="X", help="folder that `fairseq-xling extract` wrote")
+    add("y", metavar="Y", help="the folder that it is compared with")
+    add("--layers", metavar="LAYERS", help="such as 0,2-4 (default: all, equal in both folders)")
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where results go."""
+    add = parser.add_argument
+    add("--output", metavar="JSON", help="file for the results; the table lies beside it as .csv")
+    add("--figure", metavar="FILE", help="figure to draw, .svg or .png")
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """What verbs that look for the nearest take."""
+    from fairseq_xling.analysis.nearest import WAYS
+
+    add = parser.add_argument
+    add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
+    add("--nearest", default=",".join(WAYS), metavar="WAYS", help="ways to tell the nearest")
+    add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
+
+
+def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
+    """Compare the folders ``args.x`` and ``args.y``, print the table, and write what is asked for.
+
+    Raises:
+        UserError: for folders, files or options that make no sense; nothing is written then.
+    """
+    from fairseq_xling.analysis.comparisons import Sides
+    from fairseq_xling.analysis.extracted import Extracted
+
+    check_output(args)
+    if getattr(args, "k", 1) < 1:
+        raise UserError(f"`--k` must be at least 1, got {args.k}")
+    x, y = Extracted(args.x), Extracted(args.y)
+    files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
+    mapping = None
+    if getattr(args, "map", None):
+        from fairseq_xling.mapping.fitted import read_map
+
+        mapping = read_map(args.map)
+        files["map"] = Path(args.map)
+    if getattr(args, "dictionary", None):
+        files["dictionary"] = Path(args.dictionary)
+    sides = Sides(x, y, args.layers, mapping)
+    found = compare(sides, args)
+    header, rows = table(sides, found)
+    record = {
+        "measure": args.verb.removeprefix("eval-"),
+        "folders": [str(x.path), str(y.path)],
+        "pair": sides.pair,
+        "title": found.title,
+        "layers": list(found.layers),
+        "curves": found.curves,
+        "headline": found.headline,
+        "means": found.means,
+        "chance": found.chance and found.chance[0],
+        "matrix": found.matrix,
+        "notes": found.notes,
+        "details": found.details,
+    }
+    figure = draw_comparison(sides, found) if args.figure else None
+    finish(args, found.title, header, rows, found.notes, record, files, figure)
+
+
+def table(sides: "Sides", found: "Comparison") -> tuple[list[str], list[list[Any]]]:
+    """Header and rows: a row for each layer and one for their mean, or the matrix of layers."""
+    if found.matrix is not None:
+        header = ["layer of X", *(f"Y {layer}" for layer in sides.y.layers)]
+        return header, [[n, *row] for n, row in zip(sides.x.layers, found.matrix, strict=True)]
+    rows: list[list[Any]] = [
+        [layer, *(values[n] for values in found.curves.values())]
+        for n, layer in enumerate(found.layers)
+    ]
+    if len(rows) > 1:
+        rows.append(["mean", *found.means.values()])
+    return ["layer", *found.curves], rows
+
+
+def draw_comparison(sides: "Sides", found: "Comparison") -> "Figure":
+    """Curves by layer, or the heat map of all layers."""
+    if found.matrix is not None:
+        from fairseq_xling.runs.heat_map import draw_heat_map
+
+        labels = [f"layer of Y ({sides.y.lang})", f"layer of X ({sides.x.lang})"]
+        return draw_heat_map(found.matrix, sides.x.layers, sides.y.layers, *labels, found.ylabel)
+    from fairseq_xling.runs.figures import Line, Panel, draw
+
+    return draw(
+        [
+            Panel(
+                [
+                    Line(name, list(found.layers), found.curves[name], style=n)
+                    for n, name in enumerate(names)
+                ],
+                xlabel="layer (0: embeddings)",
+                ylabel=found.ylabel,
+                title=title,
+                chance=found.chance,
+                whole=True,
+            )
+            for title, names in found.panels.items()
+        ]
+    )
+
+
+def check_output(args: argparse.Namespace) -> None:
+    """Refuse names that nothing can be written under, before anything is computed.
+
+    Raises:
+        UserError: for a file of results that is not .json, or a figure that is not .svg or .png.
+    """
+    from fairseq_xling.runs.figure_file import check_figure
+
+    if args.output and Path(args.output).suffix != ".json":
+        raise UserError(f"`--output` must end in .json, got {args.output!r}")
+    if args.figure:
+        check_figure(args.figure)
+
+
+def finish(
+    args: argparse.Namespace,
+    title: str,
+    header: list[str],
+    rows: list[list[Any]],
+    notes: list[str],
+    record: dict[str, Any],
+    files: dict[str, Path],
+    figure: "Figure | None",
+) -> None:
+    """Print the table; write results with their provenance, the table as CSV, and the figure."""
+    from fairseq_xling.files import write_json
+    from fairseq_xling.runs.figure_file import write_figure
+    from fairseq_xling.runs.provenance import provenance
+    from fairseq_xling.runs.tables import text_table, write_csv
+
+    print("\n".join([title, text_table(header, rows), *(f"({note})" for note in notes)]))
+    written = []
+    if figure is not None:
+        write_figure(args.figure, figure)
+        written.append(args.figure)
+    if args.output:
+        csv = Path(args.output).with_suffix(".csv")
+        write_csv(csv, header, rows)
+        write_json(args.output, {"format": FORMAT, **record, "provenance": provenance(files)})
+        written += [args.output, str(csv)]
+    if written:
+        print(f"written to {', '.join(written)}")

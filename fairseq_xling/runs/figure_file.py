@@ -1,0 +1,53 @@
+"""Figures as files: SVG, or PNG for where that is wanted."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DPI = 200
+
+
+def check_figure(path: str | Path) -> Path:
+    """``path``, if a figure can be written under such a name.
+
+    >>> check_figure("cka.svg").name
+    'cka.svg'
+
+    Raises:
+        UserError: if it ends in anything but .svg or .png.
+    """
+    path = Path(path)
+    if path.suffix not in _WRITERS:
+        raise UserError(f"`--figure` must end in {' or '.join(_WRITERS)}, got {str(path)!r}")
+    return path
+
+
+def write_figure(path: str | Path, figure: "Figure") -> None:
+    """Write ``figure`` whole or not at all, and close it; the same figure is the same file."""
+    data = _WRITERS[check_figure(path).suffix](figure)
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def _svg(figure: "Figure") -> bytes:
+    from fairseq_xling.runs.figures import to_svg
+
+    return ('<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(figure)).encode("utf-8")
+
+
+def _png(figure: "Figure") -> bytes:
+    import matplotlib.pyplot as plt
+
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=_DPI, metadata={"Software": None})
+    plt.close(figure)
+    return data.getvalue()
+
+
+_WRITERS = {".svg": _svg, ".png": _png}

@@ -1,0 +1,412 @@
+"""The verbs that compare two folders of `extract`, on vectors with a planted answer."""
+
+import csv
+import gzip
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.cli.main import main
+from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
+from tests.extracted_folder import write_extracted
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def rotation(width, seed=5):
+    return np.linalg.qr(normal(width, width, seed=seed))[0]
+
+
+def evaluate(*arguments):
+    return main(["eval", *map(str, arguments)])
+
+
+def fails(capsys, *arguments):
+    """The single line that the command prints for bad input."""
+    assert evaluate(*arguments) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("fairseq-xling: error: ")
+    return lines[0]
+
+
+def result(path):
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def rotated(tmp_path):
+    """Sentences whose translations are noise on layer 0 and a rotation on layers 1 and 2."""
+    x = {n: normal(60, 8, seed=n) for n in range(3)}
+    y = {0: normal(60, 8, seed=9), 1: 3 * x[1] @ rotation(8) + 7, 2: x[2] @ rotation(8)}
+    write_map(
+        tmp_path / "map",
+        FittedMap(
+            {n: LayerMap(Side(8, matrix=torch.from_numpy(rotation(8))), Side(8)) for n in range(3)}
+        ),
+    )
+    write_extracted(tmp_path / "en", x)
+    write_extracted(tmp_path / "de", y, lang="de")
+    return tmp_path
+
+
+# --- eval tatoeba
+
+
+@pytest.mark.row("S7")
+def test_a_planted_rotation_is_found_with_its_map_and_not_without(rotated, capsys):
+    folders = rotated / "en", rotated / "de"
+    assert evaluate("tatoeba", *folders, "--output", rotated / "without.json") == 0
+    assert (
+        evaluate("tatoeba", *folders, "--map", rotated / "map", "--output", rotated / "with.json")
+        == 0
+    )
+    printed = capsys.readouterr().out
+    assert (
+        "Sentence retrieval en-de, P@1 of 60 sentences" in printed and "chance: 0.0167" in printed
+    )
+    without, mapped = (result(rotated / f"{name}.json") for name in ("without", "with"))
+    for way in ("cosine", "csls"):
+        for direction in ("forward", "backward"):
+            curve = mapped["curves"][f"{way} {direction}"]
+            assert curve[2] == 1.0 and curve[0] < 0.2
+            assert without["curves"][f"{way} {direction}"][2] < 0.2
+    assert mapped["pair"] == "en-de" and mapped["layers"] == [0, 1, 2]
+    assert mapped["chance"] == pytest.approx(1 / 60)
+    assert mapped["means"]["cosine mean"] == pytest.approx(np.mean(mapped["curves"]["cosine mean"]))
+    assert set(mapped["provenance"]["inputs"]) == {"X", "Y", "map"}
+    with open(rotated / "with.csv") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][0] == "layer" and [row[0] for row in rows[1:]] == ["0", "1", "2", "mean"]
+    assert float(rows[3][rows[0].index("csls forward")]) == 1.0
+
+
+def test_retrieval_scores_are_those_of_brute_force(tmp_path):
+    x, y = normal(40, 5), normal(40, 5, seed=1) + 0.7 * normal(40, 5)
+    write_extracted(tmp_path / "x", {4: x})
+    write_extracted(tmp_path / "y", {4: y})
+    assert evaluate("tatoeba", tmp_path / "x", tmp_path / "y", "--output", tmp_path / "r.json") == 0
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y)]
+    cosines = unit[0] @ unit[1].T
+    csls = 2 * cosines - np.sort(cosines, 1)[:, -10:].mean(1)[:, None]
+    csls = csls - np.sort(cosines, 0)[-10:].mean(0)[None]
+    curves = result(tmp_path / "r.json")["curves"]
+    own = np.arange(40)
+    for way, scores in (("cosine", cosines), ("csls", csls)):
+        assert curves[f"{way} forward"] == [pytest.approx((scores.argmax(1) == own).mean())]
+        assert curves[f"{way} backward"] == [pytest.approx((scores.argmax(0) == own).mean())]
+        assert 0 < curves[f"{way} mean"][0] < 1
+
+
+@pytest.mark.row("T13")
+def test_hubs_deceive_the_nearest_neighbour_and_not_csls(tmp_path, capsys):
+    # Sentence i lies between its translation, axis i, and a hub, axis 0, a little nearer to it.
+    y = np.eye(6)
+    x = 0.65 * np.eye(6) + 0.76 * np.eye(6)[:1]
+    x[0] = np.eye(6)[0]
+    write_extracted(tmp_path / "x", {0: x})
+    write_extracted(tmp_path / "y", {0: y})
+    options = ["--k", "2", "--output", tmp_path / "r.json"]
+    assert evaluate("tatoeba", tmp_path / "x", tmp_path / "y", *options) == 0
+    curves = result(tmp_path / "r.json")["curves"]
+    assert curves["cosine forward"] == [pytest.approx(1 / 6)]
+    assert curves["csls forward"] == [pytest.approx(1.0)]
+
+
+# --- eval cka
+
+
+@pytest.mark.row("S8")
+def test_cka_is_1_under_rotation_size_and_offset_and_low_for_independent_vectors(rotated, capsys):
+    figure, output = rotated / "cka.svg", rotated / "cka.json"
+    folders = rotated / "en", rotated / "de"
+    assert evaluate("cka", *folders, "--output", output, "--figure", figure) == 0
+    found = result(output)
+    assert found["curves"]["CKA"][1:] == [pytest.approx(1, abs=1e-6)] * 2
+    assert found["curves"]["CKA"][0] < 0.3
+    assert (
+        "independent Gaussian vectors of these widths would have 0.118" in capsys.readouterr().out
+    )
+    text = figure.read_text()
+    assert ElementTree.fromstring(text).tag.endswith("svg") and "linear CKA" in text
+
+
+@pytest.mark.row("S8")
+def test_independent_gaussians_have_d_over_n_plus_d(tmp_path):
+    write_extracted(tmp_path / "x", {0: normal(1000, 64)})
+    write_extracted(tmp_path / "y", {0: normal(1000, 64, seed=1)})
+    assert evaluate("cka", tmp_path / "x", tmp_path / "y", "--output", tmp_path / "r.json") == 0
+    found = result(tmp_path / "r.json")
+    assert found["curves"]["CKA"][0] == pytest.approx(64 / 1064, abs=2e-3)
+    assert found["chance"] == pytest.approx(64 / 1064)
+
+
+def test_every_layer_is_compared_with_every_layer_of_another_depth_and_width(tmp_path, capsys):
+    x = {n: normal(50, 6, seed=n) for n in range(4)}
+    y = {1: x[3] @ rotation(6), 5: normal(50, 9, seed=8)}
+    y[1] = np.hstack([y[1], np.zeros((50, 3))])
+    write_extracted(tmp_path / "x", x)
+    write_extracted(tmp_path / "y", y, lang="fr")
+    output, figure = tmp_path / "r.json", tmp_path / "r.png"
+    options = ["--all-layers", "--output", output, "--figure", figure]
+    assert evaluate("cka", tmp_path / "x", tmp_path / "y", *options) == 0
+    found = result(output)
+    matrix = np.array(found["matrix"])
+    assert matrix.shape == (4, 2) and matrix[3, 0] == pytest.approx(1)
+    assert matrix[:3].max() < 0.5 and matrix[:, 1].max() < 0.5
+    assert found["layers"] == [1] and found["curves"]["CKA"] == [pytest.approx(matrix[1, 0])]
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["layer", "of", "X", "Y", "1", "Y", "5"]
+    with open(tmp_path / "r.csv") as file:
+        assert float(list(csv.reader(file))[4][1]) == pytest.approx(1)
+
+
+# --- eval meanshift
+
+
+@pytest.mark.row("S15")
+def test_a_constant_offset_is_bridged_by_the_mean_difference(tmp_path, capsys):
+    x = normal(400, 16)
+    offset = 1.5 * normal(16, seed=3)
+    write_extracted(tmp_path / "x", {0: x, 1: x})
+    write_extracted(tmp_path / "y", {0: x + offset, 1: normal(400, 16, seed=4)}, lang="de")
+    options = ["--seed", "3", "--output", tmp_path / "r.json"]
+    assert evaluate("meanshift", tmp_path / "x", tmp_path / "y", *options) == 0
+    curves = result(tmp_path / "r.json")["curves"]
+    assert curves["before"][0] < 1 / 3 and curves["after"][0] == 1.0
+    assert curves["after"][1] < 0.05  # unrelated vectors stay so
+    assert "accuracy on 200 held-out sentences" in capsys.readouterr().out
+
+
+# --- eval bli
+
+WORDS = [f"en{n}" for n in range(50)], [f"de{n}" for n in range(60)]
+
+
+@pytest.fixture
+def types(tmp_path):
+    """Word k of one language is word k of the other, rotated; ten more have no translation."""
+    y = {n: normal(60, 8, seed=n) for n in range(2)}
+    x = {0: normal(50, 8, seed=7), 1: y[1][:50] @ rotation(8).T}
+    write_extracted(tmp_path / "en", x, words=WORDS[0])
+    write_extracted(tmp_path / "de", y, words=WORDS[1], lang="de")
+    matrix = torch.from_numpy(rotation(8))
+    layers = {n: LayerMap(Side(8, matrix=matrix), Side(8)) for n in range(2)}
+    write_map(tmp_path / "map", FittedMap(layers))
+    return tmp_path
+
+
+def bli(folder, dictionary, *options):
+    (folder / "dictionary").write_text(dictionary)
+    return [
+        *("bli", folder / "en", folder / "de", "--dictionary", folder / "dictionary"),
+        *("--map", folder / "map", "--output", folder / "r.json", *options),
+    ]
+
+
+@pytest.mark.row("S5", "S16")
+def test_a_planted_rotation_translates_every_word(types, capsys):
+    lines = "".join(f"en{n} de{n}\n" for n in range(50)) + "en0 nowhere\nnowhere de0\n"
+    assert evaluate(*bli(types, lines, "--figure", types / "bli.svg")) == 0
+    found = result(types / "r.json")
+    for way in ("cosine", "csls"):
+        assert found["curves"][f"P@1 {way}"][1] == 1.0 == found["curves"][f"MRR {way}"][1]
+        assert found["curves"][f"P@1 {way}"][0] < 0.2 < found["curves"][f"P@10 {way}"][0] + 0.2
+    assert found["details"]["candidates"] == 60 and found["details"]["source words"] == 50
+    assert found["details"]["entries"] == {"used": 50, "all": 52, "alike": 0}
+    printed = capsys.readouterr().out
+    assert "50 source words among 60 candidates" in printed
+    assert "coverage: 50 of 52 entries have a vector for both words (96.2%)" in printed
+    assert set(found["provenance"]["inputs"]) == {"X", "Y", "map", "dictionary"}
+    assert ElementTree.fromstring((types / "bli.svg").read_text()).tag.endswith("svg")
+
+
+def test_scores_are_those_of_ranks_by_hand(types):
+    entries = [(n, m) for n in range(40) for m in {n, (7 * n + 3) % 60}]
+    options = ["--layers", "0", "--nearest", "cosine"]
+    assert evaluate(*bli(types, "".join(f"en{n}\tde{m}\n" for n, m in entries), *options)) == 0
+    found = result(types / "r.json")
+    x = np.load(types / "en" / "layer00.npy") @ rotation(8)
+    y = np.load(types / "de" / "layer00.npy")
+    cosines = (x / np.linalg.norm(x, axis=1)[:, None]) @ (y / np.linalg.norm(y, axis=1)[:, None]).T
+    ranks = []
+    for n in range(40):
+        right = [m for source, m in entries if source == n]
+        best = cosines[n, right].max()
+        ranks.append(1 + sum(c >= best for m, c in enumerate(cosines[n]) if m not in right))
+    ranks = np.array(ranks)
+    expected = {f"P@{k}": (ranks <= k).mean() for k in (1, 5, 10)} | {"MRR": (1 / ranks).mean()}
+    assert set(found["curves"]) == {f"{name} cosine" for name in expected}
+    for name, value in expected.items():
+        assert found["curves"][f"{name} cosine"] == [pytest.approx(value)]
+    assert 0 < expected["P@1"] < expected["P@10"] < 1
+
+
+@pytest.mark.row("S16")
+def test_shuffled_translations_have_an_mrr_of_about_ln_n_over_n(tmp_path):
+    words = [f"w{n}" for n in range(500)]
+    for name, seed in (("en", 0), ("de", 1)):
+        write_extracted(tmp_path / name, {0: normal(500, 20, seed=seed)}, words=words)
+    (tmp_path / "d").write_text("".join(f"{word}\t{word}\n" for word in words))
+    options = ["--dictionary", tmp_path / "d", "--output", tmp_path / "r.json"]
+    assert evaluate("bli", tmp_path / "en", tmp_path / "de", *options) == 0
+    found = result(tmp_path / "r.json")["curves"]["MRR cosine"][0]
+    assert 0.5 < found / (np.log(500) / 500) < 1.6
+
+
+def test_candidates_case_and_words_spelt_alike(types, capsys):
+    lines = "EN1 de1\nen2 de2\nde5 de5\nen3 DE3\n"
+    with gzip.open(types / "d.gz", "wt") as file:
+        file.write(lines)
+    common = ["bli", types / "en", types / "de", "--dictionary", types / "d.gz", "--map"]
+    common += [types / "map", "--output", types / "r.json", "--layers", "1"]
+    assert evaluate(*common) == 0
+    assert result(types / "r.json")["details"]["entries"] == {"used": 1, "all": 4, "alike": 0}
+    options = ["--ignore-case", "--skip-identical", "--candidates", "dictionary"]
+    assert evaluate(*common, *options) == 0
+    found = result(types / "r.json")
+    assert found["details"]["entries"] == {"used": 3, "all": 4, "alike": 1}
+    assert found["details"]["candidates"] == 3
+    assert "1 spelt alike left out" in capsys.readouterr().out
+
+
+# --- eval correlate
+
+
+@pytest.mark.row("S9")
+def test_two_measures_are_correlated_by_pair_and_together(rotated, capsys):
+    folders = rotated / "en", rotated / "de"
+    output, figure = rotated / "r.json", rotated / "r.svg"
+    assert evaluate("cka", *folders, "--output", rotated / "cka.json") == 0
+    mapped = ["--map", rotated / "map", "--output", rotated / "tatoeba.json"]
+    assert evaluate("tatoeba", *folders, *mapped) == 0
+    cka, tatoeba = (result(rotated / f"{name}.json") for name in ("cka", "tatoeba"))
+    other = {**cka, "pair": "en-fr", "curves": {"CKA": [0.1, 0.5, 0.2]}}
+    again = {**tatoeba, "pair": "en-fr"}
+    (rotated / "cka-fr.json").write_text(json.dumps(other))
+    (rotated / "tatoeba-fr.json").write_text(json.dumps(again))
+    capsys.readouterr()
+    files = [rotated / name for name in ("cka.json", "tatoeba.json")]
+    files += [rotated / name for name in ("cka-fr.json", "tatoeba-fr.json")]
+    options = ["--output", output, "--figure", figure]
+    assert evaluate("correlate", *files, *options) == 0
+    y = tatoeba["curves"]["cosine mean"]
+    expected = {
+        "en-de": np.corrcoef(cka["curves"]["CKA"], y)[0, 1],
+        "en-fr": np.corrcoef([0.1, 0.5, 0.2], y)[0, 1],
+        "all": np.corrcoef(cka["curves"]["CKA"] + [0.1, 0.5, 0.2], y + y)[0, 1],
+    }
+    found = {row["pair"]: row for row in result(output)["correlations"]}
+    assert {name: row["Pearson"] for name, row in found.items()} == pytest.approx(expected)
+    assert found["all"]["points"] == 6 and len(result(output)["points"]) == 6
+    assert "Correlation of CKA with tatoeba cosine mean" in capsys.readouterr().out
+    assert "tatoeba cosine mean" in figure.read_text()
+    assert evaluate("correlate", *files[:2], "--y", "csls forward") == 0
+    assert "Correlation of CKA with tatoeba csls forward" in capsys.readouterr().out
+
+
+def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
+    folders = rotated / "en", rotated / "de"
+    cka = rotated / "cka.json"
+    assert evaluate("cka", *folders, "--output", cka) == 0
+    assert "RESULTS must come in twos, got 1 files" in fails(capsys, "correlate", cka)
+    line = fails(capsys, "correlate", cka, cka, "--x", "cks")
+    assert "cka.json: unknown curve 'cks'" in line and "known: CKA" in line
+    (rotated / "other.json").write_text("{}")
+    line = fails(capsys, "correlate", cka, rotated / "other.json")
+    assert "other.json: not results by layer, as `eval cka --output` writes them" in line
+    assert evaluate("cka", *folders, "--layers", "1-2", "--output", rotated / "two.json") == 0
+    capsys.readouterr()
+    line = fails(capsys, "correlate", cka, rotated / "two.json")
+    assert "a correlation needs 3 layers in both, got 2" in line
+    (rotated / "fr.json").write_text(json.dumps({**result(cka), "pair": "en-fr"}))
+    line = fails(capsys, "correlate", cka, rotated / "fr.json")
+    assert "must be of one pair of languages, got en-de and en-fr" in line
+    assert evaluate("tatoeba", *folders, "--output", rotated / "t.json") == 0
+    capsys.readouterr()
+    line = fails(capsys, "correlate", cka, rotated / "t.json", cka, cka)
+    assert "must measure CKA and tatoeba cosine mean as the first two do, got CKA and CKA" in line
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["tatoeba", "en", "types"], "types: must hold sentences, got types"),
+        (["tatoeba", "en", "short"], "must have equally many rows, got 60 and 59"),
+        (["tatoeba", "en", "wide"], "widths must be equal, or a map must be given, got 8 and 9"),
+        (["tatoeba", "en", "nan"], "layer02.npy: must be finite, got NaN or infinity in row 17"),
+        (["tatoeba", "en", "blank"], "blank: line 4 of its text is blank; take it out"),
+        (["tatoeba", "en", "deep"], "layers differ, 0,1,2 and 0,1,2,3; name those to compare"),
+        (["tatoeba", "en", "nothing"], "nothing: no such folder; `fairseq-xling extract` writes"),
+        (["tatoeba", "en", "."], "not a folder that `fairseq-xling extract` wrote"),
+        (["tatoeba", "en", "de", "--map", "none"], "none: no such file"),
+        (["tatoeba", "en", "wide", "--map", "map"], "must be rows 8 wide, got (60, 9)"),
+        (["tatoeba", "en", "de", "--k", "0"], "`--k` must be at least 1, got 0"),
+        (
+            ["tatoeba", "en", "de", "--nearest", "cosin"],
+            "unknown `--nearest` 'cosin'; did you mean",
+        ),
+        (["tatoeba", "en", "de", "--nearest", ","], "`--nearest` must name at least one of cosine"),
+        (["tatoeba", "en", "de", "--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
+        (["tatoeba", "en", "de", "--output", "x.csv"], "`--output` must end in .json, got 'x.csv'"),
+        (["tatoeba", "en", "de", "--figure", "x.pdf"], "`--figure` must end in .svg or .png, got"),
+        (["cka", "en", "short"], "must have equally many rows, got 60 and 59"),
+        (["cka", "en", "types"], "rows must be of the same unit, got sentences and types"),
+        (["cka", "en", "nan", "--layers", "2"], "layer02.npy: must be finite, got NaN"),
+        (
+            ["cka", "en", "same"],
+            "layer 1: CKA needs rows that differ, those of `y` are all the same",
+        ),
+        (["cka", "en", "same", "--all-layers"], "those of `y` are all the same"),
+        (["meanshift", "en", "short"], "must have equally many rows, got 60 and 59"),
+        (["meanshift", "en", "wide"], "widths must be equal"),
+        (["meanshift", "en", "de", "--held-out", "1"], "`--held-out` must lie between 0 and 1"),
+        (["meanshift", "en", "de", "--held-out", "0.01"], "must leave 1 pair to learn from and 2"),
+        (["meanshift", "en", "de", "--seed", "-1"], "`--seed` must not be negative, got -1"),
+        (["bli", "en", "de", "--dictionary", "d"], "en: has no words, its rows are sentences"),
+        (["bli", "types", "types", "--dictionary", "none"], "none: no such file"),
+        (["bli", "types", "types", "--dictionary", "empty"], "empty: the dictionary is empty"),
+        (
+            ["bli", "types", "types", "--dictionary", "d"],
+            "d: none of its 1 entries has a vector for both words in types and types",
+        ),
+        (["bli", "types", "thin", "--dictionary", "d2"], "widths must be equal, or a map must be"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    rotated, capsys, monkeypatch, options, message
+):
+    monkeypatch.chdir(rotated)
+    x = {n: normal(60, 8, seed=n) for n in range(3)}
+    nan, blank = x[2].copy(), x[2].copy()
+    nan[17, 3], blank[3] = np.nan, 0
+    made = {
+        "short": {n: rows[:59] for n, rows in x.items()},
+        "wide": {n: normal(60, 9, seed=n) for n in range(3)},
+        "nan": {**x, 2: nan},
+        "blank": {**x, 2: blank},
+        "deep": {**x, 3: x[0]},
+        "same": {**x, 1: np.ones((60, 8))},
+    }
+    for name, vectors in made.items():
+        write_extracted(rotated / name, vectors)
+    write_extracted(rotated / "types", x, words=[f"w{n}" for n in range(60)])
+    write_extracted(
+        rotated / "thin", {n: normal(2, 5) for n in range(3)}, words=["v0", "v1"], lang="de"
+    )
+    (rotated / "empty").write_text("\n")
+    (rotated / "d").write_text("house haus\n")
+    (rotated / "d2").write_text("w0 v0\n")
+    before = sorted(rotated.iterdir())
+    if "--output" not in options:
+        options = [*options, "--output", "r.json"]
+    assert message in fails(capsys, *options)
+    assert sorted(rotated.iterdir()) == before
