@@ -1,0 +1,41 @@
+"""Make pages of finished runs, and the index of everything that is tested and measured.
+
+  fairseq-xling report runs/ablation eval.json --output pages
+  pytest --rows tests.json tests
+  fairseq-xling report --index --tests tests.json runs/* --output pages
+
+RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
+`translate mds`, `probe`, `demo`), or a JSON file of results (`eval`, `eval cka`, `map`). Each page
+is one HTML file that needs no other: figures redrawn from the JSON, every number as CSV and JSON to
+download, and the command that made it. `--index` lists every row of the specification with its
+tests and their outcome, what to run for it, and the figure that was measured last.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("runs", nargs="*", metavar="RUN", help="folder of a finished run, or its JSON file")
+    add("--output", required=True, metavar="DIR", help="folder for the pages")
+    add("--index", action="store_true", help="write index.html, the page of all rows, too")
+    add(
+        "--tests",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="outcome of the tests, from `pytest --rows FILE`; repeatable",
+    )
+    add(
+        "--recipes",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="recipe (YAML) or folder of them that names rows, such as examples; repeatable",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.pages.command import run_report
+
+    run_report(args)

@@ -1,0 +1,94 @@
+"""The kinds of results that pages are made of: one file each, found by name.
+
+A kind is a class with ``recognises(record)``, which looks at fields of the JSON and never at a
+file's name, and ``page(result)``. A verb's JSON becomes a page by a file here. A kind with
+``join(results)`` makes further pages, of several results.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.registry import Registry
+from fairseq_xling.runs.pages.page import RESULTS, Page, Result
+
+
+class Kind(Protocol):
+    """One file in this folder, registered in ``KINDS``."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        """Whether the JSON is of this kind."""
+
+    def page(self, result: Result) -> Page:
+        """Its page; a missing field may raise KeyError, a value of another type TypeError."""
+
+
+KINDS: Registry[type[Kind]] = Registry("kind of result", "fairseq_xling.runs.pages.kinds")
+
+
+def find_results(run: Path) -> list[Result]:
+    """The results of ``run``: a JSON file, or a folder with ``results.json`` or with such files.
+
+    Raises:
+        UserError: if there are none that a page can be made of.
+    """
+    if not run.is_dir():
+        return [_read(run)]
+    if (run / RESULTS).is_file():
+        return [_read(run / RESULTS)]
+    found = []
+    for path in sorted(run.glob("*.json")):
+        record = read_json(path)
+        if isinstance(record, dict) and kind_of(record) is not None:
+            found.append(Result(path, record))
+    if not found:
+        raise UserError(
+            f"{run}: holds no results that a page can be made of; known kinds: {', '.join(KINDS)}"
+        )
+    return found
+
+
+def _read(path: Path) -> Result:
+    record = read_json(path)
+    if not isinstance(record, dict) or kind_of(record) is None:
+        raise UserError(
+            f"{path}: no results that a page can be made of; known kinds: {', '.join(KINDS)}"
+        )
+    return Result(path, record)
+
+
+def kind_of(record: Mapping[str, Any]) -> str | None:
+    """The name of the kind that recognises ``record``; None if there is none.
+
+    Raises:
+        RuntimeError: if several do; their fields must tell them apart.
+    """
+    names = [name for name in KINDS if KINDS[name]().recognises(record)]
+    if len(names) > 1:
+        raise RuntimeError(f"several kinds recognise one record: {', '.join(names)}")
+    return names[0] if names else None
+
+
+def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
+    """The pages that are made of several of ``results``."""
+    by_kind: dict[str, list[Result]] = {}
+    for result in results:
+        by_kind.setdefault(kind_of(result.record) or "", []).append(result)
+    joiners = {name: getattr(KINDS[name](), "join", None) for name in by_kind}
+    return [page for name, join in joiners.items() if join for page in join(by_kind[name])]
+
+
+def make_page(result: Result) -> Page:
+    """The page of one file of results.
+
+    Raises:
+        UserError: if its fields are damaged.
+    """
+    name = kind_of(result.record)
+    try:
+        return KINDS[name]().page(result)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise UserError(f"{result.path}: damaged results of kind {name!r} ({what})") from None

@@ -1,0 +1,121 @@
+"""`fairseq-xling eval`: figures by layer of one or more checkpoints (SPEC S7, S16, T17).
+
+Measures leave a table of one layout: columns named ``pair`` and ``layer`` and then figures, or
+``language`` and then figures. So a new measure becomes curves or bars by itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.pages.kinds import KINDS
+from fairseq_xling.runs.pages.page import Measured, Page, Result, caption
+from fairseq_xling.runs.pages.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.runs.report import Section
+
+LAYER = "layer (0 = embedding output)"
+# measure: where the paper has it; the row, the column and words for the index
+SOURCES = {
+    "retrieval": "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3, without a map",
+    "words": "Liu et al. (2020), 3.1.1",
+    "bpw": "TreLM (Li et al., 2021), A.7",
+}
+HEADLINES = {
+    "retrieval": ("S7", "retrieval", "sentence P@1 without a map, best layer"),
+    "words": ("S16", "word_mrr", "word MRR, best layer"),
+    "bpw": ("T17", "bpw", "bits per word"),
+}
+# columns that repeat on every line what a figure is beside
+_ABOUT = ("chance", "chance MRR", "uniform model", "sentences", "source words", "target words")
+_ABOUT += ("masked subwords",)
+
+
+@KINDS.register("evaluation")
+class Evaluation:
+    """A panel for each figure, a line for each checkpoint and pair; bars if there is no layer."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        results = record.get("results")
+        if not isinstance(results, list) or "header" in record:
+            return False
+        return any("measures" in one for one in results)
+
+    def page(self, result: Result) -> Page:
+        entries = result.record["results"]
+        names = list(dict.fromkeys(name for one in entries for name in one["measures"]))
+        sections, tables = [], {}
+        called = _short([one["checkpoint"] for one in entries])
+        for name in names:
+            found = {
+                label: one["measures"][name]
+                for label, one in zip(called, entries, strict=True)
+                if name in one["measures"]
+            }
+            header = ["checkpoint", *next(iter(found.values()))["header"]]
+            rows = [[label, *row] for label, one in found.items() for row in one["rows"]]
+            tables[name] = header, rows
+            about = next(iter(found.values()))
+            notes = caption(result, SOURCES.get(name, f"the measure {name}"), *about["notes"])
+            sections.append(
+                Section(about["title"], svg=_figure(found), header=header, rows=rows, notes=notes)
+            )
+        return Page(
+            title="Measures of " + ", ".join(called),
+            source="; ".join(SOURCES[name] for name in names if name in SOURCES),
+            lead=[f"Checkpoints: {', '.join(one['checkpoint'] for one in entries)}."],
+            sections=sections,
+            tables=tables,
+            measured=list(_measured(called, entries)),
+        )
+
+
+def _short(paths: Sequence[str]) -> list[str]:
+    """Names that tell files apart: what differs from the others, else the file's folder."""
+    parts = [Path(path).parts for path in paths]
+    if len(parts) == 1:
+        return ["/".join(parts[0][-2:])]
+    most = max(map(len, parts))
+    for keep in range(1, most + 1):
+        names = ["/".join(part[-keep:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
+
+
+def _figure(found: Mapping[str, Mapping[str, Any]]) -> str:
+    header = next(iter(found.values()))["header"]
+    figures = [name for name in header[1:] if name not in ("layer", *_ABOUT)]
+    if "layer" not in header:
+        return to_svg(draw_bars([_bars(found, header, name) for name in figures]))
+    return to_svg(draw([_lines(found, header, name) for name in figures]))
+
+
+def _lines(found: Mapping[str, Any], header: Sequence[str], name: str) -> Panel:
+    lines = []
+    for label, one in found.items():
+        for pair in dict.fromkeys(row[0] for row in one["rows"]):
+            rows = [row for row in one["rows"] if row[0] == pair]
+            x = [row[header.index("layer")] for row in rows]
+            y = [row[header.index(name)] for row in rows]
+            words = pair if len(found) == 1 else f"{label}, {pair}"
+            lines.append(Line(words, x, y, len(lines)))
+    return Panel(lines, xlabel=LAYER, ylabel=name, whole=True)
+
+
+def _bars(found: Mapping[str, Any], header: Sequence[str], name: str) -> BarPanel:
+    place = header.index(name)
+    names = list(dict.fromkeys(row[0] for one in found.values() for row in one["rows"]))
+    series = []
+    for label, one in found.items():
+        values = {row[0]: row[place] for row in one["rows"]}
+        series.append(Bars(label, [values.get(lang) for lang in names]))
+    return BarPanel(names, series, name)
+
+
+def _measured(called: Sequence[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[Measured]:
+    for label, one in zip(called, entries, strict=True):
+        for name, (row, key, words) in HEADLINES.items():
+            for lang, scores in one["measures"].get(name, {}).get("scores", {}).items():
+                if key in scores:
+                    yield Measured(row, f"{words}, {lang}, {label}", scores[key])

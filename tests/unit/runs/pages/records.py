@@ -1,0 +1,277 @@
+"""One tiny record of each kind of result, as the verbs write them."""
+
+ORIGIN = {
+    "command": "fairseq-xling verb --seeds 1,2",
+    "date": "2026-03-04T05:06:07+00:00",
+    "machine": "2 processors",
+    "versions": {"torch": "2.13.0"},
+    "inputs": {"data": {"path": "data/meta.json", "bytes": 3, "sha256": "ab" * 32}},
+}
+
+
+def _scores(**by_language: float) -> dict:
+    return {lang: {"f1": value} for lang, value in by_language.items()}
+
+
+_MIGRATION = {
+    "target": "de",
+    "seed": 1,
+    "phases": [
+        {"phase": "init", "steps": 0, "bpw": {"en": 9.0, "de": 12.0}},
+        {"phase": "language", "steps": 20, "bpw": {"en": 9.5, "de": 3.25}},
+    ],
+    "uniform_bpw": {"en": 11.0, "de": 11.0},
+    "translation": {
+        "identity": {
+            "precisions": [60.0, 30.0, 15.0, 7.0],
+            "bleu": 20.5,
+            "brevity_penalty": 0.9,
+            "signature": "nrefs:1",
+        }
+    },
+    "curves": {
+        "language": {
+            "train": {"loss": [[10, 5.0], [20, 4.0]], "mlm_de_loss": [[10, 5.0], [20, 4.0]]},
+            "valid": {"mlm_de_loss": [[20, 4.5]], "best_loss": [[20, 4.5]]},
+        }
+    },
+    "cost": {
+        "trainings": [
+            {
+                "phase": "language",
+                "parameters": 100,
+                "trained": 50,
+                "steps": 20,
+                "sentences": 40,
+                "tokens": 400,
+                "seconds": 3.0,
+                "devices": 1,
+                "device_days": 0.00003,
+            }
+        ],
+        "sums": {"steps": 20, "tokens": 400, "device_days": 0.00003},
+    },
+}
+
+RECORDS = {
+    "evaluation": {
+        "format": 1,
+        "results": [
+            {
+                "checkpoint": "runs/a/checkpoint_best.pt",
+                "measures": {
+                    "retrieval": {
+                        "title": "Sentence retrieval, P@1 by cosine",
+                        "header": ["pair", "layer", "forward", "mean", "chance", "sentences"],
+                        "rows": [
+                            ["en-de", 0, 0.5, 0.25, 0.1, 10],
+                            ["en-de", 1, 0.75, 0.625, 0.1, 10],
+                        ],
+                        "scores": {"de": {"retrieval": 0.625, "retrieval_layer": 1}},
+                        "notes": ["a tie counts as wrong"],
+                    },
+                    "bpw": {
+                        "title": "Bits per word",
+                        "header": ["language", "bits per word", "uniform model"],
+                        "rows": [["en", 5.5, 11.0], ["de", 6.5, 11.0]],
+                        "scores": {"en": {"bpw": 5.5}, "de": {"bpw": 6.5}},
+                        "notes": [],
+                    },
+                },
+            }
+        ],
+    },
+    "ablation": {
+        "config": {
+            "data_text": "text",
+            "other_text": "",
+            "arch": "separable_transformer_tiny",
+            "layers": 4,
+            "updates": 1000,
+            "max_tokens": 2048,
+            "seeds": "1,2",
+        },
+        "header": ["setting", "", "parameters", "sentence P@1, de", "Δ sentence P@1"],
+        "rows": [
+            ["A1", "Default", 1234, "0.500 ± 0.010", "+0.000"],
+            ["C", "Control: nothing shared", 2345, "0.010 ± 0.001", "-0.490"],
+        ],
+        "notes": ["note one"],
+    },
+    "size-window": {
+        "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},
+        "header": ["model", "sentences", "MRR, window 64", "MRR, window 8", "drop (%)"],
+        "rows": [
+            ["GloVe", 1000, "0.200 ± 0.010", "0.190 ± 0.020", "+5.0"],
+            ["masked LM", 1000, "0.000 ± 0.000", "0.000 ± 0.000", "-"],
+        ],
+        "notes": ["note one"],
+    },
+    "trelm-study": {
+        "study": "TreLM: how the embeddings of new words begin",
+        "config": {"seeds": "1,2"},
+        "header": ["row", "", "parameters", "steps", "tokens", "bits per word, de", "Δ"],
+        "rows": [["random", "random", 9, 20, 400, "6.990 ± 0.100", "+0.000"]],
+        "notes": ["note one"],
+        "migrations": {"random": [_MIGRATION]},
+        "axis": {"title": "sentence pairs", "sizes": {"random": 200}},
+    },
+    "trelm-run": {"config": {"seeds": "1"}, "migrations": [_MIGRATION]},
+    "transfer": {
+        "config": {"head": "ner", "seeds": "1,2"},
+        "title": "Zero-shot transfer",
+        "metric": "f1",
+        "header": ["encoder", "en", "de", "mean of targets", "gap"],
+        "rows": [
+            ["model", "90.0 ± 1.0", "50.5 ± 2.0", "50.5", "39.5"],
+            ["model, shifted", None, "52.5 ± 2.0", "52.5", None],
+        ],
+        "notes": ["f1 in percent"],
+        "results": [
+            {
+                "encoder": "model",
+                "trained": "zero-shot",
+                "how": "",
+                "metric": "f1",
+                "tests": [
+                    {
+                        "seed": 1,
+                        "setting": "lr0.001-b32",
+                        "scores": _scores(en=90.0, de=50.0),
+                        "shifted": {"de": {"alpha": 0.5, "scores": {"f1": 52.0}}},
+                    }
+                ],
+            }
+        ],
+    },
+    "scatter": {
+        "title": "Zero-shot transfer and entity overlap",
+        "head": "ner",
+        "metric": "f1",
+        "header": [
+            *("encoder", "trained on", "language", "zero-shot", "overlap", "f1 (%)", "seeds"),
+        ],
+        "rows": [
+            ["model", "en", "en", "no", 0.6, 90.0, 2],
+            ["model", "en", "de", "yes", 0.4, 70.0, 2],
+            ["model", "en", "fr", "yes", 0.2, 50.0, 2],
+            ["model", "en", "zh", "yes", 0.0, 35.0, 2],
+        ],
+        "correlations": [{"encoder": "model", "points": 3, "Pearson": 0.9975, "Spearman": 1.0}],
+        "notes": ["f1 in percent"],
+    },
+    "demo": {
+        "settings": {"seed of corpus and training": "1"},
+        "summary": {"header": ["", "shared"], "rows": [["sentence retrieval", 0.5]]},
+        "models": {
+            name: {
+                "chance": {"retrieval": 0.01},
+                "layers": [[0.1, 0.2], [0.4, 0.6]],
+                "over_training": [[100, [[0.1, 0.1]]], [200, [[0.4, 0.6]]]],
+                "scores": {"retrieval": 0.5, "word_mrr": 0.25},
+            }
+            for name in ("default", "separate")
+        },
+    },
+    "comparison": {
+        "format": 1,
+        "measure": "tatoeba",
+        "folders": ["states-en", "states-de"],
+        "pair": "en-de",
+        "title": "Sentence retrieval en-de, P@1 of 8 sentences",
+        "layers": [0, 4],
+        "curves": {"cosine forward": [0.25, 0.5], "cosine mean": [0.25, 0.75]},
+        "headline": "cosine mean",
+        "means": {"cosine forward": 0.375, "cosine mean": 0.5},
+        "chance": 0.125,
+        "matrix": None,
+        "notes": ["a tie counts as wrong"],
+        "details": {"sentences": 8},
+    },
+    "correlation": {
+        "format": 1,
+        "measure": "correlate",
+        "x": "CKA",
+        "y": "tatoeba cosine mean",
+        "correlations": [{"pair": "en-de", "points": 3, "Pearson": 0.96, "Spearman": 1.0}],
+        "points": [
+            {"pair": "en-de", "layer": layer, "x": 0.1 * layer, "y": 0.2 * layer}
+            for layer in range(3)
+        ],
+    },
+    "mean-difference": {
+        "summary": {"pair": ["en", "de"], "sizes": [40, 50], "common": 5, "lines": 9},
+        "chosen": {
+            "no shift": {"layer": 0, "alpha": 0.0, "convert_rate": 0.125, "precision": 1.5},
+            "best": {"layer": 2, "alpha": 1.0, "convert_rate": 0.75, "precision": 21.0},
+        },
+        "cells": [
+            {"layer": 0, "alpha": 0.0, "convert_rate": 0.125, "precision": 1.5, "signature": "s"},
+            {"layer": 1, "alpha": 1.0, "convert_rate": None, "precision": 11.0, "signature": "s"},
+            {"layer": 2, "alpha": 1.0, "convert_rate": 0.75, "precision": 21.0, "signature": "s"},
+        ],
+        "notes": ["convert rate: see the paper"],
+    },
+    "probing": {
+        "header": ["probe", "dev F1", "P en.test", "R en.test", "F1 en.test"],
+        "rows": [
+            ["always NOUN", "30.0", "-", "-", "31.0"],
+            ["layer00", "60.0", "61.0", "62.0", "63.0"],
+            ["layer01", "70.0", "71.0", "72.0", "73.0"],
+        ],
+        "baseline": {"valid": {"label": "NOUN", "f1": 0.3}},
+        "probes": [
+            {
+                "variant": f"layer0{layer}",
+                "layers": [layer],
+                "options": {"seed": 1},
+                "scores": {
+                    file: {
+                        "precision": 0.6,
+                        "recall": 0.6,
+                        "f1": 0.6 + 0.1 * layer,
+                        "right": 6,
+                        "predicted": 10,
+                        "gold": 10,
+                    }
+                    for file in ("valid", "en.test")
+                },
+            }
+            for layer in (0, 1)
+        ],
+        "notes": ["micro"],
+    },
+    "map-states": {
+        "method": "procrustes",
+        "settings": {
+            "pairs": "rows",
+            "normalize": "none",
+            "moving": {"lang": "de", "unit": "types"},
+            "fixed": {"lang": "en", "unit": "types"},
+            "layers": [0, 1],
+        },
+        "pairs": {"pairs": 100},
+        "layers": {
+            str(n): {"pairs": 100, "cosine_unmapped": 0.125, "cosine": 0.25 + 0.5 * n}
+            for n in (0, 1)
+        },
+        "warnings": [],
+        "seconds": 0.5,
+    },
+    "map-vectors": {
+        "settings": {"method": "adversarial", "seeds": [1, 2]},
+        "best_seed": 2,
+        "failed": False,
+        "failed_seeds": [1],
+        "chance": 0.2,
+        "criterion": 0.6,
+        "seeds": {
+            "1": {"unrefined": 0.2, "criterion": 0.21, "failure": "no better than chance"},
+            "2": {"unrefined": 0.5, "criterion": 0.6, "failure": None},
+        },
+        "shared_words": {"words": 90, "candidates": 500, "p_at_1": 0.5, "p_at_10": 0.75},
+        "shared_words_unmapped": {"words": 90, "candidates": 500, "p_at_1": 0.0, "p_at_10": 0.02},
+    },
+}
+for _record in RECORDS.values():
+    _record["provenance"] = ORIGIN
