@@ -17,6 +17,16 @@ from fairseq_xling.transfer.items import Item
 
 logger = logging.getLogger(__name__)
 
+TOO_LONG = ("truncate", "refuse")  # what `Codec` takes, and what the options' help says of it
+TOO_LONG_HELP = (
+    "items that the encoder cannot read in one piece: truncate (texts, candidates and questions "
+    "are cut; tagged and parsed sentences, and the contexts of questions, are read in pieces), or "
+    "refuse"
+)
+# What becomes of an item that does not fit into one row.
+CUT, PIECES = "cut", "read in pieces"
+_VERBS = {CUT: "cuts it", PIECES: "reads it in pieces"}
+
 
 @dataclass(frozen=True)
 class Encoded:
@@ -37,14 +47,15 @@ class Codec:
     """Encodes the texts of one language for a model with ``max_positions`` positions.
 
     Args:
-        too_long: ``truncate`` counts what is cut; ``refuse`` ends at the first.
+        too_long: what becomes of items that do not fit into one row: with ``truncate`` a head cuts
+            them or reads them in pieces, and they are counted; ``refuse`` ends at the first.
     """
 
     def __init__(self, data: str | Path, lang: str, max_positions: int, too_long: str = "truncate"):
         self.lang, self.max_positions, self.too_long = lang, max_positions, too_long
         self._encoder = TextEncoder.load(data, lang)
         self._words: dict[str, np.ndarray] = {}
-        self._cut: list[str] = []
+        self._long: dict[tuple[str, str], list[str]] = {}
 
     def text(self, text: str) -> np.ndarray:
         """Ids of ``text`` (n,), without special symbols at its ends."""
@@ -77,7 +88,7 @@ class Codec:
         lengths = [len(text) for text in texts]
         room = self.max_positions - 1 - len(texts)
         if sum(lengths) > room:
-            self.note_cut(item, sum(lengths) + 1 + len(texts))
+            self.note_long(item, sum(lengths) + 1 + len(texts))
             while sum(lengths) > room:
                 longest = int(np.argmax(lengths))
                 others = sum(lengths) - lengths[longest]
@@ -89,22 +100,33 @@ class Codec:
             segments.append(np.full(length + 1, number, dtype=np.int64))
         return np.concatenate(ids), np.concatenate(segments)
 
-    def note_cut(self, item: Item, length: int) -> None:
-        """Count an item that does not fit, or refuse it."""
+    def note_long(self, item: Item, length: int, how: str = CUT, limit: str = "") -> None:
+        """Count an item that does not fit, or refuse it.
+
+        Args:
+            length: its tokens.
+            how: what becomes of it, `CUT` or `PIECES`.
+            limit: what it does not fit into, if not the model's positions.
+
+        Raises:
+            UserError: with ``refuse``; names file and line.
+        """
+        limit = limit or f"the model's {self.max_positions} positions"
         if self.too_long == "refuse":
             raise UserError(
-                f"{item.place}: {length} tokens, more than the model's {self.max_positions} "
-                "positions (`--too-long truncate` cuts it)"
+                f"{item.place}: {length} tokens, more than {limit} (`--too-long truncate` "
+                f"{_VERBS[how]})"
             )
-        self._cut.append(item.place)
+        self._long.setdefault((how, limit), []).append(item.place)
 
     def report(self) -> None:
-        """Warn once of all that was cut since the last report."""
-        if self._cut:
+        """Warn once of all that was too long since the last report."""
+        for (how, limit), places in self._long.items():
             logger.warning(
-                "%d items are longer than the model's %d positions and were cut; the first is %s",
-                len(self._cut),
-                self.max_positions,
-                self._cut[0],
+                "%d items are longer than %s and were %s; the first is %s",
+                len(places),
+                limit,
+                how,
+                places[0],
             )
-            self._cut = []
+        self._long = {}

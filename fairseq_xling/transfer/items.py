@@ -25,6 +25,10 @@ class Item:
         """``file:line``, for messages."""
         return f"{self.path}:{self.line}"
 
+    def place_of(self, number: int) -> str:
+        """Where its label of that number stands, from 0; for items of several lines."""
+        return self.place
+
 
 def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
     """Items ``LANG=FILE`` separated by commas.

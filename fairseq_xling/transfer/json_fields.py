@@ -14,15 +14,24 @@ def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
     """The value that ``text`` holds, which begins in that line of the file.
 
     Raises:
-        UserError: if it is not JSON; names file and line.
+        UserError: if it is not JSON, or an object has a key twice; names file and line.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         place = f"{path}:{line + error.lineno - 1}"
         raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
         raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # json would keep the last and say nothing
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} stands twice in one object")
+    return found
 
 
 def get_value(where: str, values: Any, key: str, kind: type) -> Any:

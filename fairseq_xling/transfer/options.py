@@ -1,4 +1,8 @@
-"""Settings of a head, given as one text."""
+"""Settings of a head, given as one text.
+
+Most decide what is trained. Those that `at_test` marks may have other values later: they are about
+reading, decoding and counting.
+"""
 
 import dataclasses
 from typing import Any
@@ -7,19 +11,53 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 
 
+def at_test(default: Any) -> Any:
+    """A field of which a trained model may be given another value."""
+    return dataclasses.field(default=default, metadata={"at_test": True})
+
+
 def parse_options(option: str, text: str, kind: type) -> Any:
     """A dataclass ``kind`` from ``name=value`` items separated by commas.
 
     >>> @dataclasses.dataclass
     ... class Sizes:
     ...     width: int = 4
-    ...     rate: float = 0.5
+    ...     rate: float = at_test(0.5)
     >>> parse_options("--head-options", "width=8", Sizes)
     Sizes(width=8, rate=0.5)
 
     Raises:
         UserError: for a name that is not there or stands twice, or a value of another type.
     """
+    return kind(**_values(option, text, kind))
+
+
+def change_options(option: str, text: str, trained: Any) -> Any:
+    """The settings of a trained head with those that ``text`` names instead.
+
+    >>> @dataclasses.dataclass
+    ... class Sizes:
+    ...     width: int = 4
+    ...     rate: float = at_test(0.5)
+    >>> change_options("--head-options", "rate=0", Sizes(width=8))
+    Sizes(width=8, rate=0.0)
+
+    Raises:
+        UserError: as `parse_options`, and for a setting that is not `at_test`.
+    """
+    values = _values(option, text, type(trained))
+    free = [field.name for field in dataclasses.fields(trained) if field.metadata.get("at_test")]
+    for name in values:
+        if name not in free:
+            known = ", ".join(free) or "none of this head's"
+            raise UserError(
+                f"`{option}` of a trained model must be among those for reading and counting "
+                f"({known}), got {name!r}"
+            )
+    return dataclasses.replace(trained, **values)
+
+
+def _values(option: str, text: str, kind: type) -> dict[str, Any]:
     fields = {field.name: field.type for field in dataclasses.fields(kind)}
     values = {}
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
@@ -34,4 +72,4 @@ def parse_options(option: str, text: str, kind: type) -> Any:
             raise UserError(
                 f"`{option}`: {name} must be of type {fields[name].__name__}, got {value!r}"
             ) from None
-    return kind(**values)
+    return values

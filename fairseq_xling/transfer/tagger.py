@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.transfer.encode import Codec, Encoded
+from fairseq_xling.transfer.encode import CUT, PIECES, Codec, Encoded
 from fairseq_xling.transfer.formats.conll import TaggedItem
 from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head
 
@@ -88,14 +88,19 @@ def word_rows(item: TaggedItem, codec: Codec) -> tuple[list[np.ndarray], np.ndar
     """The rows of a sentence's ids, and each word's row (W,) and place in it (W,).
 
     A word that is longer than a whole row is cut.
+
+    Raises:
+        UserError: for a sentence that does not fit into one row, where `Codec` refuses such.
     """
     room = codec.max_positions - 2
+    words = codec.words(item.words)
+    total = sum(map(len, words))
+    if total > room:
+        codec.note_long(item, total + 2, CUT if max(map(len, words)) > room else PIECES)
     rows: list[list[np.ndarray]] = [[]]
     number, place, used = [], [], 0
-    for ids in codec.words(item.words):
-        if len(ids) > room:
-            codec.note_cut(item, len(ids) + 2)
-            ids = ids[:room]
+    for ids in words:
+        ids = ids[:room]
         if used + len(ids) > room:
             rows.append([])
             used = 0

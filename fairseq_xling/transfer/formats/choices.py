@@ -3,8 +3,7 @@
     {"question": TEXT, "context": TEXT, "choices": [TEXT, TEXT], "label": NUMBER}
 
 ``label`` counts the choices from 0; it is null, or left out, where the answer is not known. Other
-keys stay as they are. C3 has all four; a blank of CHID is a question (the text around it) without
-context, whose choices are idioms.
+keys stay as they are. C3 and ChID have formats of their own, ``c3`` and ``chid``.
 """
 
 import json
@@ -15,7 +14,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item
 from fairseq_xling.transfer.json_fields import (
     check_columns,
@@ -42,10 +41,11 @@ class ChoiceItem(Item):
 
 
 @formats.register("choices")
-class Choices:
+class Choices(Format):
     """See the module's docstring."""
 
     suffix = ".jsonl"
+    holds = ChoiceItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[ChoiceItem]:
@@ -71,14 +71,22 @@ class Choices:
 def _item(path: Path, line: int, row: Any) -> ChoiceItem:
     where = f"{path}:{line}"
     question = get_value(where, row, "question", str)
-    choices = get_value(where, row, "choices", list)
-    if len(choices) < 2:
-        raise UserError(f"{where}: `choices` must be at least 2, got {len(choices)}")
-    for number, choice in enumerate(choices):
-        check_kind(where, choice, f"choice {number}", str)
+    choices = read_choices(where, row, "choices")
     context, label = row.get("context"), row.get("label")
     if context is not None:
         check_kind(where, context, "`context`", str)
     if label is not None and not 0 <= check_kind(where, label, "`label`", int) < len(choices):
         raise UserError(f"{where}: `label` must lie in [0, {len(choices)}), got {shown(label)}")
-    return ChoiceItem(str(path), line, question, tuple(choices), context, label, row)
+    return ChoiceItem(str(path), line, question, choices, context, label, row)
+
+
+def read_choices(where: str, row: Any, key: str) -> tuple[str, ...]:
+    """The texts that a question lets choose from, a list under that key.
+
+    Raises:
+        UserError: for fewer than two, or one that is no text; begins with ``where``.
+    """
+    choices = get_value(where, row, key, list)
+    if len(choices) < 2:
+        raise UserError(f"{where}: `{key}` must be at least 2, got {len(choices)}")
+    return tuple(check_kind(where, one, f"choice {n}", str) for n, one in enumerate(choices))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item, column_number
 
 FIELDS = ("token", "tag")
@@ -37,16 +37,17 @@ class TaggedItem(Item):
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
-    def place_of(self, word: int) -> str:
-        """``file:line`` of a word."""
-        return f"{self.path}:{self.line + word}"
+    def place_of(self, number: int) -> str:
+        """``file:line`` of a word, from 0."""
+        return f"{self.path}:{self.line + number}"
 
 
 @formats.register("conll")
-class Conll:
+class Conll(Format):
     """See the module's docstring."""
 
     suffix = ".conll"
+    holds = TaggedItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TaggedItem]:

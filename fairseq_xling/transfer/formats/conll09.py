@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.formats.conllu import sentences
 from fairseq_xling.transfer.items import Item
 
@@ -41,10 +41,11 @@ class FramesItem(Item):
 
 
 @formats.register("conll09")
-class Conll09:
+class Conll09(Format):
     """See the module's docstring."""
 
     suffix = ".conll09"
+    holds = FramesItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[FramesItem]:
@@ -90,7 +91,7 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
             raise UserError(f"{place}: FILLPRED must be Y or _, got {row[_FILLPRED]!r}")
     predicates = tuple(number for number, row in enumerate(rows) if row[_FILLPRED] == "Y")
     if annotated is None:
-        annotated = len(rows[0]) > _FIRST
+        annotated = max(map(len, rows)) > _FIRST
     width = _FIRST + len(predicates) * annotated
     for number, row in enumerate(rows):
         place = f"{path}:{first + number}"

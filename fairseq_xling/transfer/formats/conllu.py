@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item
 
 _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
@@ -42,12 +42,17 @@ class TreeItem(Item):
     lines: tuple[str, ...]
     rows: tuple[int, ...]
 
+    def place_of(self, number: int) -> str:
+        """``file:line`` of a word, from 0."""
+        return f"{self.path}:{self.line + self.rows[number] - self.rows[0]}"
+
 
 @formats.register("conllu")
-class Conllu:
+class Conllu(Format):
     """See the module's docstring."""
 
     suffix = ".conllu"
+    holds = TreeItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TreeItem]:

@@ -1,11 +1,13 @@
-"""SQuAD 1.1: one JSON object; questions about paragraphs, answered by a piece of the paragraph.
+"""SQuAD: one JSON object; questions about paragraphs, answered by a piece of the paragraph.
 
     {"data": [{"paragraphs": [{"context": TEXT, "qas": [
         {"id": TEXT, "question": TEXT, "answers": [{"text": TEXT, "answer_start": NUMBER}]}]}]}]}
 
-``answer_start`` counts characters (Unicode code points) from 0. Questions without ``answers``, or
-with none, are there for prediction. Predictions are ``{id: text}``, as the usual scorers read them.
-XQuAD, MLQA and CMRC 2018 in SQuAD's form are read, too.
+``answer_start`` counts characters (Unicode code points) from 0. A question with ``"is_impossible":
+true`` is one that the paragraph does not answer (SQuAD 2.0); its ``answers`` are none. Other
+questions without ``answers`` are there for prediction. Predictions are ``{id: text}``, as the usual
+scorers read them, and the text is empty where there is no answer. XQuAD, MLQA and CMRC 2018 in
+SQuAD's form are read, too.
 """
 
 import json
@@ -16,7 +18,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item
 from fairseq_xling.transfer.json_fields import (
     check_columns,
@@ -34,12 +36,14 @@ class QuestionItem(Item):
     Attributes:
         id: its name in the file; no other question has it.
         answers: each gold answer's first character in the context, and the one after its last.
+        impossible: whether it is annotated as one without answer.
     """
 
     id: str
     question: str
     context: str
     answers: tuple[tuple[int, int], ...]
+    impossible: bool = False
 
     @property
     def place(self) -> str:
@@ -53,10 +57,11 @@ class QuestionItem(Item):
 
 
 @formats.register("squad")
-class Squad:
+class Squad(Format):
     """See the module's docstring."""
 
     suffix = ".json"
+    holds = QuestionItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
@@ -101,8 +106,15 @@ def _item(path: Path, where: str, context: str, question: Any) -> QuestionItem:
     if answers is None:
         answers = []
     check_kind(where, answers, "`answers`", list)
+    impossible = question.get("is_impossible", False)
+    if not isinstance(impossible, bool):
+        raise UserError(f"{where}: `is_impossible` must be true or false, got {shown(impossible)}")
+    if impossible and answers:
+        raise UserError(
+            f"{where}: `answers` of an impossible question must be none, got {len(answers)}"
+        )
     spans = tuple(_span(where, context, answer) for answer in answers)
-    return QuestionItem(str(path), 0, name, text, context, spans)
+    return QuestionItem(str(path), 0, name, text, context, spans, impossible)
 
 
 def _span(where: str, context: str, answer: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats import formats
+from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item, column_number, is_number
 
 _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
@@ -29,10 +29,11 @@ class TextItem(Item):
 
 
 @formats.register("tsv")
-class Tsv:
+class Tsv(Format):
     """See the module's docstring."""
 
     suffix = ".tsv"
+    holds = TextItem
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TextItem]:

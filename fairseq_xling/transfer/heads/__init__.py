@@ -6,9 +6,11 @@ model. Adding a head is adding a file here.
 B items, R rows (R = B where an item has one row), T tokens, D width.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -17,6 +19,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.items import Item
+
+logger = logging.getLogger(__name__)
 
 IGNORE = -100  # a target that no loss is taken of
 Fields = Mapping[str, Tensor]
@@ -73,7 +77,7 @@ class Head(ABC):
     @classmethod
     @abstractmethod
     def labels_of(cls, item: Item) -> Mapping[str, Sequence[str]]:
-        """The labels of an item, by kind; without annotation, none."""
+        """The labels of an item, by kind, in the order of `Item.place_of`; unannotated, none."""
 
     @classmethod
     def annotated(cls, item: Item) -> bool:
@@ -131,13 +135,38 @@ def check_labels(head: Head, items: Iterable[Item]) -> None:
     for item in items:
         for kind, names in head.labels_of(item).items():
             known = head.numbers.get(kind, {})
-            for name in names:
+            for number, name in enumerate(names):
                 if name not in known:
                     shown = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
+                    shown = shown or "it has no such labels"
                     raise UserError(
-                        f"{item.place}: {kind} {name!r} is not among those of the training file "
-                        f"({shown}); `--unknown-labels wrong` counts such as mistakes"
+                        f"{item.place_of(number)}: {kind} {name!r} is not among those of the "
+                        f"training file ({shown}); `--unknown-labels wrong` counts such as mistakes"
                     )
+
+
+def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]) -> int:
+    """How many items a file to learn from or to choose by has; warns of those of no use.
+
+    Raises:
+        UserError: if none is annotated; begins with ``option``.
+    """
+    count, bare, first = 0, 0, ""
+    for item in items:
+        count += 1
+        if not head.annotated(item):
+            bare, first = bare + 1, first or item.place
+    if bare == count:
+        raise UserError(f"`{option}` {path}: nothing in it is annotated")
+    if bare:
+        logger.warning(
+            "%s: %d of %d items have no annotation that is learned or counted; the first is %s",
+            path,
+            bare,
+            count,
+            first,
+        )
+    return count
 
 
 def total_counts(head: Head, items: Iterable[Item], predictions: Iterable[Any]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.tsv import TextItem
 from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
+from fairseq_xling.transfer.offsets import on_one_line
 
 
 @heads.register("classification")
@@ -30,7 +31,7 @@ class Classification(Head):
         return {"label": [] if item.label is None else [item.label]}
 
     def encode(self, item: TextItem, codec: Codec) -> Encoded:
-        ids, segments = codec.frame(item, *map(codec.text, item.texts))
+        ids, segments = codec.frame(item, *(codec.text(on_one_line(text)) for text in item.texts))
         number = IGNORE if item.label is None else self.number("label", item.label)
         return Encoded([ids], [segments], {"label": np.array(number)})
 
@@ -47,7 +48,7 @@ class Classification(Head):
         return [names[number] for number in outputs["logits"].argmax(-1).tolist()]
 
     def counts(self, item: TextItem, prediction: str) -> Sequence[float]:
-        return (float(item.label == prediction), 1.0)
+        return (0.0, 0.0) if item.label is None else (float(item.label == prediction), 1.0)
 
     @classmethod
     def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:

@@ -43,7 +43,7 @@ class MultipleChoice(Head):
         room = codec.max_positions - 3
         longest = max(map(len, choices)) + sum(map(len, texts))
         if longest > room:
-            codec.note_cut(item, longest + 3)
+            codec.note_long(item, longest + 3)
         rows, segments = [], []
         for choice in choices:
             *before, first, last = fit([*texts, choice], room)

@@ -30,6 +30,7 @@ from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.conllu import Tree, TreeItem
 from fairseq_xling.transfer.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
 from fairseq_xling.transfer.mst import best_trees
+from fairseq_xling.transfer.options import at_test
 from fairseq_xling.transfer.tagger import word_rows, word_states
 
 
@@ -43,7 +44,7 @@ class ParsingOptions:
     arc_dim: int = 500
     label_dim: int = 100
     dropout: float = 0.33
-    punctuation: str = "keep"
+    punctuation: str = at_test("keep")
 
     def __post_init__(self) -> None:
         check_sizes(self.dropout, arc_dim=self.arc_dim, label_dim=self.label_dim)

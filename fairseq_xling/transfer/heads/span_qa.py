@@ -5,8 +5,14 @@ rows, W rows of a question at most, T tokens, N tokens of a context, D width, L 
 
 A row is ``<s> question </s> context </s>``. A context that is too long is read in windows, each a
 row; where a window does not hold the whole answer, its first token, ``<s>``, is the target.
+
+Questions that their text does not answer (SQuAD 2.0; Rajpurkar et al., 2018) have ``<s>`` for their
+target in every window. A model whose training file holds such questions may decline: it does where
+log p(first = <s>) + log p(last = <s>), in the window where this is lowest, is above the best
+answer's by more than `null_threshold` (Devlin et al., 2019, Section 4.3).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,10 +24,13 @@ from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.transfer.answers import check_segmentation, compare
-from fairseq_xling.transfer.encode import Codec, Encoded
+from fairseq_xling.transfer.encode import PIECES, Codec, Encoded
 from fairseq_xling.transfer.formats.squad import QuestionItem
 from fairseq_xling.transfer.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
 from fairseq_xling.transfer.offsets import encode_located, on_one_line
+from fairseq_xling.transfer.options import at_test
+
+_DECLINED = {"answer": ["none"]}  # the labels of a question that its text does not answer
 
 
 @dataclass(frozen=True)
@@ -33,15 +42,18 @@ class SpanQaOptions:
         max_question_tokens: what a question has more is cut.
         max_answer_tokens: of an answer that is found; gold ones may be longer.
         dropout: on the tokens' states.
+        null_threshold: how far above the best answer's score, a sum of two natural logarithms of
+            probabilities, that of no answer must be; for models that may decline.
         segmentation: what `answers` compares: ``words`` (SQuAD 1.1), or ``mixed``, where Chinese
             and Japanese characters count one by one.
     """
 
-    stride: int = 128
-    max_question_tokens: int = 64
-    max_answer_tokens: int = 30
+    stride: int = at_test(128)
+    max_question_tokens: int = at_test(64)
+    max_answer_tokens: int = at_test(30)
     dropout: float = 0.1
-    segmentation: str = "words"
+    null_threshold: float = at_test(0.0)
+    segmentation: str = at_test("words")
 
     def __post_init__(self) -> None:
         for name in ("stride", "max_question_tokens", "max_answer_tokens"):
@@ -49,15 +61,22 @@ class SpanQaOptions:
                 raise UserError(
                     f"`--head-options`: {name} must be at least 1, got {getattr(self, name)}"
                 )
+        if not math.isfinite(self.null_threshold):
+            raise UserError(
+                f"`--head-options`: null_threshold must be a number, got {self.null_threshold}"
+            )
         check_dropout(self.dropout)
         check_segmentation(self.segmentation)
 
 
 @heads.register("span_qa")
 class SpanQa(Head):
-    """A prediction is the first character of the answer in the context, and the one after it."""
+    """A prediction is the first character of the answer in the context, and the one after it.
 
-    help = "the piece of a text that answers a question (SQuAD 1.1)"
+    Both are 0 where the model declines to answer.
+    """
+
+    help = "the piece of a text that answers a question (SQuAD 1.1), if there is one (2.0)"
     format = "squad"
     metric = "f1"
     count_names = ("f1", "em", "questions")
@@ -66,20 +85,31 @@ class SpanQa(Head):
 
     @classmethod
     def labels_of(cls, item: QuestionItem) -> Mapping[str, Sequence[str]]:
-        return {}
+        return _DECLINED if item.impossible else {}
 
     @classmethod
     def annotated(cls, item: QuestionItem) -> bool:
-        return bool(item.answers)
+        return bool(item.answers) or item.impossible
+
+    @property
+    def declines(self) -> bool:
+        """Whether the training file held a question without answer."""
+        return "answer" in self.labels
 
     def encode(self, item: QuestionItem, codec: Codec) -> Encoded:
         """Training is on the first gold answer."""
-        question = codec.text(on_one_line(item.question))[: self.options.max_question_tokens]
+        question, most = codec.text(on_one_line(item.question)), self.options.max_question_tokens
         context = encode_located(codec, item.context)
         total, room = len(context.ids), codec.max_positions - 3
-        if len(question) > max(room - total, room // 2):  # leave half of a row to the context
-            codec.note_cut(item, len(question) + total + 3)
-            question = question[: max(room - total, room // 2)]
+        own = max(room - total, room // 2)  # leave half of a row to the context
+        if len(question) > most:
+            limit = f"max_question_tokens={most} of `--head-options`"
+            codec.note_long(item, len(question), limit=limit)
+        elif len(question) > own:
+            codec.note_long(item, len(question) + total + 3)
+        elif len(question) + total > room:
+            codec.note_long(item, len(question) + total + 3, PIECES)
+        question = question[: min(most, own)]
         room -= len(question)
         starts = windows(total, room, self.options.stride)
         sizes = np.minimum(total - starts, room)
@@ -96,6 +126,8 @@ class SpanQa(Head):
             span = np.array(context.span(*item.answers[0]))
             inside = (span[0] >= starts) & (span[1] < starts + sizes) & (span[0] <= span[1])
             targets = np.where(inside, span[:, None] - starts + offset, 0)
+        elif item.impossible and self.declines:
+            targets = np.zeros_like(targets)
         fields = {
             "rows": np.array(len(rows)),
             "offset": np.array(offset),
@@ -124,7 +156,8 @@ class SpanQa(Head):
     def decode(self, outputs: Fields, fields: Fields) -> list[tuple[int, int]]:
         """The answer with the greatest log p(first) + log p(last) in any window of its question.
 
-        What a window gives to ``<s>`` is lost to its answers, so that windows can be compared.
+        What a window gives to ``<s>`` is lost to its answers, so that windows can be compared, and
+        so that the window with the least of it tells whether there is an answer at all.
         """
         first, last = (outputs[name].float().log_softmax(-1) for name in ("first", "last"))
         score, length = best_spans(first, last, self.options.max_answer_tokens)
@@ -132,21 +165,26 @@ class SpanQa(Head):
         numbers = torch.arange(fields["window"].shape[1], device=score.device)
         row = (rows.cumsum(0) - rows)[:, None] + numbers
         row = row.clamp(max=len(score) - 1)
-        mine = score[row].masked_fill((numbers >= rows[:, None])[..., None], -torch.inf)
-        best = mine.flatten(1).argmax(1)
+        missing = numbers >= rows[:, None]
+        highest, best = score[row].masked_fill(missing[..., None], -torch.inf).flatten(1).max(1)
+        answered = torch.ones_like(best)
+        if self.declines:
+            none = (first[:, 0] + last[:, 0])[row].masked_fill(missing, torch.inf).min(1).values
+            answered = (none <= highest + self.options.null_threshold).long()
         question = torch.arange(len(rows), device=score.device)
         number, place = best // width, best % width
         start = (fields["window"][question, number] + place - fields["offset"]).clamp(min=0)
         stop = start + length[row[question, number], place]
-        begin, end = fields["begin"][question, start], fields["end"][question, stop]
+        begin = fields["begin"][question, start] * answered
+        end = fields["end"][question, stop] * answered
         return list(zip(begin.tolist(), end.tolist(), strict=True))
 
     def counts(self, item: QuestionItem, prediction: tuple[int, int]) -> Sequence[float]:
-        if not item.answers:
+        if not self.annotated(item):
             return (0.0, 0.0, 0.0)
         begin, end = prediction
-        em, f1 = compare(item.context[begin:end], item.texts, self.options.segmentation)
-        return (f1, em, 1.0)
+        em, f1 = compare(item.context[begin:end], item.texts or ("",), self.options.segmentation)
+        return (em if item.impossible else f1, em, 1.0)
 
     @classmethod
     def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:

@@ -40,6 +40,18 @@ def test_questions_without_answers_are_read_for_prediction(written):
     assert [item.answers for item in items] == [(), ()]
 
 
+def test_questions_that_have_no_answer_are_told_from_those_without_annotation(written, tmp_path):
+    none = question("b", answers=[], is_impossible=True, plausible_answers=[{"text": "dog"}])
+    items = read(written, content(question(is_impossible=False), none, question("c", answers=[])))
+    assert [(item.answers, item.impossible) for item in items] == [
+        (((4, 7),), False),
+        ((), True),
+        ((), False),
+    ]
+    Squad.write(tmp_path / "out.json", items, [(0, 0), (0, 0), (4, 7)], {})
+    assert json.loads((tmp_path / "out.json").read_text()) == {"a": "", "b": "", "c": "dog"}
+
+
 def test_predictions_are_texts_by_id_in_the_order_of_the_file(written, tmp_path):
     items = read(written, content(question("b", 13, "东京"), question("a")))
     path = tmp_path / f"out{Squad.suffix}"
@@ -81,6 +93,15 @@ def test_syntax_errors_name_their_line(written):
         (content(question(question="\ud800 x")), "`question` holds half a surrogate pair"),
         (content(question(), question()), "a.json: question 'a': the id stands in the file twice"),
         (content(question(answers="dog")), "question 'a': `answers` must be a list, got 'dog'"),
+        (content(question(is_impossible="no")), "`is_impossible` must be true or false, got 'no'"),
+        (
+            content(question(is_impossible=True)),
+            "question 'a': `answers` of an impossible question must be none, got 1",
+        ),
+        (
+            '{"data": [],\n "data": []}',
+            r"a.json:1: not JSON that can be read \(the key 'data' stands twice in one object\)",
+        ),
         (content(question(answers=["dog"])), "question 'a': must be an object, got 'dog'"),
         (content(question(answers=[{"text": "dog"}])), "question 'a': has no `answer_start`"),
         (content(question(text="")), "question 'a': `text` is empty"),

@@ -56,6 +56,11 @@ def test_the_root_is_the_first_symbol_and_words_are_their_first_subwords(codec):
     assert fields["relation"].tolist() == [0, 1, 5, 0, 2]
 
 
+def test_a_sentence_that_is_read_in_pieces_can_be_refused(codec):
+    with pytest.raises(UserError, match=r"a.conllu:3: 7 tokens, more than the model's 5 positions"):
+        Parsing(LABELS).encode(LONG, codec(max_positions=5, too_long="refuse"))
+
+
 def test_a_relation_that_training_has_not_gives_no_loss_or_is_refused(codec):
     strange = item("he ran", [2, 0], "expl root")
     fields = Parsing(LABELS).encode(strange, codec()).fields

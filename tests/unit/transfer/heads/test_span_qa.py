@@ -9,7 +9,7 @@ from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.errors import UserError
 from fairseq_xling.transfer.dataset import ItemDataset
 from fairseq_xling.transfer.formats.squad import QuestionItem
-from fairseq_xling.transfer.heads import IGNORE, find_labels, heads
+from fairseq_xling.transfer.heads import IGNORE, check_labels, find_labels, heads
 from fairseq_xling.transfer.heads.span_qa import SpanQa, best_spans, windows
 from fairseq_xling.transfer.options import parse_options
 
@@ -17,13 +17,16 @@ WORDS = "the dog cat sees a big red house in rain he ran home and slept".split()
 LONG = " ".join(WORDS)
 
 
-def item(context=LONG, *answers, question="the house", name="q"):
+def item(context=LONG, *answers, question="the house", name="q", impossible=False):
     spans = tuple((context.index(text), context.index(text) + len(text)) for text in answers)
-    return QuestionItem("a.json", 0, name, question, context, spans)
+    return QuestionItem("a.json", 0, name, question, context, spans, impossible)
 
 
-def head(text=""):
-    return SpanQa({}, parse_options("--head-options", text, SpanQa.Options))
+def head(text="", labels=()):
+    return SpanQa(dict(labels), parse_options("--head-options", text, SpanQa.Options))
+
+
+DECLINES = {"answer": ["none"]}
 
 
 def states_of(batch, dim=6):
@@ -111,6 +114,28 @@ def test_a_long_question_is_cut_to_its_setting_or_to_half_of_a_row(codec):
     message = "a.json: question 'q': 33 tokens, more than the model's 13 positions"
     with pytest.raises(UserError, match=message):
         head().encode(item(question=LONG), small)
+
+
+def test_what_is_cut_or_read_in_windows_is_counted_or_refused(codec, caplog):
+    one, short = head("max_question_tokens=4"), codec(max_positions=10)
+    one.encode(item("the dog", question="the big red house in rain"), short)
+    one.encode(item("the dog sees a cat in rain and ran", question="who ran"), short)
+    one.encode(item("the dog", question="who ran"), short)
+    short.report()
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 items are longer than max_question_tokens=4 of `--head-options` and were cut; the first "
+        "is a.json: question 'q'",
+        "1 items are longer than the model's 10 positions and were read in pieces; the first is "
+        "a.json: question 'q'",
+    ]
+    strict = codec(max_positions=10, too_long="refuse")
+    with pytest.raises(UserError, match="'q': 6 tokens, more than max_question_tokens=4 of `--h"):
+        one.encode(item("the dog", question="the big red house in rain"), strict)
+    with pytest.raises(
+        UserError, match=r"14 tokens, more than the model's 10 .*reads it in pieces"
+    ):
+        one.encode(item("the dog sees a cat in rain and ran", question="who ran"), strict)
+    assert len(one.encode(item("the dog", question="who ran"), strict).rows) == 1
 
 
 def test_texts_of_several_lines_are_read_as_one(codec):
@@ -227,6 +252,54 @@ def test_an_answer_is_what_stands_in_the_context(codec):
     assert text[begin:end] == "red house\nin"
 
 
+def test_a_question_without_answer_points_to_the_first_token_everywhere(codec):
+    none = item(impossible=True)
+    assert SpanQa.annotated(none) and find_labels(SpanQa, [item(LONG, "dog"), none]) == DECLINES
+    fields = head(labels=DECLINES).encode(none, codec(max_positions=10)).fields
+    assert set(fields["first"].tolist()) == set(fields["last"].tolist()) == {0}
+    # A model whose training had none cannot say so: such a question teaches it nothing.
+    assert set(head().encode(none, codec()).fields["first"].tolist()) == {IGNORE}
+    with pytest.raises(
+        UserError, match=r"question 'q': answer 'none' is not among those .*no such"
+    ):
+        check_labels(head(), [none])
+    check_labels(head(labels=DECLINES), [none])
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.0, 2.0])
+def test_a_model_declines_where_the_least_of_its_windows_does(codec, threshold):
+    one = head(f"stride=4,max_answer_tokens=3,null_threshold={threshold}", DECLINES)
+    plain = head("stride=4,max_answer_tokens=3")
+    items = random_items(40, random.Random(5))
+    network, dataset = make(one, items, codec(max_positions=14))
+    with torch.no_grad():
+        _, fields, outputs = run(one, network, dataset, range(40))
+        draw = torch.Generator().manual_seed(1)
+        for name in ("first", "last"):
+            outputs[name][:, 0] += 4 + 4 * torch.randn(len(outputs[name]), generator=draw)
+    found, always, row = one.decode(outputs, fields), plain.decode(outputs, fields), 0
+    declined = 0
+    for encoded, prediction, answer in zip(dataset.encoded, found, always, strict=True):
+        none, best, place = float("inf"), -float("inf"), int(encoded.fields["offset"])
+        for size in encoded.fields["size"]:
+            first, last = (outputs[name][row].log_softmax(-1) for name in ("first", "last"))
+            none = min(none, float(first[0] + last[0]))
+            for i in range(size):
+                for j in range(i, min(i + 3, size)):
+                    best = max(best, float(first[place + i] + last[place + j]))
+            row += 1
+        assert prediction == ((0, 0) if none > best + threshold else answer)
+        declined += none > best + threshold
+    assert 2 < declined < 38
+
+
+def test_declining_is_right_where_there_is_no_answer_and_wrong_elsewhere():
+    one = head(labels=DECLINES)
+    assert one.counts(item("the dog ran home", impossible=True), (0, 0)) == (1.0, 1.0, 1.0)
+    assert one.counts(item("the dog ran home", impossible=True), (4, 7)) == (0.0, 0.0, 1.0)
+    assert one.counts(item("the dog ran home", "dog"), (0, 0)) == (0.0, 0.0, 1.0)
+
+
 def test_f1_and_exact_match_are_means_over_annotated_questions():
     one = head()
     sums = [
@@ -251,6 +324,7 @@ def test_characters_are_compared_where_a_setting_says_so():
         ("stride=0", "`--head-options`: stride must be at least 1, got 0"),
         ("max_answer_tokens=-3", "`--head-options`: max_answer_tokens must be at least 1, got -3"),
         ("segmentation=letters", "`--head-options`: unknown segmentation of answers 'letters'"),
+        ("null_threshold=nan", "`--head-options`: null_threshold must be a number, got nan"),
         ("strides=3", "unknown setting 'strides'; did you mean 'stride'"),
     ],
 )

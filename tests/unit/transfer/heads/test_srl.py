@@ -55,6 +55,11 @@ def test_a_frame_has_a_label_for_each_word_and_none_is_the_first(codec):
     assert head.encode(NOTHING, codec()).fields["role"].shape == (0, 2)
 
 
+def test_a_sentence_that_is_read_in_pieces_can_be_refused(codec):
+    with pytest.raises(UserError, match=r"a.conll09:4: 8 tokens, more than the model's 5 posit"):
+        SemanticRoles(LABELS).encode(LONG, codec(max_positions=5, too_long="refuse"))
+
+
 def test_a_role_that_training_has_not_gives_no_loss_or_is_refused(codec):
     strange = item("he ran", (1,), "A9 _")
     fields = SemanticRoles(LABELS).encode(strange, codec()).fields

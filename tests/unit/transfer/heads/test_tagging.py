@@ -38,6 +38,27 @@ def test_a_long_sentence_is_several_rows_and_no_word_goes_without_a_place(codec)
     assert all(row[0] == CLS and row[-1] == SEP for row in rows)
 
 
+def test_a_sentence_in_several_rows_is_counted_or_refused(codec, caplog):
+    long, fits = item("the dog sees a cat", line=7), item("the dog sees")
+    coder = codec(max_positions=5)
+    for one in (long, fits, long):
+        word_rows(one, coder)
+    coder.report()
+    assert [record.getMessage() for record in caplog.records] == [
+        "2 items are longer than the model's 5 positions and were read in pieces; the first is "
+        "a.conll:7"
+    ]
+    refusing = codec(max_positions=5, too_long="refuse")
+    assert len(word_rows(fits, refusing)[0]) == 1
+    message = (
+        r"^a.conll:7: 7 tokens, more than the model's 5 positions \(`--too-long truncate` reads it "
+        r"in pieces\)$"
+    )
+    for head in (Ner(LABELS), Pos(LABELS)):
+        with pytest.raises(UserError, match=message):
+            head.encode(long, refusing)
+
+
 def test_the_states_of_words_in_several_rows_equal_a_loop_over_them(codec):
     torch.manual_seed(0)
     items = [item("the dog sees a cat in rain", "O O O O O O O"), item("home", "O"), item("a cat")]
