@@ -21,6 +21,7 @@ from fairseq_xling.compat import load_plain
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.scaled import train_faster
 
 
@@ -48,6 +49,17 @@ class TransferEncoderConfig(FairseqDataclass):
             "the rate of --weight-decay are those of the encoder"
         },
     )
+    read_layer: Optional[int] = field(
+        default=None,
+        metadata={
+            "help": "the head reads the states after this layer; 0 is the embeddings (default: "
+            "the last)"
+        },
+    )
+    head_layers: int = field(
+        default=0,
+        metadata={"help": "new Transformer layers between those states and the head"},
+    )
     lr: Any = II("optimization.lr")
 
 
@@ -57,6 +69,9 @@ class TransferEncoder(BaseFairseqModel):
 
     Args:
         identity: what the weights mean; a checkpoint with another one is refused.
+        read_layer: after which layer the states are that the head reads, of those that
+            ``encoder.states`` lists; None is the last.
+        head_layers: new layers between those states and the head (SPEC S6).
     """
 
     def __init__(
@@ -64,9 +79,20 @@ class TransferEncoder(BaseFairseqModel):
         encoder: SeparableEncoder,
         network: nn.Module,
         identity: Optional[Mapping[str, Any]] = None,
+        read_layer: Optional[int] = None,
+        head_layers: int = 0,
     ):
         super().__init__()
         self.encoder, self.network, self.identity = encoder, network, dict(identity or {})
+        self.read_layer = encoder.depth if read_layer is None else read_layer
+        check_reading(encoder, self.read_layer, head_layers)
+        s = encoder.shape
+        self.between = nn.ModuleList(
+            EncoderLayer(
+                s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout, s.norm_eps
+            ).apply(encoder.initialise)
+            for _ in range(head_layers)
+        )
 
     @classmethod
     @exits_on_user_error
@@ -80,6 +106,9 @@ class TransferEncoder(BaseFairseqModel):
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
         # What is refused is refused here: for its labels, the head reads the training file.
         check_layer("--freeze-layers", cfg.freeze_layers, encoder.shape.layers)
+        # A checkpoint of before has neither option.
+        reads = getattr(cfg, "read_layer", None), getattr(cfg, "head_layers", 0)
+        check_reading(encoder, *reads)
         faster = None if cfg.head_lr is None else _ratio(cfg.head_lr, cfg.lr)
         # Without it, labels in another order or another dictionary of one size would go unnoticed.
         identity = {
@@ -88,10 +117,10 @@ class TransferEncoder(BaseFairseqModel):
             "head": task.cfg.head,
             **{f"{kind}s": names for kind, names in task.head.labels.items()},
         }
-        model = cls(encoder, task.head.network(encoder.shape.dim), identity)
+        model = cls(encoder, task.head.network(encoder.shape.dim), identity, *reads)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
         if faster is not None:
-            train_faster(model.network, faster)
+            train_faster(nn.ModuleList([model.between, model.network]), faster)
         return model
 
     def freeze(self, layers: int, everything: bool) -> None:
@@ -100,6 +129,8 @@ class TransferEncoder(BaseFairseqModel):
         check_layer("--freeze-layers", layers, encoder.shape.layers)
         frozen = [p for group in encoder.private_parameters().values() for p in group]
         frozen += encoder.softmax.parameters()  # no head reads the language model's output
+        for unread in stages(encoder)[self.read_layer + 1 :]:
+            frozen += unread.parameters()
         if encoder.shape.language_embeddings:  # each row belongs to one language alone
             frozen += encoder.language_table.parameters()
         if layers:
@@ -111,13 +142,17 @@ class TransferEncoder(BaseFairseqModel):
     def forward(
         self, src: Mapping[str, Tensor], pair: Pair, fields: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The outputs of the head's network over the encoder's last states (R, T, D).
+        """The outputs of the head's network over the encoder's states (R, T, D).
 
         An encoder that knows one segment alone, as RoBERTa does, sees both texts of a pair in it.
         """
         last = max(self.encoder.shape.num_segments - 1, 0)
         src = {**src, "segments": src["segments"].clamp(max=last)}
-        return self.network(self.encoder.states(src, pair)[-1], fields)
+        states = self.encoder.states(src, pair)[self.read_layer]
+        mask = attention_mask(src.get("padding_mask"))
+        for layer in self.between:
+            states = layer(states, mask)
+        return self.network(states, fields)
 
     def load_encoder(self, weights: Mapping[str, Tensor], path: str) -> None:
         """Begin with the weights that `read_encoder` found in ``path``."""
@@ -214,6 +249,25 @@ def check_layer(option: str, layer: int, layers: int) -> None:
     """
     if not 0 <= layer <= layers:
         raise UserError(f"`{option}` must lie in [0, {layers}], got {layer}")
+
+
+def check_reading(encoder: SeparableEncoder, read_layer: Optional[int], head_layers: int) -> None:
+    """Refuse a layer to read that is not there, and fewer than no layers of the head.
+
+    Raises:
+        UserError: with the option, the rule and the value.
+    """
+    check_layer("--read-layer", encoder.depth if read_layer is None else read_layer, encoder.depth)
+    if head_layers < 0:
+        raise UserError(f"`--head-layers` must be at least 0, got {head_layers}")
+
+
+def stages(encoder: SeparableEncoder) -> list[nn.Module]:
+    """The modules, or slots of them, whose outputs ``encoder.states`` lists in evaluation."""
+    found = [encoder.embedding_norm, *encoder.layers]
+    if hasattr(encoder, "trilayer"):
+        found.insert(encoder.half + 1, encoder.trilayer)
+    return found
 
 
 def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:

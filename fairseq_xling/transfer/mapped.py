@@ -21,6 +21,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.fitted import FittedMap
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
+from fairseq_xling.models.sharing import Slot
+from fairseq_xling.models.transfer_encoder import TransferEncoder, stages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.dataset import ItemDataset
 from fairseq_xling.transfer.encode import Codec
@@ -37,12 +39,10 @@ def module_of(encoder: SeparableEncoder, layer: int, lang: str) -> nn.Module:
     Raises:
         UserError: if there is no such layer.
     """
-    modules = [encoder.embedding_norm, *(slot.select(lang) for slot in encoder.layers)]
-    if hasattr(encoder, "trilayer"):
-        modules.insert(encoder.half + 1, encoder.trilayer)
-    if not 0 <= layer < len(modules):
-        raise UserError(f"`layer` must lie in [0, {len(modules) - 1}], got {layer}")
-    return modules[layer]
+    found = stages(encoder)
+    if not 0 <= layer < len(found):
+        raise UserError(f"`layer` must lie in [0, {len(found) - 1}], got {layer}")
+    return found[layer].select(lang) if isinstance(found[layer], Slot) else found[layer]
 
 
 def states_after(
@@ -100,7 +100,7 @@ class MappedModel(nn.Module):
         self,
         lower: SeparableEncoder,
         fitted: FittedMap,
-        upper: nn.Module,
+        upper: TransferEncoder,
         layer: int,
         lang: str,
         number: int,
@@ -117,6 +117,10 @@ class MappedModel(nn.Module):
             )
         for encoder in (lower, upper.encoder):
             module_of(encoder, layer, encoder.languages[0])
+        if layer > upper.read_layer:
+            raise UserError(
+                f"`layer` must be at most {upper.read_layer}, which the head reads, got {layer}"
+            )
         fitted.carry(torch.zeros(1, widths[0]), layer)  # what cannot be carried is told here
 
     def forward(

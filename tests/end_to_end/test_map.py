@@ -125,7 +125,7 @@ def test_words_of_two_languages_are_mapped_by_the_corpus_dictionary(study, capsy
 
 @pytest.fixture(scope="module")
 def tuned(study):
-    """The encoder with a head for parts of speech, its embeddings and first layer as they were."""
+    """A head for parts of speech, with a layer of its own, on the frozen first layer (SPEC S6)."""
     tags = {split: study / "text" / "gold" / f"tags.{split}.en.tsv" for split in ("train", "valid")}
     run(
         *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
@@ -133,7 +133,8 @@ def tuned(study):
         *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
         *("--encoder", str(study / "model" / "checkpoint_last.pt"), "--columns", "token=0,tag=1"),
         *("--train-file", f"en={tags['train']}", "--valid-file", f"en={tags['valid']}"),
-        *"--freeze-layers 1 --batch-size 8 --max-epoch 8 --no-epoch-checkpoints".split(),
+        *"--freeze-encoder --read-layer 1 --head-layers 1".split(),
+        *"--batch-size 8 --max-epoch 8 --no-epoch-checkpoints".split(),
         *("--cpu", "--num-workers", "0", "--save-dir", str(study / "tuned")),
     )
     return study / "tuned" / "checkpoint_last.pt"

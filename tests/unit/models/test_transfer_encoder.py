@@ -77,3 +77,40 @@ def test_a_checkpoint_with_other_labels_is_refused(make_encoder):
     message = r"it was trained with tags \['NOUN', 'VERB'\], this model has \['VERB', 'NOUN'\]"
     with pytest.raises(SystemExit, match=message):
         make("VERB", "NOUN").load_state_dict(saved)
+
+
+def test_a_head_reads_the_layer_that_it_is_told_through_layers_of_its_own(make_encoder, make_src):
+    """SPEC S6: new layers and a head on the frozen layer i."""
+    encoder = make_encoder()
+    src = {**make_src([3, 7, 4], [3, 8, 9, 7, 4]), "segments": torch.zeros(2, 5).long()}
+    states = encoder.states(src, ("en", "en"))
+    for layer in range(4):
+        found = TransferEncoder(encoder, Last(), read_layer=layer)(src, ("en", "en"), {})["states"]
+        assert torch.equal(found, states[layer])
+    model = TransferEncoder(encoder, Last(), read_layer=1, head_layers=2).eval()
+    together = model(src, ("en", "en"), {})["states"]
+    expected = states[1]
+    for layer in model.between:
+        expected = layer(expected, ~src["padding_mask"][:, None, None])
+    assert torch.equal(together, expected)
+    alone = {**make_src([3, 7, 4]), "segments": torch.zeros(1, 3).long()}
+    found = model(alone, ("en", "en"), {})["states"]
+    torch.testing.assert_close(found, together[:1, :3])
+
+
+def test_layers_that_no_head_reads_are_frozen_and_its_own_are_not(make_encoder):
+    model = TransferEncoder(make_encoder(), nn.Linear(16, 2), read_layer=1, head_layers=1)
+    model.freeze(0, False)
+    trained = {name.split(".shared.")[0] for name, p in model.named_parameters() if p.requires_grad}
+    assert "encoder.layers.0" in trained
+    assert not {"encoder.layers.1", "encoder.layers.2"} & trained
+    model.freeze(0, True)
+    trained = {name.split(".")[0] for name, p in model.named_parameters() if p.requires_grad}
+    assert trained == {"between", "network"}
+
+
+def test_layers_to_read_that_are_not_there_are_refused(make_encoder):
+    with pytest.raises(UserError, match=r"`--read-layer` must lie in \[0, 3\], got 4"):
+        TransferEncoder(make_encoder(), Last(), read_layer=4)
+    with pytest.raises(UserError, match="`--head-layers` must be at least 0, got -1"):
+        TransferEncoder(make_encoder(), Last(), head_layers=-1)

@@ -114,6 +114,7 @@ def fit(moving, fixed, layer):
     return FittedMap({layer: fit_rows(*rows, normalize="centre")})
 
 
+@pytest.mark.row("S6")
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_mapped_states_give_the_sources_accuracy_and_others_chance(trained, layer):
     model, turned = trained(make_encoder()), rotate(make_encoder(), layer)
@@ -154,33 +155,37 @@ def test_below_the_layer_only_the_texts_encoder_counts_above_only_the_other(trai
     mapped = MappedModel(lower, nothing, model, 1, "en", 0)
     src = make_src(lang=1)
 
-    def tags():
+    def change_of_tags(encoder, part):
+        """How far the outputs move when the parameters called ``part`` do."""
         with torch.no_grad():
-            return mapped(src, ("de", "de"), {})["tags"]
+            before = mapped(src, ("de", "de"), {})["tags"]
+            chosen = [p for name, p in encoder.named_parameters() if name.startswith(part)]
+            kept = [p.clone() for p in chosen]
+            for parameter in chosen:
+                parameter.add_(torch.rand_like(parameter))
+            after = mapped(src, ("de", "de"), {})["tags"]
+            for parameter, old in zip(chosen, kept, strict=True):
+                parameter.copy_(old)
+        assert chosen
+        return float((after - before).abs().max())
 
-    before = tags()
-    read = {
-        "lower": (lower, [f"layers.0.private.de.{n}" for n in ("fc1.weight", "qkv.bias")]),
-        "upper": (model.encoder, ["layers.1.private.en.fc1.weight"]),
-    }
-    for encoder, names in read.values():
-        for name, parameter in encoder.named_parameters():
-            if name not in names and "tokens.private.de" not in name:
-                continue
-            kept = parameter.detach().clone()
-            with torch.no_grad():
-                parameter.add_(1.0 if parameter.dim() > 1 else torch.rand(len(parameter)))
-                if encoder is model.encoder and "tokens" in name:
-                    assert torch.equal(tags(), before)
-                else:
-                    assert not torch.equal(tags(), before)
-                parameter.copy_(kept)
-    for encoder, ignored in ((lower, "layers.1."), (model.encoder, "layers.0.")):
-        with torch.no_grad():
-            for name, parameter in encoder.named_parameters():
-                if name.startswith(ignored):
-                    parameter.fill_(5.0)
-    assert torch.equal(tags(), before)
+    below = ("tokens.private.de", "positions.private.de", "layers.0.private.de")
+    for encoder, parts in ((lower, below), (model.encoder, ("layers.1.private.en",))):
+        for lang in ("en", "de"):
+            for part in ("tokens", "positions", "layers.0", "layers.1"):
+                name = f"{part}.private.{lang}"
+                moved = change_of_tags(encoder, name)
+                assert moved > 0.01 if name in parts else moved == 0, name
+
+
+def test_a_head_may_read_the_mapped_layer_itself():
+    """SPEC S6: the head and layers of its own stand on the frozen layer i."""
+    own = TransferEncoder(make_encoder(), Tagger(), read_layer=1, head_layers=1).eval()
+    turned, src = rotate(make_encoder(), 1), make_src()
+    mapped = MappedModel(turned, fit(turned, own.encoder, 1), own, 1, "en", 0)
+    with torch.no_grad():
+        outputs = [one(src, ("en", "en"), {})["tags"] for one in (mapped, own)]
+    torch.testing.assert_close(*outputs, atol=1e-3, rtol=1e-3)
 
 
 def test_padding_does_not_matter(trained):
@@ -218,6 +223,9 @@ def test_what_does_not_fit_is_refused(trained):
     message = "leads from states 16 wide to 16, the encoders are 8 and 16 wide"
     with pytest.raises(UserError, match=message):
         MappedModel(make_encoder(dim=8), plain, model, 1, "en", 0)
+    low = TransferEncoder(make_encoder(), Tagger(), read_layer=0)
+    with pytest.raises(UserError, match="must be at most 0, which the head reads, got 1"):
+        MappedModel(lower, plain, low, 1, "en", 0)
     rows = torch.randn(50, WIDTH)
     lossy = FittedMap({1: fit_rows(rows, rows, normalize="iterative")})
     with pytest.raises(UserError, match="`--normalize` must be none, centre, scale for a map"):
