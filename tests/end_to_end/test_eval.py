@@ -75,6 +75,7 @@ def test_every_measure_prints_a_table_and_lands_in_the_file(study):
     assert len(record["provenance"]["inputs"]["checkpoint 0"]["sha256"]) == 64
 
 
+@pytest.mark.row("T17")
 def test_masked_log_probabilities_do_not_depend_on_batches_nor_on_positions_outside(study):
     import numpy as np
     import torch

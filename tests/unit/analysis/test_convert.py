@@ -24,6 +24,7 @@ def test_a_vocabulary_is_the_set_of_a_corpus():
     assert not vocabulary([torch.tensor([], dtype=torch.int64)], 10).any()
 
 
+@pytest.mark.row("S12")
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -40,6 +41,7 @@ def test_hand_examples(ids, expected):
     assert convert_rate(torch.tensor(ids), SOURCE, TARGET) == pytest.approx(expected)
 
 
+@pytest.mark.row("S12")
 @pytest.mark.parametrize("ids", [[], [3, 4, 3]])
 def test_nothing_that_shows_a_language_is_not_a_number(ids):
     assert math.isnan(convert_rate(torch.tensor(ids, dtype=torch.int64), SOURCE, TARGET))
@@ -73,6 +75,7 @@ def test_batches_count_as_one_text_and_not_as_a_mean_of_rates():
     assert rate.tokens == 1 + 36 + 4
 
 
+@pytest.mark.row("S12")
 def test_the_further_a_planted_model_is_shifted_the_more_tokens_convert():
     # h = meaning + language, its nearest embedding is written: word k of one language is k of the
     # other, 40 words each, and every token has noise of its own.
