@@ -50,8 +50,11 @@ class SizeWindowConfig:
     lr: float = option(0.003, "peak learning rate")
     warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
-    words_limit: int = option(
-        0, "segments that give the dictionary's words their contexts; 0 is all", least=0
+    contexts: int = option(
+        0,
+        "sentences of each language that give the dictionary's words their contexts, the same for "
+        "every model; 0 is the smallest size",
+        least=0,
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     jobs: int = option(1, "steps that run at the same time", least=1)
@@ -152,21 +155,26 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
         )
     ]
     cells = []
-    for size in config.size_list:
+    seen = config.contexts or min(config.size_list)
+    cut: dict[tuple[int, int], Step] = {}
+    for size in dict.fromkeys([seen, *config.size_list]):
         for window in config.window_list:
             slices = run / "data" / f"size{size}-window{window}"
-            steps.append(
-                Step(
-                    f"slice-{size}-{window}",
-                    call=functools.partial(_slice, full, slices, size, window),
-                    settings={"size": size, "window": window},
-                    inputs=[full],
-                    outputs=[slices],
-                )
+            cut[size, window] = Step(
+                f"slice-{size}-{window}",
+                call=functools.partial(_slice, full, slices, size, window),
+                settings={"size": size, "window": window},
+                inputs=[full],
+                outputs=[slices],
             )
+    steps += cut.values()
+    for size in config.size_list:
+        for window in config.window_list:
+            (slices,), (contexts,) = cut[size, window].outputs, cut[seen, window].outputs
             for model in config.model_list:
                 for seed in config.seed_list:
-                    place = Place(f"{model}-{size}-{window}-{seed}", run, slices, seed)
+                    name = f"{model}-{size}-{window}-{seed}"
+                    place = Place(name, run, slices, contexts, seed)
                     steps += MODELS[model]().steps(config, place)
                     cells.append(Cell(model, MODELS[model].title, size, window, seed, place.result))
     targets = config.language_list[1:]

@@ -43,12 +43,15 @@ class Place:
     Attributes:
         name: of its steps and files; run: the study's folder.
         slices: the data folder that it is trained on.
+        contexts: the one whose training text has the contexts of the dictionary's words, in
+            segments of the same window.
         seed: of its training.
     """
 
     name: str
     run: Path
     slices: Path
+    contexts: Path
     seed: int
 
     @property
@@ -141,14 +144,13 @@ class Encoder:
         )
         command = eval_command(
             [folder / "checkpoint_best.pt"],
-            place.slices,
+            place.contexts,
             source,
             targets,
             *("--measure", "words", "--dictionary", config.dictionary_path),
-            *("--words-limit", str(config.words_limit)),
-            *("--device", config.device, "--output", place.result),
+            *("--words-limit", "0", "--device", config.device, "--output", place.result),
         )
-        inputs = [place.slices, folder, Path(config.dictionary_path)]
+        inputs = [place.contexts, folder, Path(config.dictionary_path)]
         return [
             train,
             Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
@@ -181,15 +183,14 @@ def _vectors_eval(config: "SizeWindowConfig", place: Place, vectors: Path) -> St
         f"eval-{place.name}",
         call=functools.partial(
             evaluate_vectors,
-            place.slices,
+            place.contexts,
             vectors,
             config.language_list,
             config.dictionary_path,
-            config.words_limit,
             place.result,
         ),
-        settings={"limit": config.words_limit, "languages": config.language_list},
-        inputs=[place.slices, vectors, Path(config.dictionary_path)],
+        settings={"languages": config.language_list},
+        inputs=[place.contexts, vectors, Path(config.dictionary_path)],
         outputs=[place.result],
     )
 
@@ -199,7 +200,6 @@ def evaluate_vectors(
     vectors: Path,
     languages: Sequence[str],
     dictionary: str,
-    limit: int,
     output: Path,
 ) -> None:
     """The measure ``words`` of a vectors file: the same words and pairs as an encoder's.
@@ -214,7 +214,7 @@ def evaluate_vectors(
         encoder, folder, source, targets, lambda lang: TextEncoder.load(folder.path, lang)
     )
     args = argparse.Namespace(
-        dictionary=dictionary, words_split="train", words_limit=limit, neighbours=0
+        dictionary=dictionary, words_split="train", words_limit=0, neighbours=0
     )
     findings: Any = MEASURES["words"]().run(subject, args)
     results = [

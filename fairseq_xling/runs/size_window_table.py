@@ -79,8 +79,8 @@ def write_table(
         "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
         "over the target languages; of the masked LM on its best layer for each language. Vectors "
         "have one layer.",
-        "Every window of a size has the same tokens in the same order; each model takes its words' "
-        "contexts from the segments that it was trained on.",
+        "Every window of a size has the same tokens in the same order. Words have their contexts "
+        "in the same text for every model, in segments of the model's own window.",
         "Drop: (longest - shortest) / longest window.",
         f"{machine()}.",
     ]

@@ -29,14 +29,15 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
     steps = size_window_steps(tmp_path / "run", config(seeds="1,2"))
     names = [step.name for step in steps]
     assert len(set(names)) == len(names) == 2 + 4 + 2 * 3 * 4 * 2
-    assert [name for name in names if name.startswith("slice")] == [
-        "slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4",
-    ]  # fmt: skip
+    assert names[1:5] == ["slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4"]
     by_name = {step.name: step for step in steps}
     (command,) = by_name["train-encoder-20-4-2"].commands
     assert command[command.index("--max-positions") + 1] == "18"  # the same for both windows
     assert by_name["train-glove-10-4-1"].reads(by_name["slice-10-4"])
     assert not by_name["train-glove-10-4-1"].reads(by_name["slice-10-16"])
+    for model in ("encoder", "glove"):  # the same contexts whatever the size
+        step = by_name[f"eval-{model}-20-4-1"]
+        assert step.reads(by_name["slice-10-4"]) and not step.reads(by_name["slice-20-4"])
     (command,) = by_name["train-word2vec-10-16-2"].commands
     assert command[:3] == ["fairseq-xling", "embed", "train"]
 
@@ -89,3 +90,11 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
     assert rows[0] == ["A", 10, "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
     assert rows[1] == ["B", 10, "0.000", "0.100", "-"]
     assert math.isnan(drop(0.0, 0.0))
+
+
+def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
+    steps = {step.name: step for step in size_window_steps(tmp_path / "run", config(contexts=7))}
+    assert {name for name in steps if name.startswith("slice-7-")} == {"slice-7-16", "slice-7-4"}
+    assert steps["eval-glove-10-16-1"].reads(steps["slice-7-16"])
+    (command,) = steps["eval-encoder-10-16-1"].commands
+    assert command[command.index("--data") + 1].endswith("size7-window16")
