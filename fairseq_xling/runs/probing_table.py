@@ -28,7 +28,8 @@ def write_table(
         baseline: F1 of the most frequent label, by file.
     """
     scored = [name for name in tested if name in baseline]
-    header = ["probe", "dev F1", *(f"{x} {name}" for x in scored for name in ("P", "R", "F1"))]
+    columns = [f"{shown(tested, x)} {name}" for x in scored for name in ("P", "R", "F1")]
+    header = ["probe", "dev F1", *columns]
     rows = [
         ["always " + next(iter(baseline.values()))["label"], _percent([baseline["valid"]["f1"]])]
         + [cell for x in scored for cell in ("-", "-", _percent([baseline[x]["f1"]]))]
@@ -58,22 +59,34 @@ def write_table(
     if len({result["layers"][0] for result in single}) > 1:
         with atomic_write(output / "plot.svg", "w") as file:
             file.write('<?xml version="1.0" encoding="utf-8"?>\n')
-            file.write(to_svg(draw([panel(["valid", *scored], single)])))
+            labels = {"valid": "dev", **{name: shown(tested, name) for name in scored}}
+            file.write(to_svg(draw([panel(labels, single)])))
     print(text_table(header, rows))
     print("\n".join(f"({note})" for note in notes))
     print(f"written to {output}: results.json, table.csv, predictions/")
 
 
-def panel(names: Sequence[str], results: Sequence[Mapping[str, Any]]) -> Panel:
-    """F1 by layer, a line for each file, means over seeds."""
+def shown(tested: Mapping[str, str], name: str) -> str:
+    """What a file is called: its language, if it is the only one of it.
+
+    >>> tested = {"en.a": "en", "de.a": "de", "de.b": "de"}
+    >>> shown(tested, "en.a"), shown(tested, "de.b")
+    ('en', 'de.b')
+    """
+    lang = tested[name]
+    return lang if list(tested.values()).count(lang) == 1 else name
+
+
+def panel(labels: Mapping[str, str], results: Sequence[Mapping[str, Any]]) -> Panel:
+    """F1 by layer, a line for each file, means over seeds; ``labels`` are what files are called."""
     layers = sorted({result["layers"][0] for result in results})
     lines = []
-    for style, name in enumerate(names):
+    for style, (name, label) in enumerate(labels.items()):
         y = [
             100 * statistics.fmean(_values([r for r in results if r["layers"] == [n]], name, "f1"))
             for n in layers
         ]
-        lines.append(Line("dev" if name == "valid" else name, layers, y, style))
+        lines.append(Line(label, layers, y, style))
     return Panel(lines, "layer", "micro F1 (%)", whole=True)
 
 
