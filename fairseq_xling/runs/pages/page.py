@@ -107,6 +107,15 @@ def seeds_in_words(seeds: str | Sequence[int]) -> str:
     return f"Seeds {', '.join(found)}; whiskers are standard deviations over them."
 
 
+def sentence(text: str) -> str:
+    """Begins with a capital and ends with a full stop.
+
+    >>> sentence("a tie counts as wrong")
+    'A tie counts as wrong.'
+    """
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def caption(result: Result, source: str, *facts: str) -> list[str]:
     """The lines below a figure: what it redraws, units and seeds (``facts``), and the command."""
     made = f"Made by: {result.command}" if result.command else "The command was not recorded."

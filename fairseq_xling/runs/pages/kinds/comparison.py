@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.heat_map import draw_heat_map
 from fairseq_xling.runs.pages.kinds import KINDS
-from fairseq_xling.runs.pages.page import Measured, Page, Result, Table, caption
+from fairseq_xling.runs.pages.page import (
+    Measured,
+    Page,
+    Result,
+    Table,
+    caption,
+    sentence,
+)
 from fairseq_xling.runs.pages.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.pages.together import LAYER, join_page, join_results
 from fairseq_xling.runs.report import Section
@@ -50,7 +57,7 @@ class ComparisonPage:
         known = SOURCES.get(name, Source("", f"the measure {name}", name))
         layers, curves = record["layers"], record["curves"]
         facts = (f"Unit: {known.unit}.", *record["notes"])
-        notes = caption(result, known.paper, *map(_sentence, facts))
+        notes = caption(result, known.paper, *map(sentence, facts))
         sections = []
         tables: dict[str, Table] = {}
         if curves:
@@ -96,15 +103,6 @@ class ComparisonPage:
                 page = join_page(name, known.paper, known.unit, many)
                 found.append((join_results(name, many), page))
         return found
-
-
-def _sentence(text: str) -> str:
-    """Begins with a capital and ends with a full stop.
-
-    >>> _sentence("a tie counts as wrong")
-    'A tie counts as wrong.'
-    """
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.pages.kinds import KINDS
-from fairseq_xling.runs.pages.page import Measured, Page, Result, caption
+from fairseq_xling.runs.pages.page import Measured, Page, Result, caption, sentence
 from fairseq_xling.runs.pages.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
 
@@ -20,15 +20,18 @@ SOURCES = {
     "retrieval": "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3, without a map",
     "words": "Liu et al. (2020), 3.1.1",
     "bpw": "TreLM (Li et al., 2021), A.7",
+    "langmass": "Liu et al. (2020), 4.1",
 }
+# measure: what its figures are, before their column's own name
+UNITS = {"retrieval": "sentence P@1 (share), ", "words": "word retrieval, ", "langmass": "mass, "}
 HEADLINES = {
     "retrieval": ("S7", "retrieval", "sentence P@1 without a map, best layer"),
     "words": ("S16", "word_mrr", "word MRR, best layer"),
     "bpw": ("T17", "bpw", "bits per word"),
+    "langmass": ("S13", "langmass_others", "mass on words of other languages (share)"),
 }
-# columns that repeat on every line what a figure is beside
-_ABOUT = ("chance", "chance MRR", "uniform model", "sentences", "source words", "target words")
-_ABOUT += ("masked subwords",)
+# beginnings of columns of what a model that knows nothing has
+_CHANCE = ("chance", "uniform model")
 
 
 @KINDS.register("evaluation")
@@ -56,10 +59,10 @@ class Evaluation:
             rows = [[label, *row] for label, one in found.items() for row in one["rows"]]
             tables[name] = header, rows
             about = next(iter(found.values()))
-            notes = caption(result, SOURCES.get(name, f"the measure {name}"), *about["notes"])
-            sections.append(
-                Section(about["title"], svg=_figure(found), header=header, rows=rows, notes=notes)
-            )
+            said = map(sentence, about["notes"])
+            notes = caption(result, SOURCES.get(name, f"the measure {name}"), *said)
+            svg = _figure(name, found)
+            sections.append(Section(about["title"], "", svg, header, rows, notes=notes))
         return Page(
             title="Measures of " + ", ".join(called),
             source="; ".join(SOURCES[name] for name in names if name in SOURCES),
@@ -83,15 +86,25 @@ def _short(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def _figure(found: Mapping[str, Mapping[str, Any]]) -> str:
-    header = next(iter(found.values()))["header"]
-    figures = [name for name in header[1:] if name not in ("layer", *_ABOUT)]
-    if "layer" not in header:
-        return to_svg(draw_bars([_bars(found, header, name) for name in figures]))
-    return to_svg(draw([_lines(found, header, name) for name in figures]))
+def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """A panel for each column of figures; whole numbers are counts, and not drawn."""
+    first = next(iter(found.values()))
+    header, unit = first["header"], UNITS.get(measure, "")
+    floats = [any(isinstance(row[i], float) for row in first["rows"]) for i in range(len(header))]
+    figures = [name for name, drawn in zip(header, floats, strict=True) if drawn]
+    references = [name for name in figures if name.startswith(_CHANCE)]
+    panel = _lines if "layer" in header else _bars
+    made = []
+    for name in figures:
+        if name not in references:  # `chance MRR` is the reference of `MRR` alone
+            own = [x for x in references if x in (f"chance {name}", "chance", "uniform model")]
+            made.append(panel(found, header, name, unit, own[0] if own else None))
+    return to_svg((draw if "layer" in header else draw_bars)(made))
 
 
-def _lines(found: Mapping[str, Any], header: Sequence[str], name: str) -> Panel:
+def _lines(
+    found: Mapping[str, Any], header: Sequence[str], name: str, unit: str, chance: str | None
+) -> Panel:
     lines = []
     for label, one in found.items():
         for pair in dict.fromkeys(row[0] for row in one["rows"]):
@@ -100,17 +113,31 @@ def _lines(found: Mapping[str, Any], header: Sequence[str], name: str) -> Panel:
             y = [row[header.index(name)] for row in rows]
             words = pair if len(found) == 1 else f"{label}, {pair}"
             lines.append(Line(words, x, y, len(lines)))
-    return Panel(lines, xlabel=LAYER, ylabel=name, whole=True)
+    dotted = _reference(found, header, chance)
+    return Panel(lines, xlabel=LAYER, ylabel=f"{unit}{name}", chance=dotted, whole=True)
 
 
-def _bars(found: Mapping[str, Any], header: Sequence[str], name: str) -> BarPanel:
+def _bars(
+    found: Mapping[str, Any], header: Sequence[str], name: str, unit: str, chance: str | None
+) -> BarPanel:
     place = header.index(name)
     names = list(dict.fromkeys(row[0] for one in found.values() for row in one["rows"]))
     series = []
     for label, one in found.items():
         values = {row[0]: row[place] for row in one["rows"]}
         series.append(Bars(label, [values.get(lang) for lang in names]))
-    return BarPanel(names, series, name)
+    return BarPanel(names, series, f"{unit}{name}", chance=_reference(found, header, chance))
+
+
+def _reference(
+    found: Mapping[str, Any], header: Sequence[str], chance: str | None
+) -> tuple[float, str] | None:
+    """What a model that knows nothing has, where that is one number for all."""
+    if chance is None:
+        return None
+    place = header.index(chance)
+    values = {row[place] for one in found.values() for row in one["rows"]}
+    return (values.pop(), chance) if len(values) == 1 else None
 
 
 def _measured(called: Sequence[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[Measured]:

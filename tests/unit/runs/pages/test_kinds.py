@@ -125,6 +125,23 @@ def test_the_figure_of_a_row_is_the_one_in_the_record(made, kind, row, value):
     assert next(one.value for one in page.measured if one.row == row) == pytest.approx(value)
 
 
+def test_a_reference_is_drawn_beside_its_own_figure_alone(tmp_path):
+    words = {
+        "title": "Word retrieval",
+        "header": ["pair", "layer", "MRR", "P@1", "chance MRR", "source words"],
+        "rows": [["en-de", 0, 0.5, 0.25, 0.125, 10], ["en-de", 1, 0.75, 0.625, 0.125, 10]],
+        "scores": {},
+        "notes": [],
+    }
+    one = {"checkpoint": "a/b.pt", "measures": {"words": words}}
+    svg = make_page(Result(tmp_path / "r.json", {"results": [one]})).sections[0].svg
+    assert svg.count("<!-- chance MRR -->") == 1
+    assert (
+        svg.count("<!-- word retrieval, MRR -->") == svg.count("<!-- word retrieval, P@1 -->") == 1
+    )
+    assert "source words" not in svg
+
+
 def test_shifted_scores_stand_in_the_table_beside_the_others(made):
     _, rows = made("transfer")[0].tables["scores"]
     assert [row[3:] for row in rows] == [
