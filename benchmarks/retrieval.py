@@ -44,7 +44,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--k", type=int, default=10, help="neighbours that CSLS averages over")
     parser.add_argument("--chunk", type=int, default=2048, help="rows and columns of a block")
     parser.add_argument("--clusters", type=int, default=5000, help="groups of like words")
-    parser.add_argument("--noise", type=float, default=0.5, help="between a word and its own")
+    parser.add_argument("--noise", type=float, default=3.5, help="between a word and its own")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1, help="turns of each system")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
