@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", help="annotated file, also .gz")
     add("--task", required=True, help="what is probed: pos, deps or entities")
-    add("--columns", default="", help="of a tagged file, such as token=0,tag=1")
+    add("--columns", help="of a tagged file, such as token=0,tag=1")
     add("--output", required=True, metavar="FILE", help="JSON lines to write")
 
 
@@ -24,6 +24,6 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.analysis.probing.tasks import convert
     from fairseq_xling.transfer.items import parse_columns
 
-    columns = parse_columns(args.columns)
+    columns = parse_columns(args.columns or "")
     texts, targets = convert(args.source, args.output, args.task, columns)
     print(f"{args.output}: {targets:,} targets in {texts:,} texts")

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPLIT",
         help="split whose tokens are a language's, for the convert rate",
     )
-    add("--tokenizer", default="", help="sacrebleu's; by default 13a, zh for zh, char for ja")
+    add("--tokenizer", help="sacrebleu's; by default 13a, zh for zh, char for ja")
     add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="OUTPUT", help="file, or folder of a grid, to write")

@@ -107,7 +107,7 @@ class Job:
                     f"`--reference` {self.args.reference}: must have the {self.corpus.total} "
                     f"lines of {self.args.text}, got {len(self.references)}"
                 )
-        self.tokenizer = tokenizer_for(self.pair[1], self.args.tokenizer)
+        self.tokenizer = tokenizer_for(self.pair[1], self.args.tokenizer or "")
         if self.references:
             bleu_1(self.references[:1], self.references[:1], self.tokenizer)  # is there such a one
 
@@ -244,7 +244,7 @@ def _settings(args: argparse.Namespace, pair: tuple[str, str]) -> dict[str, Any]
         "reference": sha256(args.reference),
         "means": [sha256(path) for path in args.means] if args.means else args.means_split,
         "vocabulary": args.vocabulary_split,
-        "tokenizer": tokenizer_for(pair[1], args.tokenizer),
+        "tokenizer": tokenizer_for(pair[1], args.tokenizer or ""),
     }
 
 
