@@ -1,4 +1,4 @@
-"""Measure checkpoints: retrieval by layer, word retrieval, bits per word.
+"""Measure checkpoints: retrieval by layer, word retrieval, bits per word, language mass.
 
   fairseq-xling eval checkpoints/checkpoint_best.pt --data data-bin
   fairseq-xling eval model.pt --data data-bin --measure words --dictionary en-de.tsv
