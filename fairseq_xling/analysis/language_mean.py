@@ -94,7 +94,7 @@ class LanguageMean:
             )
         if not torch.isfinite(sums).all():
             raise UserError("states must be finite, got NaN or infinity")
-        self._sums = sums.clone() if self._sums is None else self._sums + sums
+        self._sums = sums.clone() if self._sums is None else self._sums + sums.to(self._sums)
         self.count += count
 
 

@@ -122,6 +122,6 @@ def compute_mean(
                 bar.update(len(sentences))
         if not mean.count:
             raise UserError(f"{output}: no token of {lang!r} in {done} sentences has a mean")
-        result = MeanFile(mean.value(), lang, mean.count, dict(identity), dict(about))
+        result = MeanFile(mean.value().cpu(), lang, mean.count, dict(identity), dict(about))
         write_mean(output, result)
     return result

@@ -20,11 +20,28 @@ from fairseq_xling.runs.size_window_models import MODELS, Place
 from fairseq_xling.runs.size_window_table import FILES, Cell, write_table
 from fairseq_xling.runs.step import Step
 
+# Of the paper's study what it says: its languages, subwords (mBERT's are 119,547), texts, widths.
+PRESETS = {
+    "paper": {
+        "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",
+        "sizes": "200000,1000000",
+        "windows": "512,20",
+        "vocab": "joint",
+        "vocab_size": 119_547,
+        "dim": 768,
+        "arch": "separable_transformer_base",
+        "layers": 12,
+        "max_tokens": 8192,
+        "lr": 1e-4,
+    }
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class SizeWindowConfig:
     """One sentence of help per field; lists are comma-separated text."""
 
+    preset: str = option("", "values of the published study: paper")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
     dictionary: str = option("", "TSV or folder of them; by default that in data-text")
@@ -92,7 +109,7 @@ def run_size_window(args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad options, text that is missing or too short, or a step that fails.
     """
-    config, run = load_config(SizeWindowConfig, args), Path(args.output)
+    config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
     runner = Runner(run, size_window_steps(run, config), config.jobs)
     if args.dry_run:

@@ -10,4 +10,16 @@ contextualized word representations", section 3. The parts know nothing of each 
     fit        its training on spans, and prediction
     scores     micro precision, recall and F1
     tasks      rows made from treebanks and tagged files
+
+With vectors of one's own, an array (vectors, width) and the places of spans in it are enough:
+
+>>> import numpy as np
+>>> from fairseq_xling.analysis.probing.fit import ProbeOptions, fit_probe
+>>> from fairseq_xling.analysis.probing.spans import Spans
+>>> vectors = np.eye(4, dtype=np.float32)
+>>> places = np.array([[[0, 2]], [[2, 4]], [[2, 3]]])  # three examples of one span
+>>> spans = Spans([vectors], places, [["a"], ["b", "c"], ["b", "c"]])
+>>> options = ProbeOptions("linear", projection=8, dropout=0.0, lr=0.05)
+>>> fit_probe(spans, spans, options).predict(spans)
+[['a'], ['b', 'c'], ['b', 'c']]
 """

@@ -1,3 +1,4 @@
+import argparse
 import dataclasses
 import math
 
@@ -5,7 +6,13 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.size_window import SizeWindowConfig, check_config, size_window_steps
+from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.size_window import (
+    PRESETS,
+    SizeWindowConfig,
+    check_config,
+    size_window_steps,
+)
 from fairseq_xling.runs.size_window_table import Cell, drop, table
 
 
@@ -60,6 +67,17 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
         check_config(dataclasses.replace(config(), **changes))
+
+
+def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
+    given = argparse.Namespace(config=None, preset="paper", data_text=str(text), sizes="10,20")
+    config = load_config(SizeWindowConfig, given, PRESETS)
+    check_config(config)
+    assert (config.window_list, config.size_list, config.dim) == ([512, 20], [10, 20], 768)
+    assert len(config.language_list) == 15
+    steps = {step.name: step for step in size_window_steps(tmp_path, config)}
+    (command,) = steps["train-encoder-20-20-1"].commands
+    assert command[command.index("--max-positions") + 1] == "514"
 
 
 def cells(folder, values):
