@@ -26,9 +26,9 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.training.config import check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
 from fairseq_xling.transfer.dataset import ItemDataset
-from fairseq_xling.transfer.encode import Codec
-from fairseq_xling.transfer.formats import formats
-from fairseq_xling.transfer.heads import Head, check_labels, find_labels, heads
+from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP, Codec
+from fairseq_xling.transfer.formats import find_format
+from fairseq_xling.transfer.heads import Head, check_labels, count_items, find_labels, heads
 from fairseq_xling.transfer.items import Item, parse_columns, parse_files
 from fairseq_xling.transfer.options import parse_options
 
@@ -48,6 +48,9 @@ class CrossLingualTransferConfig(FairseqDataclass):
     valid_file: str = field(
         default="", metadata={"help": "files that choose the checkpoint: en=FILE"}
     )
+    format: str = field(
+        default="", metadata={"help": "of the files, e.g. json_lines (default: the head's own)"}
+    )
     columns: str = field(
         default="", metadata={"help": "which column holds what, e.g. text=0,label=2"}
     )
@@ -57,10 +60,7 @@ class CrossLingualTransferConfig(FairseqDataclass):
     )
     too_long: str = field(
         default="truncate",
-        metadata={
-            "help": "items longer than the position table that are not read in pieces, as "
-            "tagged sentences are: truncate, or refuse"
-        },
+        metadata={"help": TOO_LONG_HELP},
     )
     cpu_bf16: bool = field(
         default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}
@@ -90,7 +90,7 @@ class CrossLingualTransferTask(FairseqTask):
         _check(cfg)
         self.columns = parse_columns(cfg.columns)
         self._kind = heads[cfg.head]
-        self.format = formats[self._kind.format]
+        self.format = find_format(self._kind.format, cfg.format)
         self._options = parse_options("--head-options", cfg.head_options, self._kind.Options)
         # Part of a checkpoint, which gives it back before the head is asked for: what a model can
         # say must not depend on what the training file holds later.
@@ -117,8 +117,7 @@ class CrossLingualTransferTask(FairseqTask):
             files = parse_files(f"--{split}-file", text)
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
             for (_, path), (_, items) in zip(files, self._items[split], strict=True):
-                if not any(map(self._kind.annotated, items)):
-                    raise UserError(f"`--{split}-file` {path}: nothing in it is annotated")
+                count_items(self._kind, f"--{split}-file", path, items)
         return self._items[split]
 
     def read(self, lang: str, path: str | Path) -> list[Item]:
@@ -221,13 +220,10 @@ class CrossLingualTransferTask(FairseqTask):
 
 
 def _check(cfg: CrossLingualTransferConfig) -> None:
-    for name, allowed in (("unknown_labels", ("refuse", "wrong")), ("too_long", _TOO_LONG)):
+    for name, allowed in (("unknown_labels", ("refuse", "wrong")), ("too_long", TOO_LONG)):
         if getattr(cfg, name) not in allowed:
             option = "--" + name.replace("_", "-")
             raise UserError(
                 f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
             )
     check_precision(cfg)
-
-
-_TOO_LONG = ("truncate", "refuse")

@@ -10,8 +10,10 @@ import torch
 from fairseq_xling.compat import prepare_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import to_device, usable_device
+from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import total_counts
 from fairseq_xling.transfer.items import Item
+from fairseq_xling.transfer.options import change_options
 
 
 @dataclass(frozen=True)
@@ -21,13 +23,15 @@ class Predicted:
     Attributes:
         lang, path: of the file.
         items, predictions: in the order of the file.
-        scores: the head's figures.
+        annotated: how many of them count.
+        scores: the head's figures over these; none without any.
     """
 
     lang: str
     path: Path
     items: Sequence[Item]
     predictions: Sequence[Any]
+    annotated: int
     scores: dict[str, float]
 
 
@@ -45,15 +49,20 @@ class Predictor:
         checkpoint: str | Path,
         data: str | Path | None = None,
         device: str = "cpu",
+        head_options: str = "",
+        format: str = "",
         **settings: Any,
     ) -> "Predictor":
         """The model in ``checkpoint``; ``data`` where its data folder has moved.
 
         Args:
+            head_options: settings of the head that may change after training.
+            format: of the files, if another one than in training.
             settings: options of the task with other values, such as ``columns``.
 
         Raises:
-            UserError: if the file is missing, damaged, or holds another kind of model.
+            UserError: if the file is missing, damaged, or holds another kind of model, and for
+                settings that are wrong.
         """
         prepare_engine()
         from fairseq import checkpoint_utils
@@ -70,6 +79,10 @@ class Predictor:
             raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
         if not hasattr(task, "head"):
             raise UserError(f"{checkpoint}: is not of `--task cross_lingual_transfer`")
+        head = task.head
+        head.options = change_options("--head-options", head_options, head.options)
+        if format:  # not among the overrides: a checkpoint of before has no such option
+            task.format = find_format(head.format, format)
         return cls(models[0], task, usable)
 
     @torch.no_grad()
@@ -88,12 +101,10 @@ class Predictor:
             predictions = self.head.decode(outputs, batch["net_input"]["fields"])
             for index, prediction in zip(rows.tolist(), predictions, strict=True):
                 found[index] = prediction
-        return Predicted(lang, Path(path), items, found, self.score(items, found))
-
-    def score(self, items: Sequence[Item], predictions: Sequence[Any]) -> dict[str, float]:
-        """The head's figures over the items that are annotated; none without any."""
-        annotated = any(self.head.annotated(item) for item in items)
-        return self.head.scores(total_counts(self.head, items, predictions)) if annotated else {}
+        annotated = sum(map(self.head.annotated, items))
+        sums = total_counts(self.head, items, found) if annotated else {}
+        scores = self.head.scores(sums) if annotated else {}
+        return Predicted(lang, Path(path), items, found, annotated, scores)
 
     def write(self, predicted: Predicted, path: str | Path) -> None:
         """Predictions in the form of the file that was read."""

@@ -1,7 +1,9 @@
 """The run of `fairseq-xling predict`."""
 
 import argparse
-from collections.abc import Callable, Mapping
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +14,7 @@ from fairseq_xling.runs.tables import text_table
 from fairseq_xling.transfer.items import parse_files
 from fairseq_xling.transfer.predict import Predictor
 
-_SETTINGS = ("columns", "unknown_labels", "too_long")
+_SETTINGS = ("head_options", "format", "columns", "unknown_labels", "too_long")
 
 
 def predict_files(
@@ -35,19 +37,29 @@ def predict_files(
     settings = {name: getattr(args, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}
     predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
+    output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
+    for name in names:
+        if any((output / name).resolve() == path.resolve() for _, path in files):
+            raise UserError(f"`--output` must be another folder, got that of {output / name}")
     found = [predictor.predict(lang, path, args.max_tokens) for lang, path in files]
-    output, names = Path(args.output), _names(files)
     output.mkdir(parents=True, exist_ok=True)
     for name, one in zip(names, found, strict=True):
-        predictor.write(one, output / (name + predictor.task.format.suffix))
+        predictor.write(one, output / name)
     write_json(
         output / "scores.json",
         {
             "files": {
-                name: {"language": one.lang, "file": one.path.name, "scores": one.scores}
+                name: {
+                    "language": one.lang,
+                    "file": str(one.path),
+                    "items": len(one.items),
+                    "annotated": one.annotated,
+                    "scores": one.scores,
+                }
                 for name, one in zip(names, found, strict=True)
             },
             "head": predictor.task.cfg.head,
+            "head_options": dataclasses.asdict(predictor.head.options),
             "provenance": provenance(
                 {
                     "checkpoint": args.checkpoint,
@@ -59,16 +71,33 @@ def predict_files(
     )
     figures = list(dict.fromkeys(name for one in found for name in one.scores))
     rows = [
-        [name, one.lang, len(one.items), *(_shown(one.scores.get(f)) for f in figures)]
+        [
+            *(name, one.lang, len(one.items), one.annotated),
+            *(_shown(one.scores.get(f)) for f in figures),
+        ]
         for name, one in zip(names, found, strict=True)
     ]
-    table = text_table(["file", "language", "items", *figures], rows)
+    table = text_table(["file", "language", "items", "annotated", *figures], rows)
     return f"{table}\npredictions: {output}"
 
 
-def _names(files: list[tuple[str, Path]]) -> list[str]:
-    """A name for each output: the language's and the input's, without its endings."""
-    names = [f"{lang}.{Path(path.name.removesuffix('.gz')).stem}" for lang, path in files]
+def output_names(files: Sequence[tuple[str, Path]], suffix: str) -> list[str]:
+    """A name for the predictions of each file: its own, without endings, and ``suffix``.
+
+    The language stands in front where no part of the name between dots, ``-`` and ``_`` is it, and
+    a number in front of that where two would have one name.
+
+    >>> files = [("de", Path("gold/test.de.conllu.gz")), ("de", Path("de/test.conll"))]
+    >>> output_names(files, ".conllu")
+    ['test.de.conllu', 'de.test.conllu']
+    >>> output_names([("de", Path("a/x.txt")), ("de", Path("b/x.txt"))], ".tsv")
+    ['1.de.x.tsv', '2.de.x.tsv']
+    """
+    names = []
+    for lang, path in files:
+        stem = Path(path.name.removesuffix(".gz")).stem
+        said = lang in re.split(r"[._-]", stem)
+        names.append(f"{stem if said else f'{lang}.{stem}'}{suffix}")
     if len(set(names)) == len(names):
         return names
     return [f"{number}.{name}" for number, name in enumerate(names, start=1)]

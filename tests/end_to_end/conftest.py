@@ -12,37 +12,18 @@ from tests.end_to_end.engine import training_options
 
 
 @pytest.fixture
-def in_process(monkeypatch):
-    """``in_process("train", data, save_dir, *extra)``: fairseq-train's output, or its SystemExit.
-
-    ``--only LANG`` (this fixture's own) draws every batch from one language.
-    """
+def fairseq_train(monkeypatch):
+    """``fairseq_train(*arguments)``: the output of fairseq-train, or its SystemExit."""
     prepare_engine()
 
-    def call(program: str, data, save_dir, *extra: str) -> str:
+    def call(*arguments: str) -> str:
         from fairseq_cli import train
 
-        from fairseq_xling.data import plan
-
-        extra = list(extra)
-        if "--only" in extra:
-            place = extra.index("--only")
-            only = extra[place + 1]
-            del extra[place : place + 2]
-            start = plan.Plan.__post_init__
-
-            def keep_one(self):
-                start(self)
-                self._lanes = [[n for n, f in enumerate(self.feeds) if f.source.name == only]]
-
-            monkeypatch.setattr(plan.Plan, "__post_init__", keep_one)
         for name in ("best", "num_runs"):  # fairseq keeps these on functions
             for function in (train.should_stop_early, train.checkpoint_utils.save_checkpoint):
                 if hasattr(function, name):
                     delattr(function, name)
-        monkeypatch.setattr(
-            sys, "argv", [f"fairseq-{program}", *training_options(data, save_dir, *extra)]
-        )
+        monkeypatch.setattr(sys, "argv", ["fairseq-train", *map(str, arguments)])
         output = io.StringIO()
         handler = logging.StreamHandler(output)
         handler.setFormatter(logging.Formatter("| %(levelname)s | %(name)s | %(message)s"))
@@ -57,5 +38,32 @@ def in_process(monkeypatch):
             root.removeHandler(handler)
             root.setLevel(level)
         return output.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def in_process(monkeypatch, fairseq_train):
+    """``in_process("train", data, save_dir, *extra)``: a language model's `fairseq_train`.
+
+    ``--only LANG`` (this fixture's own) draws every batch from one language.
+    """
+
+    def call(program: str, data, save_dir, *extra: str) -> str:
+        from fairseq_xling.data import plan
+
+        extra = list(extra)
+        if "--only" in extra:
+            place = extra.index("--only")
+            only = extra[place + 1]
+            del extra[place : place + 2]
+            start = plan.Plan.__post_init__
+
+            def keep_one(self):
+                start(self)
+                self._lanes = [[n for n, f in enumerate(self.feeds) if f.source.name == only]]
+
+            monkeypatch.setattr(plan.Plan, "__post_init__", keep_one)
+        return fairseq_train(*training_options(data, save_dir, *extra))
 
     return call

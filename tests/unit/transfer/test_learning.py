@@ -128,6 +128,7 @@ CASES = {
 }
 
 
+@pytest.mark.row("E2", "E5", "E6")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_planted_is_learned_and_holds_for_other_items(name, codec, tmp_path):
     kind, chosen, columns, options, write, enough = CASES[name]

@@ -38,6 +38,22 @@ def test_a_long_sentence_is_several_rows_and_no_word_goes_without_a_place(codec)
     assert all(row[0] == CLS and row[-1] == SEP for row in rows)
 
 
+@pytest.mark.row("E3", "E4")
+def test_a_word_of_several_subwords_stands_where_its_first_one_does(codec):
+    coder = codec(max_positions=7)
+    coder._words |= {word: np.arange(n, n + size) for word, n, size in PIECES}
+    rows, number, place = word_rows(item("aaa b cc dddd"), coder)
+    assert [row.tolist() for row in rows] == [
+        [CLS, 10, 11, 12, 20, SEP],
+        [CLS, 30, 31, SEP],
+        [CLS, 40, 41, 42, 43, SEP],
+    ]
+    assert number.tolist() == [0, 0, 1, 2] and place.tolist() == [1, 4, 1, 1]
+
+
+PIECES = (("aaa", 10, 3), ("b", 20, 1), ("cc", 30, 2), ("dddd", 40, 4))
+
+
 def test_a_sentence_in_several_rows_is_counted_or_refused(codec, caplog):
     long, fits = item("the dog sees a cat", line=7), item("the dog sees")
     coder = codec(max_positions=5)
