@@ -17,7 +17,6 @@ from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.tables import text_table, write_csv
-from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.study.finished import RESULTS, Cell
 
 LEAST = 3  # points of a correlation
@@ -88,7 +87,7 @@ def write_scatter(
     if not drawn:
         raise UserError(f"{prop.xlabel}: known of no language that was not trained on")
     head = drawn[0].cell.config.head
-    metric = heads[head].metric
+    metric = drawn[0].cell.config.figure
     header, rows = _every_figure(points, metric)
     found = _correlations(points, drawn)
     notes = [*_notes(metric), *prop.notes, f"{machine()}."]

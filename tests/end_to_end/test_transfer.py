@@ -133,7 +133,7 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
     assert scores[1] == load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]
     assert f"{scores[0]:.2f}" in done.stdout
     gold = [line.split("\t") for line in nli(study, "test", "de").read_text().splitlines()]
-    found = (tmp_path / "found" / "de.nli.test.de.tsv").read_text().splitlines()
+    found = (tmp_path / "found" / "nli.test.de.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in found]
     assert [row[:2] for row in rows] == [row[:2] for row in gold]
     right = sum(a[2] == b[2] for a, b in zip(rows, gold, strict=True))
@@ -154,12 +154,12 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
     )
     scores = json.loads((tmp_path / "found" / "scores.json").read_text())["files"]
     for lang, path in gold.items():
-        found = (tmp_path / "found" / f"{lang}.{path.stem}.conll").read_text().split("\n")
+        found = (tmp_path / "found" / f"{path.stem}.conll").read_text().split("\n")
         rows = [[line.split("\t") for line in path.read_text().split("\n")]]
         rows.append([line.split("\t") for line in found])
         assert [row[:-1] for row in rows[0]] == [row[:-1] for row in rows[1]]
         gold_tags, tags = ([[row[-1] or "O" for row in lines]] for lines in rows)
-        ours = scores[f"{lang}.{path.stem}"]["scores"]["f1"]
+        ours = scores[f"{path.stem}.conll"]["scores"]["f1"]
         assert ours == pytest.approx(100 * f1_score(gold_tags, tags))
         assert lang == "de" or ours > 20
 
@@ -224,8 +224,8 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     record = json.loads((study / "run" / "results.json").read_text())
     for one in record["results"]:
         dev = {}
-        for name, value in one["dev"].items():
-            dev.setdefault(name.split(" seed ")[0], []).append(value)
+        for point in one["dev"]:
+            dev.setdefault(point["setting"], []).append(point["value"])
         means = {setting: sum(values) / 2 for setting, values in dev.items()}
         assert one["chosen"] == {max(means, key=means.get): max(means.values())}
         assert [test["seed"] for test in one["tests"]] == [1, 2]

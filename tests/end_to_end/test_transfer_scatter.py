@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli.main import main
+from fairseq_xling.transfer.items import parse_files
 from tests.end_to_end.engine import run
 
 LANGUAGES = ("en", "de", "fr", "es")
@@ -85,11 +86,11 @@ def write_run(name, scores, head="ner", metric="f1", **config):
     results = [
         {
             "encoder": one,
-            "trained": "zero-shot",
+            "sources": [lang for lang, _ in parse_files("--train", ",".join(settings["train"]))],
             "how": "",
             "metric": metric,
             "chosen": {"lr5e-05-b16": 90.0},
-            "dev": {"lr5e-05-b16 seed 1": 90.0},
+            "dev": [{"setting": "lr5e-05-b16", "seed": 1, "value": 90.0}],
             "tests": [
                 {
                     "setting": "lr5e-05-b16",

@@ -1,4 +1,4 @@
-"""The settings of an evaluation by transfer, and the papers' as presets (SPEC E2, E3)."""
+"""The settings of an evaluation by transfer; those of the papers are in `presets`."""
 
 import dataclasses
 import math
@@ -6,10 +6,14 @@ import shlex
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP
+from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.options import parse_options
+from fairseq_xling.transfer.study.presets import PRESETS
 
 SCHEDULES = ("constant", "linear")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -19,7 +23,7 @@ PRECISIONS = ("fp32", "bf16", "fp16")
 class TransferConfig:
     """One sentence of help per field."""
 
-    preset: str = option("", "values of a published evaluation: xnli, ner or parsing")
+    preset: str = option("", f"values of a published evaluation: {', '.join(PRESETS)}")
     encoder: tuple[str, ...] = option((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
     scratch: tuple[str, ...] = option(
         (), "[NAME=]CHECKPOINT whose sizes an encoder with new weights has (a baseline); repeatable"
@@ -27,15 +31,17 @@ class TransferConfig:
     data: tuple[str, ...] = option((), "[NAME=]DATA folder of the encoders, or of one; repeatable")
     head: str = option("classification", "what is predicted")
     head_options: str = option("", "settings of the head, e.g. dropout=0.2")
+    metric: str = option(
+        "", "figure that chooses on dev and stands in the table (none: the head's first)"
+    )
+    format: str = option("", "of the files, e.g. json_lines (none: the head's own)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
     unknown_labels: str = option(
-        "wrong", "labels that training has not: refuse, or wrong (count as mistakes)"
+        "wrong",
+        "labels that training has not: refuse, or wrong (count as mistakes)",
+        choices=("wrong", "refuse"),
     )
-    too_long: str = option(
-        "truncate",
-        "items longer than the encoder reads that are not read in pieces, as tagged sentences are: "
-        "truncate, or refuse",
-    )
+    too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
     train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
     valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
     test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
@@ -76,6 +82,11 @@ class TransferConfig:
     @property
     def seed_list(self) -> list[int]:
         return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def figure(self) -> str:
+        """The head's figure that chooses and is shown."""
+        return self.metric or heads[self.head].metric
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +139,12 @@ def check_config(config: TransferConfig) -> None:
     for name in ("encoder", "data", "train", "valid", "test"):
         if not (getattr(config, name) or (name == "encoder" and config.scratch)):
             raise UserError(f"`--{name}` must be given")
-    parse_options("--head-options", config.head_options, heads[config.head].Options)
+    head = heads[config.head]
+    parse_options("--head-options", config.head_options, head.Options)
+    known = list(head.scores(dict.fromkeys(head.count_names, 0.0)))
+    if config.figure not in known:
+        raise unknown_name("`--metric`", config.metric, known)
+    find_format(head.format, config.format)
     parse_columns(config.columns)
     size = len(grid(config))
     if config.best > size:
@@ -151,29 +167,3 @@ def check_config(config: TransferConfig) -> None:
     except ValueError as error:
         raise UserError(f"`--train-args` {config.train_args!r}: {error}") from None
     _ = config.seed_list
-
-
-# Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.2 (SPEC E2, E3). For parsing
-# the paper gives none; these are those of NER.
-_TAGS: dict[str, Any] = {
-    "lrs": "2e-5,3e-5,5e-5",
-    "batch_sizes": "16,32",
-    "epochs": 10,
-    "warmup": 0.1,
-    "schedule": "linear",
-    "best": 2,
-}
-PRESETS: dict[str, dict[str, Any]] = {
-    "xnli": {
-        "head": "classification",
-        "lrs": "1.25e-6,2.5e-6,5e-6",
-        "head_lrs": "5e-6,2.5e-5,1.25e-4",
-        "batch_sizes": "4,8",
-        "epochs": 200,
-        "schedule": "constant",
-        "warmup": 0.0,
-        "best": 2,
-    },
-    "ner": {"head": "ner", **_TAGS},
-    "parsing": {"head": "parsing", **_TAGS},
-}

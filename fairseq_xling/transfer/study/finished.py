@@ -58,7 +58,7 @@ def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
 
     Raises:
         UserError: for a folder that holds no such run, one that is named twice, runs of different
-            heads, or runs without a figure of a language that was not trained on.
+            heads or metrics, or runs without a figure of a language that was not trained on.
     """
     folders = [Path(run) for run in runs]
     for folder in folders:
@@ -71,6 +71,11 @@ def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
             raise UserError(
                 f"{cell.run}: head must be {cells[0].config.head!r} like that of {cells[0].run}, "
                 f"got {cell.config.head!r}"
+            )
+        if cell.config.figure != cells[0].config.figure:
+            raise UserError(
+                f"{cell.run}: metric must be {cells[0].config.figure!r} like that of "
+                f"{cells[0].run}, got {cell.config.figure!r}"
             )
     if not any(cell.zero_shot for cell in cells):
         raise UserError(
@@ -103,17 +108,15 @@ def _read(run: Path) -> list[Cell]:
         return [cell for one in record["results"] for cell in _cells(run, config, one)]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise UserError(
-            f"{run / RESULTS}: holds no results of `fairseq-xling eval transfer` or `eval matrix`"
+            f"{run / RESULTS}: holds no results of `fairseq-xling eval transfer` or `eval matrix` "
+            "of this version"
         ) from None
 
 
 def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iterator[Cell]:
     if result["how"]:
         return
-    if result["trained"] == "zero-shot":
-        sources = tuple(dict.fromkeys(lang for lang, _ in files(config, "train")))
-    else:
-        sources = (result["trained"].removeprefix("train-"),)
+    sources = tuple(result["sources"])
     for line in lines_of(result["encoder"], sources, result):
         # The order is that of the command; the results' files sort their keys.
         for lang, _ in files(config, "test"):

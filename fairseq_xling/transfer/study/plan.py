@@ -37,8 +37,9 @@ class TrainSet:
     """What a model is trained on, what chooses its epoch, and its tests.
 
     Attributes:
-        name: in files and tables.
-        how: what distinguishes the row from plain zero-shot transfer, or nothing.
+        name: in names of files; it says nothing that another field does not.
+        how: whether files are translations: ``translate-train``, ``translate-test``, or nothing.
+        row: what its row in the table says beside the encoder's name.
     """
 
     name: str
@@ -46,6 +47,12 @@ class TrainSet:
     valid: Files
     tests: tuple[Test, ...]
     how: str = ""
+    row: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The languages that it is trained on."""
+        return tuple(dict.fromkeys(lang for lang, _ in self.train))
 
 
 def encoders(config: TransferConfig) -> list[Encoder]:
@@ -113,6 +120,27 @@ def check_languages(chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None
                 raise unknown_name(f"language of {encoder.data}", lang, languages)
 
 
+def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
+    """Refuse layers that an encoder does not have, before anything is read or trained.
+
+    Raises:
+        UserError: for the first, with how many it has.
+    """
+    from fairseq_xling.models.transfer_encoder import encoder_layers  # imports fairseq
+
+    for option, layer in (
+        ("--freeze-layers", config.freeze_layers),
+        ("--shift-layer", config.shift_layer),
+    ):
+        for encoder in chosen if layer else ():
+            layers = encoder_layers(encoder.checkpoint)
+            if layer > layers:
+                raise UserError(
+                    f"`{option}` must lie in [0, {layers}], the layers of {encoder.checkpoint}, "
+                    f"got {layer}"
+                )
+
+
 def zero_shot(config: TransferConfig) -> list[TrainSet]:
     """One model for all languages, and one more for each translated training file (SPEC E14).
 
@@ -132,12 +160,14 @@ def zero_shot(config: TransferConfig) -> list[TrainSet]:
     translated = _files("--translate-test", config.translate_test, once=True)
     if translated:
         own = tuple(Test(lang, source, path) for lang, path in translated)
-        sets.append(TrainSet("zero-shot", train, valid, own, "translate-test"))
+        how = "translate-test"
+        sets.append(TrainSet("zero-shot", train, valid, own, how, how))
     for lang, path in _files("--translate-train", config.translate_train, once=True):
         own = tuple(test for test in tests if test.lang == lang)
         if not own:
             raise UserError(f"`--translate-train` {lang}: there is no `--test` of this language")
-        sets.append(TrainSet(f"train-{lang}", ((lang, path),), valid, own, "translate-train"))
+        how = "translate-train"
+        sets.append(TrainSet(f"train-{lang}", ((lang, path),), valid, own, how, how))
     return sets
 
 
@@ -153,7 +183,8 @@ def matrix(config: TransferConfig) -> list[TrainSet]:
     for lang, path in _files("--train", config.train, once=True):
         if lang not in valid:
             raise UserError(f"`--valid` must have a file of {lang!r}, which is trained on")
-        sets.append(TrainSet(f"train-{lang}", ((lang, path),), ((lang, valid[lang]),), tests))
+        own = ((lang, path),), ((lang, valid[lang]),)
+        sets.append(TrainSet(f"train-{lang}", *own, tests, row=f"trained on {lang}"))
     return sets
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
-from fairseq_xling.transfer.study.config import PRESETS, TransferConfig, check_config
-from fairseq_xling.transfer.study.plan import TrainSet, check_languages, encoders
+from fairseq_xling.transfer.study.config import TransferConfig, check_config
+from fairseq_xling.transfer.study.plan import TrainSet, check_languages, check_layers, encoders
+from fairseq_xling.transfer.study.presets import PRESETS
 from fairseq_xling.transfer.study.steps import study_steps
 from fairseq_xling.transfer.study.table import FILES, write_table
 
@@ -35,6 +36,7 @@ def run_study(
     check_config(config)
     chosen, trained = encoders(config), sets(config)
     check_languages(chosen, trained)
+    check_layers(config, chosen)
     steps, rows = study_steps(run, config, chosen, trained)
     table = Step(
         "table",

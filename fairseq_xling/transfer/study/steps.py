@@ -5,13 +5,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
-from fairseq_xling.transfer.formats import formats
-from fairseq_xling.transfer.heads import heads
+from fairseq_xling.transfer.formats import Format, find_format
+from fairseq_xling.transfer.heads import count_items, heads
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.study.config import Setting, TransferConfig, grid
 from fairseq_xling.transfer.study.plan import Encoder, Files, TrainSet, shift_dev
@@ -41,7 +40,10 @@ def study_steps(
     """All steps but the table, and the rows that they give."""
     steps: dict[str, Step] = {}
     rows = []
-    items = {one.train: count_items(config, one.train) for one in sets}
+    # What is damaged or not annotated is told before anything runs.
+    items = {one.train: count_files(config, "--train", one.train) for one in sets}
+    for valid in dict.fromkeys(one.valid for one in sets):
+        count_files(config, "--valid", valid)
     dev = shift_dev(config, sets)
     for encoder in chosen:
         for one in sets:
@@ -72,7 +74,6 @@ def _training(
     name: str,
 ) -> Step:
     updates = config.epochs * sum(-(-n // setting.batch_size) for n in items)
-    metric = heads[config.head].metric
     command = [
         *("fairseq-train", str(encoder.data), "--user-dir", str(USER_DIR)),
         *("--task", "cross_lingual_transfer", "--arch", "cross_lingual_transfer"),
@@ -81,6 +82,7 @@ def _training(
         *("--head", config.head, "--train-file", _joined(data.train)),
         *("--valid-file", _joined(data.valid)),
         *(("--head-options", config.head_options) if config.head_options else ()),
+        *(("--format", config.format) if config.format else ()),
         *(("--columns", config.columns) if config.columns else ()),
         *("--unknown-labels", config.unknown_labels, "--too-long", config.too_long),
         *(("--freeze-layers", str(config.freeze_layers)) if config.freeze_layers else ()),
@@ -91,14 +93,15 @@ def _training(
         *_schedule(config, updates),
         *("--batch-size", str(setting.batch_size), "--max-epoch", str(config.epochs)),
         *("--save-dir", str(run / "models" / name), "--no-epoch-checkpoints"),
-        *("--best-checkpoint-metric", metric, "--maximize-best-checkpoint-metric"),
+        *("--best-checkpoint-metric", config.figure, "--maximize-best-checkpoint-metric"),
         *("--seed", str(seed), "--num-workers", "0", "--log-format", "json"),
         *("--log-interval", str(max(1, updates // 20)), "--no-progress-bar"),
         *_PRECISION[config.device, config.precision],
         *(("--cpu",) if config.device == "cpu" else ()),
         *shlex.split(config.train_args),
     ]
-    inputs = [encoder.data, encoder.checkpoint, *(path for _, path in (*data.train, *data.valid))]
+    read = _with_annotation(config, (*data.train, *data.valid))
+    inputs = [encoder.data, encoder.checkpoint, *read]
     log = run / "logs" / f"train-{name}.log"
     return resumable_training(f"train-{name}", command, inputs, run / "models" / name, log, updates)
 
@@ -110,10 +113,24 @@ def _schedule(config: TransferConfig, updates: int) -> list[str]:
     return ["--lr-scheduler", "polynomial_decay", *warm, "--total-num-update", str(updates)]
 
 
-def count_items(config: TransferConfig, files: Files) -> list[int]:
-    """How many items each file holds; reading them finds damaged rows before anything runs."""
-    reader, columns = formats[heads[config.head].format], parse_columns(config.columns)
-    return [sum(1 for _ in reader.read(path, columns)) for _, path in files]
+def count_files(config: TransferConfig, option: str, files: Files) -> list[int]:
+    """How many items each file holds.
+
+    Raises:
+        UserError: for a damaged row, or a file without annotation.
+    """
+    head, reader, columns = heads[config.head], _format(config), parse_columns(config.columns)
+    return [count_items(head, option, path, reader.read(path, columns)) for _, path in files]
+
+
+def _format(config: TransferConfig) -> type[Format]:
+    return find_format(heads[config.head].format, config.format)
+
+
+def _with_annotation(config: TransferConfig, files: Files) -> list[Path]:
+    """The files, each followed by those that are read with it."""
+    beside = _format(config).beside
+    return [one for _, path in files for one in (path, *beside(path))]
 
 
 def _joined(files: Files) -> str:
@@ -131,9 +148,6 @@ def _test(
     result: Path,
 ) -> Step:
     predictions = run / "predictions" / name.removeprefix("test-")
-    # Files to test on are no inputs of a step: those are read when a run is planned, and these must
-    # not be read before the test (SPEC E1). Their names, sizes and times tell when one changes.
-    tests = [[one.lang, one.reads, *_unread(one.path)] for one in data.tests]
     shift = {
         "layer": config.shift_layer if not data.how else 0,
         "alpha": config.shift_alpha,
@@ -141,20 +155,17 @@ def _test(
         "sentences": config.shift_sentences,
     }
     call = functools.partial(test_models, models, encoder, data, config, predictions, result, shift)
+    # Files to test on must not be read before the test (SPEC E1), so not when a run is planned.
+    unread = [*((one.lang, one.path) for one in data.tests), *(dev if shift["layer"] else ())]
     return Step(
         name,
         call=call,
         settings={
-            "tests": tests,
+            "tests": [[one.lang, one.reads] for one in data.tests],
             "best": config.best,
             "shift": shift,
-            **({"dev": [_unread(path) for _, path in dev]} if shift["layer"] and dev else {}),
         },
         inputs=[encoder.data, *(path for one in models for path in (one.folder, one.log))],
+        unread=_with_annotation(config, unread),
         outputs=[result, predictions],
     )
-
-
-def _unread(path: Path) -> list[Any]:
-    """What tells that a file has changed, without looking into it."""
-    return [str(path), path.stat().st_size, path.stat().st_mtime_ns]

@@ -13,9 +13,7 @@ from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import markdown_table, write_csv
-from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.study.config import TransferConfig
-from fairseq_xling.transfer.study.plan import TrainSet
 from fairseq_xling.transfer.study.steps import Row
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
@@ -43,11 +41,11 @@ def write_table(
 ) -> None:
     """Write `FILES` into ``run``."""
     results = [read_json(row.result) for row in rows]
-    metric = heads[config.head].metric
+    metric = config.figure
     lines = [
         line
         for row, one in zip(rows, results, strict=True)
-        for line in lines_of(_name(row), sources(row.trained), one)
+        for line in lines_of(_name(row), row.trained.sources, one)
     ]
     # The order is that of the command; the results' files sort their keys.
     languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
@@ -124,14 +122,7 @@ def _figure(value: float | None) -> str | None:
 
 
 def _name(row: Row) -> str:
-    trained = row.trained.name.removeprefix("train-") if row.trained.name != "zero-shot" else ""
-    parts = [row.encoder.name, row.trained.how or (f"trained on {trained}" if trained else "")]
-    return ", ".join(filter(None, parts))
-
-
-def sources(trained: TrainSet) -> list[str]:
-    """The languages that a model was trained on."""
-    return list(dict.fromkeys(lang for lang, _ in trained.train))
+    return ", ".join(filter(None, (row.encoder.name, row.trained.row)))
 
 
 def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
@@ -165,10 +156,10 @@ def _by_language(
 def _every_score(
     rows: Sequence[Row], results: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], list[list[Any]]]:
-    header = ["encoder", "trained", "how", "setting", "seed", "language", "figure", "value"]
+    header = ["encoder", "trained on", "how", "setting", "seed", "language", "figure", "value"]
     return header, [
         [
-            *(row.encoder.name, row.trained.name, row.trained.how),
+            *(row.encoder.name, "+".join(row.trained.sources), row.trained.how),
             *(test["setting"], test["seed"], lang, name, value),
         ]
         for row, one in zip(rows, results, strict=True)
@@ -182,7 +173,7 @@ def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, A
     seeds = f"seed {config.seeds}"
     if len(config.seed_list) > 1:
         seeds = f"mean ± standard deviation over seeds {config.seeds}"
-    tried = len({name.split(" seed ")[0] for name in results[0]["dev"]})
+    tried = len({one["setting"] for one in results[0]["dev"]})
     chosen = "the only setting" if tried == 1 else (
         f"the mean of the best {config.best} of {tried} settings by dev"
     )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.training_log import read_curves
-from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_files
 from fairseq_xling.transfer.predict import Predictor
 from fairseq_xling.transfer.study.config import TransferConfig
@@ -54,7 +53,7 @@ def test_models(
     shift: Mapping[str, Any],
 ) -> None:
     """Test the chosen settings with every seed; write predictions, and the scores to ``result``."""
-    metric = heads[config.head].metric
+    metric = config.figure
     chosen = choose(models, metric, config.best)
     found = []
     for model in models:
@@ -86,11 +85,17 @@ def test_models(
         {
             "encoder": encoder.name,
             "trained": data.name,
+            "sources": data.sources,
             "how": data.how,
             "metric": metric,
-            "dev": {
-                f"{model.setting} seed {model.seed}": best_on_dev(model, metric) for model in models
-            },
+            "dev": [
+                {
+                    "setting": model.setting,
+                    "seed": model.seed,
+                    "value": best_on_dev(model, metric),
+                }
+                for model in models
+            ],
             "chosen": chosen,
             "tests": found,
         },

@@ -7,7 +7,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.transfer.study.finished import read_runs
 
 
-def result(encoder, scores, trained="zero-shot", how="", shifted=None):
+def result(encoder, scores, sources=("en",), how="", shifted=None):
     """A row as `eval transfer` stores it; ``scores[lang]`` by (setting, seed)."""
     points = list(dict.fromkeys(point for found in scores.values() for point in found))
     tests = [
@@ -26,7 +26,8 @@ def result(encoder, scores, trained="zero-shot", how="", shifted=None):
             lang: {"alpha": 1, "dev": {}, "scores": {"f1": value}}
             for lang, value in shifted.items()
         }
-    return {"encoder": encoder, "trained": trained, "how": how, "metric": "f1", "tests": tests}
+    found = {"encoder": encoder, "sources": sources, "how": how, "metric": "f1"}
+    return {**found, "tests": tests}
 
 
 def write(path, results, **config):
@@ -59,7 +60,7 @@ def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
     scores = {lang: plain(9.0) for lang in ("en", "de")}
     run = write(
         tmp_path / "run",
-        [result("ours", scores, f"train-{lang}") for lang in ("en", "de")],
+        [result("ours", scores, [lang]) for lang in ("en", "de")],
         train=["en=a", "de=b"],
     )
     found = [(cell.sources, cell.lang, cell.zero_shot, cell.row) for cell in read_runs([run])]
@@ -73,7 +74,7 @@ def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
 
 def test_of_several_training_languages_none_is_zero_shot(tmp_path):
     scores = {lang: plain(9.0) for lang in ("en", "de", "it")}
-    run = write(tmp_path / "run", [result("ours", scores)], train=["en=a,de=b", "en=c"])
+    run = write(tmp_path / "run", [result("ours", scores, ["en", "de"])])
     cells = read_runs([run])
     assert {cell.sources for cell in cells} == {("en", "de")}
     assert [cell.lang for cell in cells if cell.zero_shot] == ["it"]
@@ -86,7 +87,7 @@ def test_translations_are_left_out_and_shifted_states_are_a_row(tmp_path):
         [
             result("ours", scores, shifted={"de": 8.5}),
             result("ours", {"de": plain(1.0)}, how="translate-test"),
-            result("ours", {"de": plain(1.0)}, "train-de", "translate-train"),
+            result("ours", {"de": plain(1.0)}, ["de"], "translate-train"),
         ],
     )
     assert [(cell.row, cell.encoder, cell.lang, cell.mean) for cell in read_runs([run])] == [
@@ -114,6 +115,18 @@ def test_one_run_under_two_names_is_refused(tmp_path):
         read_runs([run, tmp_path / "link"])
 
 
+def test_runs_that_show_other_figures_are_not_compared(tmp_path):
+    runs = [
+        write(tmp_path / name, [result("a", {"de": plain(1.0)})], metric=metric)
+        for name, metric in (("one", ""), ("two", "recall"))
+    ]
+    with pytest.raises(
+        UserError, match=r"two: metric must be 'f1' like that of .*one, got 'recall'"
+    ):
+        read_runs(runs)
+    assert len(read_runs([runs[0], write(tmp_path / "x", [result("a", {"de": plain(1.0)})])])) == 2
+
+
 @pytest.mark.parametrize(
     "record",
     [
@@ -122,6 +135,10 @@ def test_one_run_under_two_names_is_refused(tmp_path):
         {"config": {"scale": "tiny"}, "results": []},
         {"config": {"head": "ner"}, "results": 3},
         {"config": {"head": "ner"}, "results": [{"encoder": "a"}]},
+        {
+            "config": {"head": "ner"},
+            "results": [{"encoder": "a", "trained": "zero-shot", "how": "", "tests": []}],
+        },
         {"config": 4, "results": []},
     ],
 )
@@ -131,5 +148,5 @@ def test_other_files_of_results_are_refused(tmp_path, record):
         read_runs([tmp_path])
     assert str(error.value) == (
         f"{tmp_path / 'results.json'}: holds no results of `fairseq-xling eval transfer` or "
-        "`eval matrix`"
+        "`eval matrix` of this version"
     )

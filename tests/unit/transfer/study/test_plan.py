@@ -1,13 +1,16 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.identity import encode_identity
 from fairseq_xling.transfer.study import plan
 from fairseq_xling.transfer.study.plan import (
     Encoder,
     TrainSet,
     check_languages,
+    check_layers,
     encoders,
     matrix,
     shift_dev,
@@ -121,3 +124,51 @@ def test_a_language_that_an_encoder_does_not_read_is_refused(words_folder):
     for languages in ({"train": "en", "test": "fr"}, {"train": "fr", "test": "de"}):
         with pytest.raises(UserError, match=r"unknown language of .*data 'fr'; known: en, de"):
             check(**languages)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"), [("freeze_layers", "freeze"), ("shift_layer", "shift")]
+)
+def test_layers_that_an_encoder_has_not_are_refused(config, option, name):
+    state = {
+        "cfg": {"model": {"separate": "", "encoder_layers": 2}},
+        "model": {"_extra_state": encode_identity({"languages": ["en"]})},
+    }
+    torch.save(state, "models/best.pt")
+    for layer in (0, 2):
+        check_layers(config(**{option: layer}), encoders(config()))
+    message = rf"`--{name}-layers?` must lie in \[0, 2\], the layers of models/best.pt, got 99"
+    with pytest.raises(UserError, match=message):
+        check_layers(config(**{option: 99}), encoders(config()))
+    torch.save({"cfg": {"model": {}}, "model": {}}, "models/best.pt")
+    with pytest.raises(UserError, match=r"models/best.pt: holds no encoder of this project"):
+        check_layers(config(**{option: 1}), encoders(config()))
+
+
+def test_a_training_set_says_what_it_is_in_fields_not_in_its_name(config):
+    chosen = config(
+        train=("en=en.train,de=en.train",),
+        translate_test=("de=en.test",),
+        translate_train=("de=en.train",),
+    )
+    found = [(one.sources, one.how, one.row) for one in zero_shot(chosen)]
+    assert found == [
+        (("en", "de"), "", ""),
+        (("en", "de"), "translate-test", "translate-test"),
+        (("de",), "translate-train", "translate-train"),
+    ]
+    chosen = config(train=("en=en.train", "de=de.test"), valid=("en=en.dev", "de=en.dev"))
+    assert [(one.sources, one.how, one.row) for one in matrix(chosen)] == [
+        (("en",), "", "trained on en"),
+        (("de",), "", "trained on de"),
+    ]
+
+
+@pytest.mark.row("E7")
+def test_a_matrix_has_on_its_diagonal_what_supervised_training_is(config):
+    files = {"train": ("en=en.train", "de=de.test"), "valid": ("en=en.dev", "de=de.test")}
+    for one in matrix(config(**files)):
+        own = {name: (next(f for f in found if f[:2] == one.sources[0]),) for name, found in
+               files.items()}  # fmt: skip
+        (alone,) = zero_shot(config(**own))
+        assert (one.train, one.valid, one.tests) == (alone.train, alone.valid, alone.tests)

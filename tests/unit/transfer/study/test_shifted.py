@@ -1,12 +1,15 @@
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.transfer.study.shifted import ALPHAS, shifting
+from fairseq_xling.transfer.study import plan, shifted
+from fairseq_xling.transfer.study.shifted import ALPHAS, language_mean, shifting
 
 
 @pytest.fixture(params=["", "1"])
@@ -51,3 +54,100 @@ def test_a_layer_that_is_not_there_is_refused(model, layer):
 
 def test_the_papers_range_of_alpha_is_tried():
     assert ALPHAS == (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+
+
+class Labels:
+    """A stand-in for `Predictor`: a linear head on the first state of an encoder, fitted to it.
+
+    In German the first layer's states are those of English and an offset. Files are sentences and
+    labels by name; ``read`` says which were asked for, in order.
+    """
+
+    def __init__(self):
+        torch.manual_seed(0)
+        shape = EncoderShape(2, 16, 32, 4, 12, dropout=0.0, attention_dropout=0.0, init_std=0.3)
+        plan = SharingPlan.parse("1", 2)
+        encoder = SeparableEncoder(shape, {"en": 30, "de": 30}, plan).eval()
+        english, german = (encoder.layers[0].select(lang) for lang in ("en", "de"))
+        german.load_state_dict(english.state_dict())
+        with torch.no_grad():
+            german.ffn_norm.bias += 4 * torch.randn(16)
+        draw = np.random.default_rng(1)
+        self.text = [np.append(draw.integers(6, 30, 6), 2) for _ in range(40)]
+        folder = SimpleNamespace(path="data", mono=lambda split, lang: self.text)
+        self.task = SimpleNamespace(folder=folder, languages=["en", "de"])
+        self.model = torch.nn.Module()
+        self.model.encoder, self.model.max_positions = encoder, lambda: 12
+        self.device, self.read = torch.device("cpu"), []
+        tokens = torch.as_tensor(draw.integers(6, 30, (200, 6)))
+        self.files = {Path("dev"): tokens[:100], Path("test"): tokens[100:]}
+        self.weight = torch.randn(16, 4)
+        self.gold = {path: self._best(rows, "en") for path, rows in self.files.items()}
+
+    def _best(self, tokens, lang):
+        src = {"tokens": tokens, "langs": torch.zeros_like(tokens)}
+        src["positions"] = torch.arange(6).expand_as(tokens)
+        with torch.no_grad():
+            return (self.model.encoder.states(src, (lang, lang))[-1][:, 0] @ self.weight).argmax(-1)
+
+    def predict(self, lang, path):
+        self.read.append(path)
+        right = self._best(self.files[path], lang) == self.gold[path]
+        return SimpleNamespace(scores={"accuracy": 100 * float(right.float().mean())})
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return Labels()
+
+
+TESTS = [plan.Test("en", "en", Path("test")), plan.Test("de", "de", Path("test"))]
+
+
+def scores(predictor, alpha, dev=None):
+    predictor.read.clear()
+    settings = {"layer": 1, "sentences": 40, "alpha": alpha}
+    return shifted.test_shifted(predictor, TESTS, "en", dev or {}, settings, "accuracy")
+
+
+@pytest.mark.row("S14")
+def test_what_a_planted_offset_took_from_accuracy_comes_back(predictor):
+    assert predictor.predict("en", Path("test")).scores["accuracy"] == 100
+    broken = predictor.predict("de", Path("test")).scores["accuracy"]
+    assert broken < 60
+    assert scores(predictor, "0")["de"]["scores"]["accuracy"] == broken
+    assert list(scores(predictor, "1")) == ["de"]  # the source stays as it is
+    assert scores(predictor, "1")["de"]["scores"]["accuracy"] == 100
+    assert scores(predictor, "-1")["de"]["scores"]["accuracy"] <= broken + 20
+
+
+@pytest.mark.row("S14")
+def test_the_dev_file_chooses_alpha_and_nothing_else_is_read_for_it(predictor):
+    found = scores(predictor, "auto", {"de": Path("dev")})["de"]
+    assert predictor.read == [Path("dev")] * len(ALPHAS) + [Path("test")]
+    assert found["alpha"] == 1.0 and found["dev"]["1"] == 100
+    assert sorted(map(float, found["dev"])) == list(ALPHAS)
+    # Were the test file's own best taken, it would be another alpha.
+    gold = predictor.gold[Path("dev")]
+    try:
+        vector = language_mean(predictor, "en", 1, 40) - language_mean(predictor, "de", 1, 40)
+        with shifting(predictor.model, 1, 0.8 * vector):
+            predictor.gold[Path("dev")] = predictor._best(predictor.files[Path("dev")], "de")
+        found = scores(predictor, "auto", {"de": Path("dev")})["de"]
+    finally:
+        predictor.gold[Path("dev")] = gold
+    assert found["alpha"] == 0.8 and found["scores"]["accuracy"] < 100
+
+
+def test_the_mean_is_that_of_all_tokens_that_are_not_special(predictor):
+    total, count = torch.zeros(16, dtype=torch.double), 0
+    for ids in predictor.text:
+        row = torch.as_tensor(ids)[None]
+        row = torch.cat([torch.tensor([[0]]), row], 1)
+        src = {"tokens": row, "langs": torch.ones_like(row), "positions": torch.arange(8)[None]}
+        with torch.no_grad():
+            layer = predictor.model.encoder.states(src, ("de", "de"))[1][0]
+        total += layer[1:-1].double().sum(0)
+        count += len(ids) - 1
+    found = language_mean(predictor, "de", 1, 10_000)
+    torch.testing.assert_close(found, (total / count).float())

@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -62,6 +63,24 @@ def test_a_damaged_training_file_is_named_before_anything_runs(config):
         plan(chosen)
 
 
+def test_a_file_without_annotation_is_named_before_anything_runs(config, caplog):
+    chosen = config()
+    for name, option in (("en.train", "--train"), ("en.dev", "--valid")):
+        before = Path(name).read_text()
+        Path(name).write_text("a\nb\n")
+        with pytest.raises(UserError, match=rf"`{option}` {name}: nothing in it is annotated"):
+            plan(chosen)
+        Path(name).write_text(before)
+    rows = '{"text": "a", "label": "x"}\n{"text": "b", "label": "-"}\n{"text": "c"}\n'
+    Path("en.train").write_text(rows)
+    Path("en.dev").write_text(rows)
+    plan(dataclasses.replace(chosen, format="json_lines"))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{name}: 2 of 3 items have no annotation that is learned or counted; the first is {name}:2"
+        for name in ("en.train", "en.dev")
+    ]
+
+
 def test_planning_reads_no_file_to_test_on(config):
     opened = []
 
@@ -75,6 +94,17 @@ def test_planning_reads_no_file_to_test_on(config):
     digests(list(steps.values()))
     assert any(name.endswith("en.train") for name in opened)
     assert not any(name.endswith(".test") for name in opened)
+
+
+@pytest.mark.row("E1")
+def test_no_training_is_given_a_file_to_test_on(config):
+    chosen = config(shift_layer=1, shift_dev=("de=de.test",), translate_test=("de=en.test",))
+    steps, _ = plan(chosen)
+    for step in steps.values():
+        given = [str(word) for command in step.commands for word in command]
+        given += map(str, step.inputs)
+        assert not [word for word in given if ".test" in word]
+    assert {str(path) for path in steps["test-models-zero-shot"].unread} == {"en.test", "de.test"}
 
 
 def test_another_file_to_test_on_is_another_test(config):
@@ -91,3 +121,21 @@ def test_another_file_that_chooses_alpha_is_another_test(config):
     Path("en.dev").touch()
     after = digests(list(plan(chosen)[0].values()))
     assert "test-models-zero-shot" in {name for name in before if before[name] != after[name]}
+
+
+def test_a_format_and_a_figure_reach_the_training_and_so_do_changed_answers(config):
+    Path("zh.json").write_text(
+        '{"content": ["a #idiom1# b"], "candidates": ["x", "y"]}\n', encoding="utf-8"
+    )
+    answers = Path("zh_answer.json")
+    answers.write_text('{"#idiom1#": 0}')
+    files = dict.fromkeys(("train", "valid", "test"), ("en=zh.json",))
+    chosen = config(head="multiple_choice", format="chid", metric="accuracy", **files)
+    steps, _ = plan(chosen)
+    (train,) = (step for name, step in steps.items() if name.startswith("train-"))
+    assert value(train, "--format") == "chid"
+    assert value(train, "--best-checkpoint-metric") == "accuracy"
+    before = digests(list(steps.values()))
+    answers.write_text('{"#idiom1#": 1}')
+    after = digests(list(plan(chosen)[0].values()))
+    assert all(before[name] != after[name] for name in before)

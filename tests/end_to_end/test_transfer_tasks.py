@@ -1,0 +1,209 @@
+"""What training, `predict` and `eval transfer` make of settings and files, through the CLIs."""
+
+import json
+
+import pytest
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.cli.main import main
+from tests.end_to_end.engine import logged, run
+
+TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 1"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Text with trees and tags, a data folder, and an encoder of two layers and 24 positions."""
+    root = tmp_path_factory.mktemp("tasks")
+    sizes = "--sentences 100 --held-out 20 --nli 30 --annotated 40".split()
+    assert main(["synthesize", str(root / "text"), *sizes]) == 0
+    options = "--languages en,de --vocab-type word --vocab-size 800 --aligner none".split()
+    assert main(["prepare", str(root / "data"), "--from", str(root / "text"), *options]) == 0
+    run(
+        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *("--max-positions", "24", "--cpu", "--num-workers", "0", *TINY.split()),
+        *("--save-dir", str(root / "model")),
+    )
+    return root
+
+
+@pytest.fixture
+def tune(home, fairseq_train):
+    """``tune(folder, train, valid, *extra)``: the output of a fine-tuning on English files."""
+
+    def call(folder, train, valid, *extra):
+        return fairseq_train(
+            *(home / "data", "--user-dir", USER_DIR, "--task", "cross_lingual_transfer"),
+            *("--arch", "cross_lingual_transfer", "--criterion", "cross_lingual_transfer"),
+            *("--encoder", home / "model" / "checkpoint_last.pt", "--optimizer", "adam"),
+            *("--train-file", f"en={train}", "--valid-file", f"en={valid}", "--lr", "1e-3"),
+            *"--batch-size 8 --max-epoch 1 --cpu --num-workers 0 --log-format json".split(),
+            *("--no-progress-bar", "--log-interval", "1", "--save-dir", folder, *extra),
+        )
+
+    return call
+
+
+def gold(home, name):
+    return home / "text" / "gold" / name
+
+
+def fails(capsys, *arguments):
+    """The single line that the command prints for bad input."""
+    capsys.readouterr()
+    assert main([str(word) for word in arguments]) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line.removeprefix("fairseq-xling: error: ")
+
+
+def test_a_layer_that_is_not_there_is_refused_before_any_file_is_read(home, tune, tmp_path, capsys):
+    for option, message in (
+        ("--freeze-layers=99", "`--freeze-layers` must lie in [0, 2], got 99"),
+        ("--head-lr=-1", "`--head-lr` must be above 0, got -1"),
+    ):
+        with pytest.raises(SystemExit, match=r".") as error:
+            tune(tmp_path / "a", "nowhere", "nowhere", option)
+        assert str(error.value).endswith(message)
+    broken = tmp_path / "broken.tsv"
+    broken.write_text("a\tb\tc\na\n")
+    encoder = home / "model" / "checkpoint_last.pt"
+    study = ["eval", "transfer", "--output", tmp_path / "run", "--encoder", encoder]
+    study += ["--data", home / "data", "--train", f"en={broken}", "--valid", f"en={broken}"]
+    study += ["--test", f"de={broken}", "--shift-alpha", "1"]
+    for option in ("--freeze-layers", "--shift-layer"):
+        message = f"`{option}` must lie in [0, 2], the layers of {encoder}, got 99"
+        assert fails(capsys, *study, option, "99") == message
+    assert f"{broken}:2: must have 3 columns" in fails(capsys, *study, "--shift-layer", "2")
+
+
+def test_the_heads_own_rate_leaves_the_norm_of_the_gradient_as_it_is(home, tune, tmp_path):
+    files = gold(home, "nli.train.en.tsv"), gold(home, "nli.valid.en.tsv")
+    norms = {}
+    for name, options in (("one", []), ("two", ["--head-lr", "0.1"])):
+        options = [*options, "--clip-norm", "0.01", "--head-options", "dropout=0"]
+        steps = logged(tune(tmp_path / name, *files, *options), "train_inner")
+        norms[name] = [step["gnorm"] for step in steps]
+    assert len(norms["one"]) == 4  # 30 items
+    assert norms["one"][0] == norms["two"][0] and norms["one"][1:] != norms["two"][1:]
+
+
+def test_a_parser_counts_punctuation_as_told_and_reads_no_sentence_in_pieces_unasked(
+    home, tune, tmp_path, capsys
+):
+    trees = gold(home, "train.en.conllu")
+    options = ["--head", "parsing", "--head-options", "arc_dim=8,label_dim=8"]
+    tune(tmp_path / "parser", trees, gold(home, "valid.en.conllu"), *options)
+    predict = ["predict", tmp_path / "parser" / "checkpoint_last.pt"]
+    test = gold(home, "test.en.conllu")
+    counted = {}
+    for policy in ("keep", "drop"):
+        found = tmp_path / policy
+        options = ["--output", found, "--head-options", f"punctuation={policy}"]
+        assert main([str(x) for x in (*predict, f"en={test}", *options)]) == 0
+        record = json.loads((found / "scores.json").read_text())
+        assert record["head_options"]["punctuation"] == policy
+        assert record["head_options"]["arc_dim"] == 8
+        assert {path.name for path in found.iterdir()} == {"scores.json", "test.en.conllu"}
+        (counted[policy],) = record["files"].values()
+    assert counted["keep"]["items"] == counted["keep"]["annotated"] == 20
+    assert counted["keep"]["scores"] != counted["drop"]["scores"]
+    message = fails(capsys, *predict, f"en={test}", "--output", tmp_path / "x", "--head-options",
+                    "arc_dim=9")  # fmt: skip
+    assert "must be among those for reading and counting (punctuation), got 'arc_dim'" in message
+    message = fails(capsys, *predict, f"en={test}", "--output", test.parent)
+    assert message == f"`--output` must be another folder, got that of {test}"
+    rows = [f"{n}\tthe\t_\tX\t_\t_\t{n - 1}\tx\t_\t_" for n in range(1, 30)]
+    long = tmp_path / "long.conllu"
+    long.write_text("# text\n" + "\n".join(rows) + "\n\n")
+    options = ["--unknown-labels", "wrong", "--output", tmp_path / "pieces"]
+    assert main([str(x) for x in (*predict, f"en={long}", *options)]) == 0
+    assert (tmp_path / "pieces" / "en.long.conllu").read_text().count("\n") == 31
+    assert fails(capsys, *predict, f"en={long}", *options, "--too-long", "refuse") == (
+        f"{long}:2: 31 tokens, more than the model's 24 positions (`--too-long truncate` reads it "
+        "in pieces)"
+    )
+
+
+def questions(path, *found):
+    """``path`` with questions about one text: id, answer or None, and whether it is impossible."""
+    context = "the dog sees a cat in the house"
+    qas = [
+        {
+            "id": name,
+            "question": "what is there ?",
+            "answers": [{"text": answer, "answer_start": context.index(answer)}] if answer else [],
+            "is_impossible": impossible,
+        }
+        for name, answer, impossible in found
+    ]
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": context, "qas": qas}]}]}))
+    return path
+
+
+def test_questions_without_answer_are_learned_counted_and_written(home, tune, tmp_path, capsys):
+    both = [("a", "dog", False), ("b", None, True), ("c", None, False), ("d", "cat", False)]
+    train = questions(tmp_path / "train.json", *both)
+    printed = tune(tmp_path / "tuned", train, train, "--head", "span_qa")
+    assert (
+        f"{train}: 1 of 4 items have no annotation that is learned or counted; the first is {train}"
+        ": question 'c'"
+    ) in printed
+    predict = ["predict", tmp_path / "tuned" / "checkpoint_last.pt", f"en={train}"]
+    answers = {}
+    for threshold in (-100, 100):
+        found = tmp_path / f"found{threshold}"
+        options = ["--output", found, "--head-options", f"null_threshold={threshold}"]
+        assert main([str(x) for x in (*predict, *options)]) == 0
+        answers[threshold] = json.loads((found / "en.train.json").read_text())
+        (record,) = json.loads((found / "scores.json").read_text())["files"].values()
+        assert (record["items"], record["annotated"]) == (4, 3)
+        expected = 100 / 3 if threshold == -100 else 0
+        assert record["scores"]["em"] >= expected - 1e-9
+        assert threshold == 100 or record["scores"]["em"] == pytest.approx(expected)
+    assert set(answers[-100].values()) == {""} and "" not in answers[100].values()
+    # A model that has learned that there always is an answer is not asked for none.
+    plain = questions(tmp_path / "plain.json", both[0], both[3])
+    with pytest.raises(
+        SystemExit, match="question 'b': answer 'none' is not among those of the tr"
+    ):
+        tune(tmp_path / "sure", plain, train, "--head", "span_qa")
+
+
+def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_path):
+    for name, rows in (("train", 24), ("dev", 8)):
+        content = {"content": ["the #idiom{0}# ran"], "candidates": ["dog", "house", "cat"]}
+        lines = [json.dumps(content).replace("{0}", f"{n:06}") for n in range(rows)]
+        (tmp_path / f"{name}.json").write_text("\n".join(lines) + "\n")
+        answers = {f"#idiom{n:06}#": 2 * (n % 2) for n in range(rows)}
+        (tmp_path / f"{name}_answer.json").write_text(json.dumps(answers))
+    dev = tmp_path / "dev.json"
+    options = ["--head", "multiple_choice", "--format", "chid"]
+    tune(tmp_path / "tuned", tmp_path / "train.json", dev, *options)
+    predict = ["predict", tmp_path / "tuned" / "checkpoint_last.pt", "--output", tmp_path / "out"]
+    assert main([str(x) for x in (*predict, f"en={dev}")]) == 0
+    assert len(json.loads((tmp_path / "out" / "en.dev.json").read_text())) == 8
+    # The same model reads another format, too.
+    rows = [{"question": "who ran", "choices": ["dog", "house"], "label": n} for n in (0, 1)]
+    (tmp_path / "plain.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    other = [f"de={tmp_path / 'plain.jsonl'}", "--format", "choices"]
+    assert main([str(x) for x in (*predict, *other)]) == 0
+    record = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert record["files"]["de.plain.jsonl"]["scores"]["accuracy"] in (0, 50, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "f1"], "unknown `--metric` 'f1'; known: accuracy"),
+        (["--format", "conllu"], "`--format` must be clue_wsc or json_lines or tsv with this head"),
+        (["--too-long", "skip"], "`--too-long`: unknown value 'skip'; known: truncate, refuse"),
+        (["--preset", "clue-cmnl"], "unknown preset 'clue-cmnl'; did you mean 'clue-cmnli'"),
+    ],
+)
+def test_settings_that_are_wrong_are_answered_in_one_line(home, tmp_path, capsys, options, message):
+    file = f"en={gold(home, 'nli.train.en.tsv')}"
+    study = ["eval", "transfer", "--encoder", home / "model" / "checkpoint_last.pt"]
+    study += ["--data", home / "data", "--train", file, "--valid", file, "--test", file]
+    assert fails(capsys, *study, "--output", tmp_path, *options).startswith(message)
