@@ -42,7 +42,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=200_000, help="sources, and targets")
     parser.add_argument("--width", type=int, default=300)
     parser.add_argument("--k", type=int, default=10, help="neighbours that CSLS averages over")
-    parser.add_argument("--chunk", type=int, default=2048, help="rows and columns of a block")
+    parser.add_argument("--chunk", type=int, default=3072, help="rows and columns of a block")
     parser.add_argument("--clusters", type=int, default=5000, help="groups of like words")
     parser.add_argument("--noise", type=float, default=3.5, help="between a word and its own")
     parser.add_argument("--threads", type=int, default=2)

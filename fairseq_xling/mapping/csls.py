@@ -21,7 +21,7 @@ from torch import Tensor
 from fairseq_xling.mapping.largest import Block, Largest, largest_of_both, largest_of_rows
 from fairseq_xling.mapping.normalize import unit
 
-_CHUNK = 2048  # rows and columns of a block of cosines: 16 MB
+_CHUNK = 3072  # rows and columns of a block of cosines: 36 MB
 _ROUNDING = 1e-5  # a cosine differs by less from block to block
 
 

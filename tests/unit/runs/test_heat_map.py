@@ -1,0 +1,43 @@
+"""Heat maps say what their cells are, and figures become files as their names ask."""
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.figure_file import check_figure, write_figure
+from fairseq_xling.runs.heat_map import draw_heat_map
+
+MATRIX = [[0.0, 0.25, 1.0], [0.5, 0.75, 0.125]]
+
+
+def drawn():
+    return draw_heat_map(MATRIX, [0, 3], [1, 2, 4], "layer of Y", "layer of X", "linear CKA")
+
+
+def test_axes_cells_and_colours_are_named():
+    axis, scale = drawn().axes
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("layer of Y", "layer of X")
+    assert scale.get_ylabel() == "linear CKA"
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "4"]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["0", "3"]
+    cells = {text.get_position(): text.get_text() for text in axis.texts}
+    assert cells[2, 0] == "1.00" and cells[0, 1] == ".50" and cells[1, 0] == ".25"
+    bottom, top = axis.get_ylim()
+    assert bottom < top  # the first row at the bottom
+
+
+def test_large_matrices_have_no_numbers():
+    figure = draw_heat_map([[0.5] * 30] * 2, range(2), range(30), "x", "y", "CKA")
+    assert not figure.axes[0].texts
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG")])
+def test_a_figure_is_the_same_file_each_time(tmp_path, name, start):
+    write_figure(tmp_path / name, drawn())
+    first = (tmp_path / name).read_bytes()
+    write_figure(tmp_path / name, drawn())
+    assert first.startswith(start) and (tmp_path / name).read_bytes() == first
+
+
+def test_other_kinds_of_files_are_refused():
+    with pytest.raises(UserError, match=r"`--figure` must end in .svg or .png, got 'a.pdf'"):
+        check_figure("a.pdf")
