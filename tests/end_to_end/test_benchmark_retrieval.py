@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --threads 1 --sample 40"
+TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --noise 0.5 --threads 1 --sample 40"
 
 
 def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
