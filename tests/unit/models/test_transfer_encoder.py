@@ -24,6 +24,7 @@ def test_a_pair_is_read_by_encoders_of_any_number_of_segments(make_encoder, make
     assert torch.equal(found, encoder.states(seen, ("en", "en"))[-1])
 
 
+@pytest.mark.row("A11")
 def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src):
     encoder = make_encoder("emb,1")
     model = TransferEncoder(encoder, Last())
@@ -39,6 +40,7 @@ def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src
     assert not torch.equal(model(src, ("en", "en"), {})["states"], before)
 
 
+@pytest.mark.row("A11")
 def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
     model = TransferEncoder(make_encoder("emb,1", layers=3), nn.Linear(16, 2))
     model.freeze(0, False)

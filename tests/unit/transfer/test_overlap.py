@@ -9,6 +9,7 @@ from fairseq_xling.text.sources import parse_sources
 from fairseq_xling.transfer.overlap import entity_words, jaccard, read_entities
 
 
+@pytest.mark.row("E9")
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [

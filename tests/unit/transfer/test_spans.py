@@ -15,6 +15,7 @@ def sentences(number, seed):
     return [chosen.choices(TAGS, k=chosen.randint(1, 9)) for _ in range(number)]
 
 
+@pytest.mark.row("E3")
 @pytest.mark.filterwarnings("ignore")
 def test_spans_and_f1_are_those_of_seqeval_on_any_sequences():
     gold, predicted = sentences(300, 1), sentences(300, 1)
@@ -32,6 +33,7 @@ def test_spans_and_f1_are_those_of_seqeval_on_any_sequences():
     assert ours["recall"] == pytest.approx(100 * report["recall"])
 
 
+@pytest.mark.row("E3")
 @pytest.mark.parametrize(
     ("tags", "repaired"),
     [

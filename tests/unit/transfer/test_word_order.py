@@ -9,6 +9,7 @@ from fairseq_xling.transfer.study.finished import Cell
 from fairseq_xling.transfer.word_order import measure, read_features, shared_features
 
 
+@pytest.mark.row("E10")
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -36,6 +37,7 @@ def test_shared_features_are_those_that_a_loop_over_all_of_them_finds():
         assert shared_features(first, second) == (shared, known)
 
 
+@pytest.mark.row("E10")
 def test_a_table_is_read_by_language(written):
     path = written("f.tsv", "language\torder\tadjective\r\nen\tSVO\t AN \r\nja\tSOV\t\r\n")
     assert read_features(path) == {"en": ["SVO", "AN"], "ja": ["SOV", ""]}

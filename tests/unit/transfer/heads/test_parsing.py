@@ -179,6 +179,7 @@ def test_a_sentence_without_tree_is_not_counted():
     assert Parsing(LABELS).counts(item("a b"), Tree((2, 0), ("x", "y"))) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.row("E4")
 @pytest.mark.parametrize("file", ["ud_en_ewt/en_ewt-ud-dev", "ud_fr_gsd/fr_gsd-ud-dev"])
 @pytest.mark.parametrize("punctuation", ["keep", "drop"])
 def test_real_gold_scores_a_hundred(file, punctuation):

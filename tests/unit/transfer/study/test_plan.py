@@ -58,6 +58,7 @@ def test_zero_shot_is_one_model_for_all_tests(config):
     assert [(test.lang, test.reads) for test in one.tests] == [("en", "en"), ("de", "de")]
 
 
+@pytest.mark.row("E14")
 def test_a_translated_test_is_read_as_the_source_language_by_the_same_model(config):
     plain, translated = zero_shot(config(translate_test=("de=en.test",)))
     assert (plain.name, translated.name) == ("zero-shot", "zero-shot")
@@ -65,6 +66,7 @@ def test_a_translated_test_is_read_as_the_source_language_by_the_same_model(conf
     assert (test.lang, test.reads, translated.how) == ("de", "en", "translate-test")
 
 
+@pytest.mark.row("E14")
 def test_a_translated_training_file_has_a_model_of_its_own(config):
     _, own = zero_shot(config(translate_train=("de=en.train",)))
     assert own.train == (("de", Path("en.train")),)
@@ -84,6 +86,7 @@ def test_a_matrix_has_a_model_for_each_training_language(config):
         matrix(config(train=("en=en.train", "en=en.dev")))
 
 
+@pytest.mark.row("E1")
 def test_no_target_language_chooses(config):
     with pytest.raises(
         UserError, match=r"`--valid` must be in a language of `--train` \(en\), got"

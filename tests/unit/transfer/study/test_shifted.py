@@ -27,6 +27,7 @@ def states(model, lang):
     return model.encoder.states(src, (lang, lang))
 
 
+@pytest.mark.row("S14")
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model, lang):
     before, vector = states(model, lang), torch.linspace(-1, 1, 16)
@@ -39,6 +40,7 @@ def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model
     assert torch.equal(states(model, lang)[-1], before[-1])  # it ends with the block
 
 
+@pytest.mark.row("S14")
 def test_a_planted_offset_is_taken_back(model):
     before, offset = states(model, "de")[-1], torch.linspace(3, -2, 16)
     with shifting(model, 1, offset), shifting(model, 1, -1.0 * offset):

@@ -81,6 +81,7 @@ def test_a_file_without_annotation_is_named_before_anything_runs(config, caplog)
     ]
 
 
+@pytest.mark.row("E1")
 def test_planning_reads_no_file_to_test_on(config):
     opened = []
 
