@@ -42,7 +42,8 @@ class Transfer:
     def page(self, result: Result) -> Page:
         record, config = result.record, result.record["config"]
         header, rows = record["header"], record["rows"]
-        matrix = any(one["trained"].startswith("train-") for one in record["results"])
+        trained = {tuple(one["sources"]) for one in record["results"] if not one["how"]}
+        matrix = len(trained) > 1
         source = MATRIX if matrix else SOURCE
         metric = record["metric"]
         facts = (
@@ -103,14 +104,14 @@ def _alphas(results: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[
 
 
 def _scores(results: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
-    header = ["encoder", "trained", "how", "shifted", "setting", "seed", "language", "figure"]
+    header = ["encoder", "trained on", "how", "shifted", "setting", "seed", "language", "figure"]
     found = []
     for one in results:
         for test in one["tests"]:
             moved = {lang: shifted["scores"] for lang, shifted in test.get("shifted", {}).items()}
             for state, by_language in (("no", test["scores"]), ("yes", moved)):
                 for lang, scores in by_language.items():
-                    about = [one["encoder"], one["trained"], one["how"], state]
+                    about = [one["encoder"], "+".join(one["sources"]), one["how"], state]
                     about += [test["setting"], test["seed"], lang]
                     found += [[*about, name, value] for name, value in scores.items()]
     return [*header, "value"], found

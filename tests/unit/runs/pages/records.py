@@ -131,6 +131,7 @@ RECORDS = {
             {
                 "encoder": "model",
                 "trained": "zero-shot",
+                "sources": ["en"],
                 "how": "",
                 "metric": "f1",
                 "tests": [

@@ -153,7 +153,7 @@ def test_shifted_scores_stand_in_the_table_beside_the_others(made):
 
 def test_a_matrix_of_languages_is_a_heat_map(tmp_path):
     record = copy.deepcopy(RECORDS["transfer"])
-    record["results"][0]["trained"] = "train-en"
+    record["results"].append(record["results"][0] | {"sources": ["de"]})
     page = make_page(Result(tmp_path / "r.json", record))
     assert "tested on" in page.sections[0].svg
     assert page.measured[0].row == "E7"

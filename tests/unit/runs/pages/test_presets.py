@@ -15,6 +15,7 @@ def test_studies_and_named_settings_say_which_rows_they_are_of():
         "A12",
     }
     assert rows_of("fairseq-xling trelm run --preset trelm") == ("P9",)
+    assert rows_of("fairseq-xling eval transfer --preset clue-tnews") == ("E6",)
     assert rows_of("fairseq-train --arch separable_transformer_base") == ("P8",)
     assert rows_of("fairseq-train --objectives tlm") == ("P3",)
 
