@@ -18,7 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, metavar="DIR", help="folder for the predictions")
     add("--data", metavar="DATA", help="the encoder's data folder, where it has moved")
     add("--format", metavar="NAME", help="of the files (default: as in training)")
-    add("--columns", metavar="SPEC", help="which column holds what (default: as in training)")
+    add(
+        "--columns",
+        metavar="SPEC",
+        help="which column holds what (default: as in training; with --format, that format's own)",
+    )
     add(
         "--head-options",
         metavar="SPEC",

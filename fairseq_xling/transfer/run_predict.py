@@ -36,6 +36,8 @@ def predict_files(
     files = parse_files("FILE", ",".join(args.files))
     settings = {name: getattr(args, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}
+    if args.format is not None:  # another one has columns of its own
+        given.setdefault("columns", "")
     predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
     output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
     for name in names:

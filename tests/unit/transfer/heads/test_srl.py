@@ -147,17 +147,19 @@ def test_a_small_network_learns_frames_it_can_know(batch):
 
 
 def test_arguments_are_counted_by_hand():
-    """Gold 4, predicted 5, right 2: not a wrong role, a wrong predicate, an invented argument."""
-    gold = [LONG, SHORT, NOTHING]
+    """Gold 5, predicted 6, right 2: not a wrong role, another predicate's, an invented argument."""
+    gold = [LONG, SHORT, NOTHING, item("a b c", (0, 2), "_ A0 _", "_ _ _")]
     found = [
         (("_", "A0", "_", "_", "AM", "_"), ("A1", "_", "_", "_", "_", "_")),  # 1 of 3
         (("A0", "A1"),),  # 1 of 2
         (),
+        (("_", "_", "_"), ("_", "A0", "_")),  # 0 of 1
     ]
     sums = total_counts(SemanticRoles(LABELS), gold, found)
-    assert sums == {"right": 2.0, "predicted": 5.0, "gold": 4.0}
+    assert sums == {"right": 2.0, "predicted": 6.0, "gold": 5.0}
     scores = SemanticRoles.scores(sums)
-    assert scores == {"precision": 40.0, "recall": 50.0, "f1": pytest.approx(400 / 9)}
+    expected = {"precision": 200 / 6, "recall": 40.0, "f1": 400 / 11}
+    assert scores == pytest.approx(expected)
     sums = total_counts(SemanticRoles(LABELS), gold, [one.roles for one in gold])
     assert SemanticRoles.scores(sums)["f1"] == 100.0
 
