@@ -63,6 +63,40 @@ def test_figures_against_entity_overlap(tmp_path):
     assert (page.measured[0].row, page.measured[0].value > 0.9) == ("E9", True)
 
 
+@pytest.mark.parametrize("languages", ["en", "en,de"])
+def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
+    from fairseq_xling.transfer.study.config import TransferConfig
+    from fairseq_xling.transfer.study.plan import Encoder, Test, TrainSet
+    from fairseq_xling.transfer.study.steps import Row
+    from fairseq_xling.transfer.study.table import write_table
+
+    config = TransferConfig(head="ner", seeds="1,2")
+    tests = tuple(Test(lang, lang, tmp_path / f"{lang}.test") for lang in ("en", "de"))
+    rows = []
+    for lang in languages.split(","):
+        trained = TrainSet(f"train-{lang}", ((lang, tmp_path / lang),), (), tests, row=f"on {lang}")
+        found = [
+            {
+                "setting": "lr",
+                "seed": seed,
+                "scores": {x.lang: {"f1": 90.0 if x.lang == lang else 60.0 + seed} for x in tests},
+            }
+            for seed in (1, 2)
+        ]
+        dev = [{"setting": "lr", "seed": 1, "value": 91.0}]
+        result = {"encoder": "ours", "trained": trained.name, "sources": trained.sources}
+        result |= {"how": "", "metric": "f1", "dev": dev, "chosen": {"lr": 91.0}, "tests": found}
+        write_json(tmp_path / f"{lang}.json", result)
+        encoder = Encoder("ours", tmp_path / "m.pt", tmp_path)
+        rows.append(Row(encoder, trained, tmp_path / f"{lang}.json"))
+    write_table(tmp_path / "run", config, "Transfer", rows, [])
+    kind, page = page_of(tmp_path / "run")
+    assert kind == "transfer"
+    assert {one.row for one in page.measured} == ({"E7"} if "," in languages else {"E3"})
+    assert page.measured[0].value == 61.5
+    assert len(page.tables["scores"][1]) == 4 * len(rows)
+
+
 def test_the_ablation_table(tmp_path):
     from fairseq_xling.runs.ablation_config import AblationConfig
     from fairseq_xling.runs.ablation_table import Cell as Model
