@@ -19,7 +19,6 @@ from fairseq_xling.runs.studies import STUDIES
 _NAMED = {
     "fairseq_xling.transfer.study.presets": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.trelm.run_config": "fairseq-xling trelm run --preset {}",
-    "fairseq_xling.transfer.study.presets": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
 }
 _LINE = re.compile(r"#\s*Rows:\s*(.+)")
