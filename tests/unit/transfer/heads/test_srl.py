@@ -146,6 +146,7 @@ def test_a_small_network_learns_frames_it_can_know(batch):
     assert head.scores(total_counts(head, items, found))["f1"] > 99
 
 
+@pytest.mark.row("E5")
 def test_arguments_are_counted_by_hand():
     """Gold 5, predicted 6, right 2: not a wrong role, another predicate's, an invented argument."""
     gold = [LONG, SHORT, NOTHING, item("a b c", (0, 2), "_ A0 _", "_ _ _")]
