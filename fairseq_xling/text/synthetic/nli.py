@@ -34,6 +34,9 @@ _HYPERNYMS = {
     for kind, members in entries(concepts.HYPERNYMS).items()
     for member in members.split()
 }
+# English denies "wins" by "does not win", and nothing else in this corpus has "do": a classifier
+# would listen for a word that other languages lack. Beside these, it denies by "not" alone.
+_MOODS = ("will", "can")
 _KNOWN = ("definite", "this", "my", "our", "owner")  # the thing meant is the same in both sentences
 
 
@@ -81,6 +84,7 @@ class _Rules:
                 continue
             if clause.time or clause.adverb in FREQUENCY_ADVERBS:
                 continue
+            clause.mood = _MOODS[int(self.uniform() * len(_MOODS))]
             clause.negated = False
             for phrase in phrases(clause):
                 phrase.also = phrase.origin = None
