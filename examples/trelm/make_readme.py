@@ -32,11 +32,11 @@ The scripts can be stopped and go on when they are called again. `fairseq-xling 
 lists every option; the values used stand in the `.yaml` files beside this page. `paper.yaml` has
 the paper's own sizes.
 
-Beside the ways to order the words stands an ordinary translation model: fairseq's `transformer`, of
-the same width, with half of the encoder's layers in its encoder and half in its decoder, in fp32
-(ours: bfloat16, which fairseq does not offer on CPUs), batches of the same size, learning rate 5e-4,
-beam 5. It is trained on the same sentence pairs for as long as everything took that the forward
-model is built on.
+Beside the ways to order the words stands an ordinary translation model: fairseq's `transformer` of
+the same width, half of the encoder's layers in its encoder and half in its decoder, in fp32 (ours:
+bfloat16, which fairseq does not offer on CPUs), batches of the same size, learning rate 5e-4, beam
+5. It is trained on the same sentence pairs for as long as everything took that the forward model is
+built on.
 """
 
 
