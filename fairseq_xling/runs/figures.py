@@ -125,7 +125,7 @@ class DotPanel:
 def draw_dots(panels: Sequence[DotPanel]) -> Figure:
     """``panels`` side by side with common names on the left."""
     names = panels[0].names
-    size = (2.6 + 3.6 * len(panels), 1.6 + 0.32 * len(names))
+    size = (0.5 + 0.075 * max(map(len, names)) + 3.6 * len(panels), 1.7 + 0.32 * len(names))
     figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, sharey=True)
     for axis, panel in zip(axes.flat, panels, strict=True):
         for row, values in enumerate(panel.values):
@@ -138,10 +138,19 @@ def draw_dots(panels: Sequence[DotPanel]) -> Figure:
         if panel.chance is not None:
             axis.axvline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
         axis.set(xlabel=panel.xlabel, title=panel.title)
-        axis.set_xlim(left=0)
+        axis.set_xlim(0, 1.05 * axis.get_xlim()[1])  # the largest mark whole
         axis.set_yticks(range(len(names)), names)
-        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
-    axes[0, 0].invert_yaxis()
+    axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
+    handles = {}
+    for axis in axes.flat:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    figure.legend(
+        handles.values(),
+        handles,
+        fontsize=8,
+        loc="outside lower center",
+        ncols=min(4, len(handles)),
+    )
     return figure
 
 
