@@ -22,7 +22,7 @@ Stopped in between, the same command goes on with the next layer or seed.
 import argparse
 import sys
 
-SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13")
+SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -173,3 +173,7 @@ def tri_roberta_tiny(args: Any) -> None:
     """For tests: RoBERTa's form of `tri_bert_tiny`."""
     preset(args, num_segments=1, norm_eps=1e-5)
     _tiny(args)
+
+
+# By architecture, the rows of the specification that it is of.
+SPEC_ROWS = {"tri_bert_base": ("T1", "T2", "T3", "T10"), "tri_bert_large": ("T10",)}

@@ -20,3 +20,7 @@ class BilingualMLMConfig(UnifiedTaskConfig):
 @register_task("bilingual_mlm", dataclass=BilingualMLMConfig)
 class BilingualMLMTask(UnifiedTask):
     """Its objectives (`--objectives`) are ``mlm`` by default; ``tlm`` reads parallel text."""
+
+
+# By task, the rows of the specification that it is of.
+SPEC_ROWS = {"bilingual_mlm": ("D1", "D2", "D9")}

@@ -227,3 +227,7 @@ def _check(cfg: CrossLingualTransferConfig) -> None:
                 f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
             )
     check_precision(cfg)
+
+
+# By task, the rows of the specification that it is of.
+SPEC_ROWS = {"cross_lingual_transfer": ("A11",)}

@@ -77,3 +77,7 @@ class Ordering:
     def __call__(self, sources: Sources) -> Candidates:
         """The candidates for a batch; ``models`` and ``sources.middles`` are in the same order."""
         raise NotImplementedError(type(self).__name__)
+
+
+# By ordering, the rows of the specification that it is of.
+SPEC_ROWS = {"identity": ("T18",)}

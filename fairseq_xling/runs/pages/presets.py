@@ -20,6 +20,10 @@ _NAMED = {
     "fairseq_xling.transfer.study.presets": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.trelm.run_config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
+    "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",
+    "fairseq_xling.training.bilingual_mlm": "fairseq-train --task {}",
+    "fairseq_xling.training.cross_lingual_transfer": "fairseq-train --task {}",
+    "fairseq_xling.generation.orderings": "fairseq-generate --ordering {}",
 }
 _LINE = re.compile(r"#\s*Rows:\s*(.+)")
 

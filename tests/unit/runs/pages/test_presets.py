@@ -18,6 +18,8 @@ def test_studies_and_named_settings_say_which_rows_they_are_of():
     assert rows_of("fairseq-xling eval transfer --preset clue-tnews") == ("E6",)
     assert rows_of("fairseq-train --arch separable_transformer_base") == ("P8",)
     assert rows_of("fairseq-train --objectives tlm") == ("P3",)
+    assert rows_of("fairseq-train --task bilingual_mlm") == ("D1", "D2", "D9")
+    assert rows_of("fairseq-generate --ordering identity") == ("T18",)
 
 
 def test_a_recipe_names_rows_in_a_comment(tmp_path):
