@@ -95,8 +95,8 @@ class Page:
     measured: Sequence[Measured] = ()
 
 
-def seeds_in_words(seeds: str | Sequence[int]) -> str:
-    """Seeds as a caption names them.
+def seeds_in_words(seeds: str | Sequence[int], whiskers: bool = True) -> str:
+    """Seeds as a caption names them; ``whiskers`` if the figure has them.
 
     >>> seeds_in_words("3"), seeds_in_words([1, 2])
     ('Seed 3.', 'Seeds 1, 2; whiskers are standard deviations over them.')
@@ -104,7 +104,8 @@ def seeds_in_words(seeds: str | Sequence[int]) -> str:
     found = seeds.split(",") if isinstance(seeds, str) else list(map(str, seeds))
     if len(found) == 1:
         return f"Seed {found[0]}."
-    return f"Seeds {', '.join(found)}; whiskers are standard deviations over them."
+    drawn = "; whiskers are standard deviations over them" if whiskers else "; means over them"
+    return f"Seeds {', '.join(found)}{drawn}."
 
 
 def sentence(text: str) -> str:

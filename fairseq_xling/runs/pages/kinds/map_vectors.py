@@ -51,11 +51,12 @@ class MapVectors:
             sections=[
                 Section("Every seed", svg=to_svg(figure), notes=caption(result, SOURCE, *facts)),
                 Section("Seeds", header=header, rows=rows),
-                Section("Words spelt alike", header=["vectors", *_WORDS], rows=words),
+                Section("Words spelt alike", header=_HEADER, rows=words),
             ],
-            tables={"seeds": (header, rows), "words": (["vectors", *_WORDS], words)},
+            tables={"seeds": (header, rows), "words": (_HEADER, words)},
             measured=[] if kept is None else [Measured("T11", what, kept)],
         )
 
 
 _WORDS = ("words", "candidates", "p_at_1", "p_at_10")
+_HEADER = ("vectors", "words", "candidates", "P@1", "P@10")

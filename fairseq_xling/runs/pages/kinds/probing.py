@@ -6,7 +6,7 @@ from typing import Any
 
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.pages.kinds import KINDS
-from fairseq_xling.runs.pages.page import Measured, Page, Result, Table, caption
+from fairseq_xling.runs.pages.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.runs.pages.plots import draw_bars
 from fairseq_xling.runs.pages.studies import column_bars
 from fairseq_xling.runs.report import Section
@@ -25,13 +25,13 @@ class Probing:
         record = result.record
         probes = record["probes"]
         header, rows = record["header"], record["rows"]
-        seeds = ", ".join(map(str, sorted({one["options"]["seed"] for one in probes})))
-        facts = ("Micro F1 in percent, the mean over seeds.", f"Seeds {seeds}.")
+        seeds = sorted({one["options"]["seed"] for one in probes})
         single = {one["layers"][0] for one in probes if len(one["layers"]) == 1}
+        facts = ("Micro F1 in percent.", seeds_in_words(seeds, whiskers=len(single) < 2))
         if len(single) > 1:
             figure = draw([_panel(record)])
         else:
-            columns = [name for name in header if name == "dev F1" or name.startswith("F1 ")]
+            columns = [name for name in header if name.endswith(" F1")]
             names = [row[0] for row in rows]
             figure = draw_bars(column_bars(names, header, rows, columns, " (%)"))
         return Page(

@@ -47,8 +47,8 @@ class Transfer:
         source = MATRIX if matrix else SOURCE
         metric = record["metric"]
         facts = (
-            f"Head {config['head']}, {metric} in percent.",
-            seeds_in_words(config["seeds"]),
+            f"Head {config['head']}, {metric} {'as a share' if matrix else 'in percent'}.",
+            seeds_in_words(config["seeds"], whiskers=not matrix),
         )
         notes = caption(result, source, *facts)
         figure = (_heat if matrix else _bars)(header, rows, metric)

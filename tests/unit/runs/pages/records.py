@@ -214,7 +214,7 @@ RECORDS = {
         "notes": ["convert rate: see the paper"],
     },
     "probing": {
-        "header": ["probe", "dev F1", "P en.test", "R en.test", "F1 en.test"],
+        "header": ["probe", "dev F1", "en.test P", "en.test R", "en.test F1"],
         "rows": [
             ["always NOUN", "30.0", "-", "-", "31.0"],
             ["layer00", "60.0", "61.0", "62.0", "63.0"],

@@ -137,6 +137,35 @@ def test_the_table_of_sizes_and_windows(tmp_path):
     assert page.measured[0].value == pytest.approx(20.0)
 
 
+@pytest.mark.parametrize("layers", [[0], [0, 1]])
+def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
+    from fairseq_xling.runs.probing_table import write_table
+
+    def scores(f1):
+        counts = {"right": 6, "predicted": 10, "gold": 10}
+        return {"precision": f1, "recall": f1, "f1": f1, **counts}
+
+    results = [
+        {
+            "variant": f"layer0{layer}",
+            "layers": [layer],
+            "options": {"seed": seed},
+            "scores": {name: scores(0.5 + 0.1 * layer) for name in ("valid", "de")},
+            "without_vectors": {"de": 0},
+            "mix": None,
+        }
+        for layer in layers
+        for seed in (1, 2)
+    ]
+    baseline = {name: {"label": "NOUN", "f1": 0.25} for name in ("valid", "de")}
+    write_table(tmp_path, {"de": "de"}, baseline, results, {})
+    kind, page = page_of(tmp_path)
+    assert kind == "probing"
+    assert page.measured[0].value == pytest.approx(50 + 10 * layers[-1])
+    drawn = "layer (0 = embedding output)" if len(layers) > 1 else "<!-- de F1 (%) -->"
+    assert drawn in page.sections[0].svg
+
+
 def test_a_study_with_an_axis(tmp_path, monkeypatch):
     from fairseq_xling.runs.studies import STUDIES
     from fairseq_xling.trelm import report_study
