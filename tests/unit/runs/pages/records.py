@@ -98,6 +98,21 @@ RECORDS = {
         ],
         "notes": ["note one"],
     },
+    "similarity": {
+        "study": "similarity",
+        "config": {"seeds": "1,2"},
+        "header": ["encoders", "pair", "CKA", "Pearson"],
+        "rows": [["monolingual, mapped", "en-de", "0.350 ± 0.071", "0.950 ± 0.014"]],
+        "notes": ["note one"],
+        "lines": [
+            {
+                **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
+                **{"measure": "CKA", "layers": [0, 1], "seeds": [1, 2]},
+                "values": [[0.25, 0.35], [0.35, 0.45]],
+            }
+        ],
+        "pearson": [{"row": "mapped", "pair": "en-de", "values": [0.94, 0.96]}],
+    },
     "size-window": {
         "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},
         "header": ["model", "sentences", "MRR, window 64", "MRR, window 8", "drop (%)"],

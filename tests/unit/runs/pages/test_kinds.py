@@ -103,6 +103,7 @@ def test_figures_for_the_index_are_of_rows_that_there_are(made, kind):
         ("evaluation", "S7", 0.625),
         ("evaluation", "T17", 6.5),
         ("ablation", "A1", 0.5),
+        ("similarity", "S9", 0.95),
         ("size-window", "E11", 5.0),
         ("trelm-run", "T9", 3.25),
         ("trelm-run", "T18", 60.0),

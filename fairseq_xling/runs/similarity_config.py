@@ -1,0 +1,197 @@
+"""Options of the similarity study, from a YAML file and the command line, checked at once."""
+
+import dataclasses
+import shlex
+from pathlib import Path
+
+from fairseq_xling.analysis.dictionary import dictionary_path
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.mapping.paired import PAIRED
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
+from fairseq_xling.runs.training_command import Training
+
+MEASURES = ("retrieval", "cka", "bli", "static")
+
+
+@dataclasses.dataclass(frozen=True)
+class SimilarityConfig:
+    """One sentence of help per field; lists are comma-separated text."""
+
+    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    languages: str = option("en,de", "the first is compared with each of the others")
+    rows: str = option(
+        "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
+    )
+    same: bool = option(True, "also compare two encoders of the first language, of other seeds")
+    measures: str = option(",".join(MEASURES), "what to measure")
+    dictionary: str = option("", "TSV or folder of them, to be split; by default that in data-text")
+    dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
+    dictionary_test: str = option("", "entries that are scored, instead of a split")
+    test_share: float = option(0.5, "share of the dictionary's source words that are scored")
+    split_seed: int = option(1, "seed of the dictionary's split", least=0)
+    encoder: tuple = option(
+        (), "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one"
+    )
+    data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
+    seeds: str = option("1,2,3", "seeds of training")
+    vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
+    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_size: int = option(
+        2000, "pieces of a joint vocabulary; half of it for each language", least=1
+    )
+    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
+    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
+    layers: int = option(4, "depth", least=1)
+    updates: int = option(1600, "optimiser steps of every encoder", least=1)
+    every: int = option(200, "steps between validations; a divisor of updates", least=1)
+    max_tokens: int = option(2048, "tokens per step", least=1)
+    lr: float = option(0.003, "peak learning rate")
+    warmup: int = option(100, "steps of warm-up", least=1)
+    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
+    method: str = option("procrustes", "how maps are fitted, as in `fairseq-xling map`")
+    normalize: str = option("iterative", "done to all rows before a map, as in `fairseq-xling map`")
+    compare_layers: str = option("all", "layers to compare, such as 0,2-4")
+    contexts: int = option(
+        5000,
+        "training sentences that give the dictionary's words their contexts; 0 is all",
+        least=0,
+    )
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def language_list(self) -> list[str]:
+        return parse_languages(self.languages)
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def row_list(self) -> list[Row]:
+        return [ROWS[name] for name in _names("rows", self.rows, ROWS)]
+
+    @property
+    def measure_list(self) -> list[str]:
+        return _names("measures", self.measures, MEASURES)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The first language with each other one, and with itself."""
+        source, *targets = self.language_list
+        same = [Pair(source, source)] if self.same else []
+        return [*(Pair(source, target) for target in targets), *same]
+
+    @property
+    def ready(self) -> dict[str, tuple[Path, Path]]:
+        """Checkpoint and data folder of the encoders that are not trained here."""
+        checkpoints, folders = (
+            _assigned(name, getattr(self, name)) for name in ("encoder", "data")
+        )
+        for name in {*checkpoints, *folders}:
+            if name not in checkpoints or name not in folders:
+                raise UserError(f"`--encoder` and `--data` must both name {name!r}")
+        return {name: (path, folders[name]) for name, path in checkpoints.items()}
+
+    @property
+    def training(self) -> Training:
+        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
+        extra += tuple(shlex.split(self.train_args))
+        return Training(
+            self.arch, self.updates, self.every, self.max_tokens, self.lr, self.warmup, extra
+        )
+
+    def text(self, name: str) -> Path:
+        """A file of the text, plain or gzipped, such as ``mono/train.en``.
+
+        Raises:
+            UserError: if it is missing.
+        """
+        plain = Path(self.data_text) / f"{name}.txt"
+        for path in (plain, plain.with_name(plain.name + ".gz")):
+            if path.is_file():
+                return path
+        raise UserError(f"{plain}: no such file")
+
+    def dictionaries(self, target: str) -> list[Path]:
+        """One file that is to be split, or the two parts."""
+        source = self.language_list[0]
+        given = [self.dictionary_train, self.dictionary_test]
+        if not any(given):
+            given = [self.dictionary or str(Path(self.data_text) / "dictionary")]
+        found = [dictionary_path(path, source, target) for path in given]
+        for path in found:
+            if not path.is_file():
+                raise UserError(f"{path}: no such dictionary")
+        return found
+
+
+def check_config(config: SimilarityConfig) -> None:
+    """Refuse settings that cannot work, before anything runs.
+
+    Raises:
+        UserError: for the first.
+    """
+    if not (Path(config.data_text or ".") / "mono").is_dir():
+        raise UserError(
+            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
+        )
+    if len(config.language_list) < 2:
+        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+    if config.updates % config.every:
+        raise UserError(
+            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
+        )
+    if config.layers < 2:
+        raise UserError(f"`--layers` must be at least 2 to correlate, got {config.layers}")
+    if config.vocab not in ("joint", "union", "prefixed"):
+        raise UserError(f"`--vocab` must be joint, union or prefixed, got {config.vocab!r}")
+    if not 0 < config.test_share < 1:
+        raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
+    if bool(config.dictionary_train) != bool(config.dictionary_test):
+        raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
+    if config.method not in PAIRED or config.method == "contextual":
+        known = [name for name in PAIRED if name != "contextual"]
+        raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
+    _ = config.seed_list, config.row_list, config.measure_list  # an error ends here
+    source, *targets = config.language_list
+    names = [*config.language_list, *(f"{source}-{target}" for target in targets)]
+    for name, files in config.ready.items():
+        if name not in names:
+            raise UserError(f"`--encoder`: {unknown_name('language', name, names)}")
+        for path in files:
+            if not path.exists():
+                raise UserError(f"{path}: no such file or folder")
+    if config.same and source in config.ready:
+        raise UserError(
+            f"`--same` compares two encoders trained here, not the ready one of {source!r}; "
+            "say `--same false`"
+        )
+    for target in targets:
+        config.dictionaries(target)
+        for split in ("valid", "test"):
+            for lang in (source, target):
+                config.text(f"parallel/{split}.{source}-{target}.{lang}")
+
+
+def _names(option: str, text: str, known) -> list[str]:
+    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in found:
+        if name not in known:
+            raise UserError(f"`--{option}`: {unknown_name('name', name, list(known))}")
+    if not found:
+        raise UserError(f"`--{option}` must name at least one of {', '.join(known)}")
+    return found
+
+
+def _assigned(option: str, texts: tuple) -> dict[str, Path]:
+    found = {}
+    for text in texts:
+        name, sign, path = str(text).partition("=")
+        if not (name and sign and path):
+            raise UserError(f"`--{option}` must be LANG=PATH, got {text!r}")
+        found[name] = Path(path)
+    return found

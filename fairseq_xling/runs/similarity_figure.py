@@ -1,0 +1,61 @@
+"""The figures of the similarity study: curves by layer, a panel for each measure.
+
+Symbols: ``K`` seeds, ``L`` layers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fairseq_xling.runs.figures import COLOURS, Line, Panel, draw
+
+# Of each panel: the measure, the curve in its results, and what the axis says.
+PANELS = {
+    "retrieval P@1": ("retrieval", "cosine mean", "sentence retrieval, P@1"),
+    "CKA": ("cka", "CKA", "linear CKA"),
+    "BLI P@1": ("bli", "P@1 cosine", "word translation, P@1"),
+    "BLI MRR": ("bli", "MRR cosine", "word translation, MRR"),
+}
+
+
+def draw_curves(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
+    """A panel for each measure that ``pair`` has, a line for each row; bands are standard
+    deviations over seeds.
+
+    Args:
+        lines: with ``row``, ``title``, ``pair``, ``measure``, ``layers`` (L,) and ``values``
+            (K, L).
+    """
+    rows = list(dict.fromkeys(line["row"] for line in lines))
+    own = [line for line in lines if line["pair"] == pair]
+    panels, bands = [], []
+    for name, (_, _, label) in PANELS.items():
+        found = [line for line in own if line["measure"] == name]
+        if not found:
+            continue
+        drawn = [
+            Line(
+                line["title"],
+                line["layers"],
+                np.mean(line["values"], axis=0),
+                rows.index(line["row"]),
+            )
+            for line in found
+        ]
+        panels.append(
+            Panel(drawn, xlabel="layer (0: embeddings)", ylabel=label, title=pair, whole=True)
+        )
+        bands.append([(line, rows.index(line["row"])) for line in found])
+    figure = draw(panels)
+    for axis, many in zip(figure.axes, bands, strict=False):
+        for line, style in many:
+            values = np.array(line["values"])
+            if len(values) < 2:
+                continue
+            mean, spread = values.mean(0), values.std(0, ddof=1)
+            low = np.maximum(mean - spread, 0)
+            colour = COLOURS[style % len(COLOURS)]
+            axis.fill_between(line["layers"], low, mean + spread, color=colour, alpha=0.15, lw=0)
+    return figure

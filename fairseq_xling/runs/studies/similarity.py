@@ -1,0 +1,29 @@
+"""Independently trained encoders compared layer by layer (Conneau et al. 2020, section 5)."""
+
+import argparse
+
+from fairseq_xling.runs.studies import STUDIES
+
+
+@STUDIES.register("similarity")
+class Similarity:
+    """Retrieval, CKA and word translation of bilingual, monolingual and random encoders."""
+
+    help = (
+        "how alike encoders of two languages are, trained together or apart: section 5 and "
+        "Figure 7 of Emerging Cross-lingual Structure"
+    )
+    spec_rows = ("S9",)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.similarity_config import SimilarityConfig
+
+        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_options(parser, SimilarityConfig)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.runs.similarity import run_similarity
+
+        run_similarity(args)
