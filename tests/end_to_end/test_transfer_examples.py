@@ -86,6 +86,15 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
     assert "## run" in page and "seeds 1" in page and "| A3 | Default anchors |" in page
 
 
+def test_inference_is_learned_on_encoders_that_write_each_language_for_each_other(tmp_path):
+    sizes = {"SENTENCES": "150", "HELD_OUT": "20", "PAIRS": "60", "UPDATES": "2", "SEEDS": "1"}
+    options = ["run", "--epochs", "1", "--seeds", "1"]
+    script("3_inference.sh", *options, folder=tmp_path, **sizes)
+    table = " ".join((tmp_path / "run/nli/table.md").read_text().split())
+    assert "| seed1 |" in table and "| new-weights |" in table and " zh |" in table
+    assert "done before" in script("3_inference.sh", *options, folder=tmp_path, **sizes)
+
+
 def text_of(corpus, lang):
     return (corpus / "mono" / f"train.{lang}.txt").read_text(encoding="utf-8")
 

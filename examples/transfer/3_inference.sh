@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Entailment on the embedded corpus, English to German, Chinese and Indonesian. It asks for words to
+# be matched one by one, which masked words alone do not teach encoders as small as these: here one
+# encoder writes each language in the place of each other (CdLM), beside one with new weights.
+# Needs no data.
+#   examples/transfer/3_inference.sh [RUN_FOLDER] [further options of eval transfer]
+# Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
+set -euo pipefail
+run=${1:-runs/transfer/inference}
+shift || true
+text=$run-text
+
+if [ ! -f "$text/provenance.json" ]; then
+    fairseq-xling synthesize "$text" --languages en,de,zh,id --sentences "${SENTENCES:-20000}" \
+        --parallel-sentences "${SENTENCES:-20000}" --held-out "${HELD_OUT:-1000}" \
+        --nli "${PAIRS:-12000}" --annotated 2000 --spaced
+fi
+fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" --vocab union \
+    --vocab-type word --vocab-size 2000 --aligner none --segment zh=space
+
+train() { # SEED
+    local folder=$run/encoders/seed$1
+    [ ! -f "$folder.done" ] || return 0
+    mkdir -p "$folder"
+    fairseq-train "$run/data" --user-dir "$(fairseq-xling user-dir)" --cpu \
+        --task cdlm --objectives cdlm,mlm --mix-in-batch --mono-languages en,de,zh,id \
+        --directions en-de,de-en,en-zh,zh-en,en-id,id-en \
+        --arch tri_bert_tiny --attention-dropout 0 --criterion unified_lm \
+        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+        --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 \
+        --max-tokens 2048 --max-update "${UPDATES:-2500}" --epoch-updates 500 --seed "$1" \
+        --num-workers 0 --log-format json --log-interval 100 --no-epoch-checkpoints \
+        --save-dir "$folder" >"$folder/train.log" 2>&1 || { tail -n 1 "$folder/train.log" >&2; exit 1; }
+    touch "$folder.done"
+}
+encoders=()
+for seed in ${SEEDS:-1 2 3}; do
+    echo "encoder of seed $seed: see $run/encoders/seed$seed/train.log"
+    train "$seed" &
+    encoders+=(--encoder "seed$seed=$run/encoders/seed$seed/checkpoint_last.pt")
+    [ "$(jobs -r | wc -l)" -lt "${JOBS:-2}" ] || wait -n
+done
+for job in $(jobs -p); do wait "$job"; done
+
+gold=$text/gold/nli
+fairseq-xling eval transfer --output "$run/nli" --head classification \
+    "${encoders[@]}" --scratch "new-weights=$run/encoders/seed1/checkpoint_last.pt" \
+    --data "$run/data" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
+    --test "en=$gold.test.en.tsv" --test "de=$gold.test.de.tsv" --test "zh=$gold.test.zh.tsv" \
+    --test "id=$gold.test.id.tsv" --lrs 1e-3 --batch-sizes 32 --epochs 4 \
+    --head-options dropout=0 --freeze-layers "${FREEZE:-0}" --seeds 1,2 --jobs "${JOBS:-2}" "$@"
