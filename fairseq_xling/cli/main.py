@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 import signal
 import sys
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from types import ModuleType
 
 import fairseq_xling
@@ -35,8 +35,9 @@ def verbs() -> dict[str, ModuleType]:
     }
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command."""
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the whole command; only the verb that ``argv`` begins with declares options,
+    which for some verbs takes a second of imports."""
     parser = argparse.ArgumentParser(
         prog="fairseq-xling",
         description="Prepare data for, evaluate and study cross-lingual encoders trained with "
@@ -52,7 +53,8 @@ def build_parser() -> argparse.ArgumentParser:
             description=description,
             formatter_class=_HelpFormatter,
         )
-        module.add_arguments(sub)
+        if argv and argv[0] == name:
+            module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
 
@@ -71,7 +73,8 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
-    args = build_parser().parse_args(join_words(sys.argv[1:] if argv is None else argv, verbs()))
+    argv = join_words(sys.argv[1:] if argv is None else argv, verbs())
+    args = build_parser(argv).parse_args(argv)
     from fairseq_xling.compat import quiet_engine
 
     try:

@@ -33,7 +33,7 @@ from fairseq_xling.trelm.skipgram import count_ids
 from fairseq_xling.trelm.vectors import fill_missing
 
 if TYPE_CHECKING:
-    from fairseq_xling.runs.size_window import SizeWindowConfig
+    from fairseq_xling.runs.size_window_config import SizeWindowConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ class SizeWindow:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.config_file import add_options
-        from fairseq_xling.runs.size_window import SizeWindowConfig
+        from fairseq_xling.runs.size_window_config import SizeWindowConfig
 
         parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
         parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")

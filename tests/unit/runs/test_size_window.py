@@ -7,12 +7,8 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.config_file import load_config
-from fairseq_xling.runs.size_window import (
-    PRESETS,
-    SizeWindowConfig,
-    check_config,
-    size_window_steps,
-)
+from fairseq_xling.runs.size_window import check_config, size_window_steps
+from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_table import Cell, drop, table
 
 

@@ -120,7 +120,7 @@ def test_the_ablation_table(tmp_path):
 
 
 def test_the_table_of_sizes_and_windows(tmp_path):
-    from fairseq_xling.runs.size_window import SizeWindowConfig
+    from fairseq_xling.runs.size_window_config import SizeWindowConfig
     from fairseq_xling.runs.size_window_table import Cell as Model
     from fairseq_xling.runs.size_window_table import write_table
 
