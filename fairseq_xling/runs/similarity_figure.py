@@ -25,8 +25,8 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
     deviations over seeds.
 
     Args:
-        lines: with ``row``, ``title``, ``pair``, ``measure``, ``layers`` (L,) and ``values``
-            (K, L).
+        lines: with ``row``, ``title``, ``pair``, ``measure``, ``layers`` (L,), ``values`` (K, L)
+            and perhaps ``chance``.
     """
     rows = list(dict.fromkeys(line["row"] for line in lines))
     own = [line for line in lines if line["pair"] == pair]
@@ -44,8 +44,16 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
             )
             for line in found
         ]
+        chance = found[0].get("chance")
         panels.append(
-            Panel(drawn, xlabel="layer (0: embeddings)", ylabel=label, title=pair, whole=True)
+            Panel(
+                drawn,
+                xlabel="layer (0: embeddings)",
+                ylabel=label,
+                title=pair,
+                chance=None if chance is None else (chance, f"chance ({chance:.3g})"),
+                whole=True,
+            )
         )
         bands.append([(line, rows.index(line["row"])) for line in found])
     figure = draw(panels)

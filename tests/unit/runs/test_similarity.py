@@ -175,7 +175,8 @@ def cell(folder, row, seed, retrieval, cka):
     paths = {}
     for what, (curve, values) in results.items():
         paths[what] = folder / f"{what}-{row}-{seed}.json"
-        write_json(paths[what], {"layers": [0, 1, 2], "curves": {curve: values}})
+        record = {"layers": [0, 1, 2], "curves": {curve: values}, "chance": 0.125}
+        write_json(paths[what], record)
     return Cell(row, row.upper(), "en-de", seed, paths)
 
 
@@ -199,4 +200,5 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
     assert [axis.get_ylabel() for axis in visible] == ["sentence retrieval, P@1", "linear CKA"]
     drawn = visible[0].lines[0]
     np.testing.assert_allclose(drawn.get_ydata(), [0.1, 0.4, 0.7])
+    assert "chance (0.125)" in visible[0].get_legend_handles_labels()[1]
     assert len(visible[0].collections) == 1  # a band where there are several seeds
