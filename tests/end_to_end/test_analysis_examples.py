@@ -27,7 +27,7 @@ def script(folder, *options):
         env=env,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1400,
     )
     if done.returncode:
         pytest.fail(f"{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
@@ -58,7 +58,7 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 @pytest.mark.row("S9")
 def test_every_row_is_measured_and_goes_on_where_it_was(tmp_path):
     script(tmp_path)
