@@ -15,9 +15,9 @@ _HEAD = """\
 # Encoders trained together and apart
 
 Conneau, Wu, Li, Zettlemoyer and Stoyanov, ACL 2020, "Emerging Cross-lingual Structure in Pretrained
-Language Models", section 5: encoders of two languages that never met have similar states; a
-rotation brings them together, and the layers that linear CKA finds alike are those that retrieve
-translations. The paper compares models with 8 layers, 768 wide, on Wikipedia; here they are small.
+Language Models", section 5. The paper finds that encoders of two languages that never met have
+similar states: a rotation brings them together, and layers that linear CKA finds alike retrieve
+translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they are small.
 
     examples/analysis/1_synthetic.sh          the embedded corpus, needs nothing
     python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
