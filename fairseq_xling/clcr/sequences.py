@@ -1,0 +1,176 @@
+"""A folder of sequences of vectors, one for each sentence: what CLCR hands to other models.
+
+A sentence has as many vectors as key-points were kept of it, in the order that was chosen for them,
+perhaps none. `fairseq_xling.clcr.sequences_writer` writes such a folder:
+
+    vectors.npy   (R, D) float16 or float32, the vectors of all sentences one after the other
+    offsets.npy   (N + 1,) int64: sentence n has rows [offsets[n], offsets[n + 1])
+    spans.npy     (R, 2) int32: row r stands for the subwords [spans[r, 0], spans[r, 1]) of its
+                  sentence, counted from 0 behind <s>; they need not rise, sentences are reordered
+    lengths.npy   (N,) int32, the subwords of each sentence, without <s> and </s>
+    meta.json     {"settings": {"lang", "dtype", ...}, "width", "sentences", "rows", ...}
+
+Symbols: ``N`` sentences, ``R`` rows of all, ``D`` width, ``B`` sentences of a batch, ``K`` vectors
+of the longest sequence in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+
+META = "meta.json"
+DTYPES = ("float32", "float16")
+
+
+class Sequences:
+    """A finished folder of sequences, mapped: memory does not grow with it.
+
+    An empty sequence is read as one zero vector, in `batch` as in `vectors`, so that no model has
+    to attend to nothing; `counts` tells those sentences.
+
+    Attributes:
+        path: the folder.
+        settings: what made it.
+        lang: the language of the text.
+        sentences: N; rows: R; width: D.
+        offsets: (N + 1,) int64.
+
+    Raises:
+        UserError: if the folder is missing, was not finished, or is damaged.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not self.path.is_dir():
+            begun = (self.path.parent / f".{self.path.name}.partial").is_dir()
+            raise UserError(
+                f"{path}: not finished; run the command that writes it again"
+                if begun
+                else f"{path}: no such folder; `fairseq-xling clcr encode` writes one"
+            )
+        meta = read_json(self.path / META) if (self.path / META).is_file() else None
+        try:
+            self.settings: Mapping[str, Any] = meta["settings"]
+            self.lang = str(self.settings["lang"])
+            self.sentences, self.rows = int(meta["sentences"]), int(meta["rows"])
+            self.width = int(meta["width"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
+        if self.sentences < 1:
+            raise UserError(f"{path}: holds no sentences")
+        self._vectors = self._map("vectors", (self.rows, self.width), "f")
+        self.offsets = np.asarray(self._map("offsets", (self.sentences + 1,), "i"))
+        steps = np.diff(self.offsets)
+        if self.offsets[0] != 0 or self.offsets[-1] != self.rows or (steps < 0).any():
+            raise UserError(
+                f"{self.path / 'offsets.npy'}: must rise from 0 to {self.rows}, the rows of "
+                "vectors.npy"
+            )
+
+    def __len__(self) -> int:
+        return self.sentences
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(N,) int64, how many key-points were kept of each sentence."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def spans(self) -> np.ndarray:
+        """(R, 2) int32, the subwords that each row stands for, mapped.
+
+        Raises:
+            UserError: if the file is damaged.
+        """
+        return self._map("spans", (self.rows, 2), "i")
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(N,) int32, the subwords of each sentence, mapped; errors as `spans`."""
+        return self._map("lengths", (self.sentences,), "i")
+
+    @property
+    def array(self) -> np.ndarray:
+        """(R, D) as on disk, mapped."""
+        return self._vectors
+
+    def vectors(self, index: int) -> Tensor:
+        """The sequence of one sentence, (K, D) float32; errors as `batch`."""
+        return self.batch([index])[0][0]
+
+    def batch(self, indices: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor]:
+        """The sequences of some sentences, in the order of ``indices``.
+
+        Returns:
+            vectors (B, K, D) float32, zero where there are none, and padding_mask (B, K) bool, True
+            at padding, which is behind every sequence. An empty sequence is one zero vector.
+
+        Raises:
+            UserError: if a value is NaN or infinite (file and row).
+        """
+        chosen = np.asarray(indices, dtype=np.int64)
+        first, counts = self.offsets[chosen], self.counts[chosen]
+        longest = max(1, int(counts.max(initial=0)))
+        places = np.arange(longest)
+        inside = places < counts[:, None]
+        found = np.zeros((len(chosen), longest, self.width), dtype=np.float32)
+        rows = (first[:, None] + places)[inside]
+        found[inside] = self._vectors[rows]
+        finite = np.isfinite(found[inside]).all(1)
+        if not finite.all():
+            row = int(rows[~finite][0])
+            raise UserError(
+                f"{self.path / 'vectors.npy'}: must be finite, got NaN or infinity in row {row}"
+            )
+        padding_mask = places >= np.maximum(counts, 1)[:, None]
+        return torch.from_numpy(found), torch.from_numpy(padding_mask)
+
+    def _map(self, name: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
+        file = self.path / f"{name}.npy"
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; the folder is damaged, write it again")
+        try:
+            array = np.load(file, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError):
+            raise UserError(f"{file}: damaged or not a numpy array") from None
+        if array.shape != shape or array.dtype.kind != kind:
+            what = "floats" if kind == "f" else "whole numbers"
+            raise UserError(
+                f"{file}: must be {what} of shape {shape}, as {META} says, "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        return array
+
+
+def check_same_sentences(x: Sequences, y: Sequences) -> None:
+    """Refuse two folders whose sentences do not pair up, or whose vectors differ in width.
+
+    Raises:
+        UserError: see above.
+    """
+    names = f"{x.path} and {y.path}"
+    if x.sentences != y.sentences:
+        raise UserError(
+            f"{names}: must have equally many sentences, got {x.sentences} and {y.sentences}"
+        )
+    check_same_width(x, y)
+
+
+def check_same_width(x: Sequences, y: Sequences) -> None:
+    """Refuse two folders whose vectors differ in width.
+
+    Raises:
+        UserError: see above.
+    """
+    if x.width != y.width:
+        raise UserError(
+            f"{x.path} and {y.path}: must have vectors of one width, got {x.width} and {y.width}"
+        )

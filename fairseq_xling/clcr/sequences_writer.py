@@ -1,0 +1,155 @@
+"""Writing a folder of sequences (`fairseq_xling.clcr.sequences`): streamed, going on after a kill.
+
+    if not is_written(output, settings):
+        with write_sequences(output, settings, width) as writer:
+            for block in blocks(text, writer.done):
+                writer.append(vectors, counts, spans, lengths)
+            writer.finish({"provenance": provenance(files)})
+    sequences = Sequences(output)
+
+The folder appears under its name when `SequencesWriter.finish` was called and the block ends
+without an error. Until then blocks lie in ``.NAME.partial`` beside it; a call with the same
+settings goes on behind the sentences that are there, and the arrays come out byte for byte as
+without the interruption.
+
+Symbols as in `sequences`; ``B`` sentences and ``R`` rows of a block.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.clcr.sequences import DTYPES, META
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, read_json, write_json
+
+
+def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
+    """Whether ``output`` is a finished folder of these settings; False where there is nothing.
+
+    Raises:
+        UserError: if it holds anything else.
+    """
+    output = Path(output)
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return False
+    meta = output / META
+    if meta.is_file() and read_json(meta).get("settings") == _plain(settings):
+        return True
+    raise UserError(f"`--output` {output}: must be new; it holds something else")
+
+
+@contextlib.contextmanager
+def write_sequences(
+    output: str | Path, settings: Mapping[str, Any], width: int
+) -> Iterator["SequencesWriter"]:
+    """A writer of the folder ``output``, which is not there yet (`is_written`).
+
+    Args:
+        settings: what decides the result, checksums of inputs included, as JSON values: ``lang``,
+            ``dtype`` (of `DTYPES`) and all else. Begun work of other settings is thrown away.
+        width: D.
+
+    Raises:
+        UserError: if another process is writing it.
+    """
+    output = Path(output)
+    if settings["dtype"] not in DTYPES or not settings["lang"]:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)} and lang a code: {settings}")
+    identity = {"settings": _plain(settings), "width": width}
+    folder = output.parent / f".{output.name}.partial"
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder, f"`--output` {output}: another command is writing it"):
+        begun = folder / "settings.json"
+        if not begun.is_file() or read_json(begun) != identity:
+            for path in folder.iterdir():
+                path.unlink()
+            write_json(begun, identity)
+        writer = SequencesWriter(folder, identity["settings"], width)
+        yield writer
+        if writer.finished:
+            begun.unlink()
+            if output.exists():
+                output.rmdir()  # empty, or `is_written` would have refused it
+            os.replace(folder, output)
+
+
+class SequencesWriter:
+    """Takes sequences block by block; see `write_sequences`."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], width: int):
+        self._folder, self._settings, self._width = folder, settings, width
+        self._arrays = GrowingArrays(
+            folder,
+            {
+                "vectors": ((width,), np.dtype(settings["dtype"])),
+                "offsets": ((), np.dtype("int64")),
+                "spans": ((2,), np.dtype("int32")),
+                "lengths": ((), np.dtype("int32")),
+            },
+        )
+        if not self._arrays.rows["offsets"]:
+            self._arrays.append({"offsets": np.zeros(1)}, 0)
+        self.finished = False
+
+    @property
+    def done(self) -> int:
+        """Sentences that are on disk; work goes on with this one, from 0."""
+        return self._arrays.done
+
+    def append(
+        self, vectors: np.ndarray, counts: np.ndarray, spans: np.ndarray, lengths: np.ndarray
+    ) -> None:
+        """Add sentences; they are on disk when this returns.
+
+        Args:
+            vectors: (R, D), those of a sentence in their order, sentence after sentence.
+            counts: (B,) whole numbers, how many vectors each sentence has, 0 included.
+            spans: (R, 2) whole numbers, the subwords [first, end) of its sentence that a row stands
+                for.
+            lengths: (B,) whole numbers, the subwords of each sentence.
+
+        Raises:
+            ValueError: if these do not fit together.
+        """
+        counts, spans, lengths = (np.asarray(x, np.int64) for x in (counts, spans, lengths))
+        rows = int(counts.sum())
+        spans = spans.reshape(-1, 2)
+        if vectors.shape != (rows, self._width) or len(spans) != rows:
+            raise ValueError(
+                f"counts give {rows} rows of width {self._width}, got vectors {vectors.shape} and "
+                f"{len(spans)} spans"
+            )
+        if counts.shape != lengths.shape or (counts < 0).any():
+            raise ValueError("counts must be 0 or more, one for each of lengths")
+        first, end = spans.T
+        if not ((first >= 0) & (first < end) & (end <= np.repeat(lengths, counts))).all():
+            raise ValueError("a span must lie in its sentence, first before end")
+        before = self._arrays.rows["vectors"]
+        self._arrays.append(
+            {
+                "vectors": vectors,
+                "offsets": before + np.cumsum(counts),
+                "spans": spans,
+                "lengths": lengths,
+            },
+            self._arrays.done + len(counts),
+        )
+
+    def finish(self, more: Mapping[str, Any]) -> None:
+        """All is there; ``more`` goes into ``meta.json``, the provenance for one."""
+        meta = {"sentences": self.done, "rows": self._arrays.rows["vectors"], "width": self._width}
+        self._arrays.finish()
+        write_json(self._folder / META, {**more, "settings": self._settings, **meta})
+        self.finished = True
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As it comes back from a file: tuples are lists."""
+    return json.loads(json.dumps(settings))
