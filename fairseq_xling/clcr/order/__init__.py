@@ -1,0 +1,124 @@
+"""Order heads: from the states of key-points to the order in which they shall stand, by name.
+
+Cross-lingual contextual representations (SPEC section 6, paper section 3.3): the key-points of one
+language are put into the other's order. A head scores places, and a search
+(`fairseq_xling.clcr.search`) finds the permutation that the scores like best. `--order abs` asks
+where a key-point stands, `rel` which of two comes first. To add a head, put a file here with a
+class registered under ``@order_heads.register("name")``.
+
+B sentences, K key-points (padded at the end), D width, L layers.
+"""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_xling.clcr.search import Found
+from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.registry import Registry
+
+order_heads: Registry = Registry("`--order`", package=__name__)
+
+MAX_WIDTH = 256
+HEAD_WIDTH = 64
+
+
+class OrderHead(nn.Module):
+    """Base class of the heads; ``MyHead(dim)`` must do, all else has defaults.
+
+    Attributes:
+        searches: what finds an order from this head's scores, by name.
+    """
+
+    searches: ClassVar[Registry]
+
+    def forward(self, states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        """Scores, float32, of a shape that is the head's own.
+
+        Args:
+            states: (B, K, D) of the key-points, in the order of their own sentence.
+            padding_mask: (B, K), True at padding, which must follow the key-points; ``None`` where
+                nothing is padded.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+    def loss(
+        self, scores: Tensor, positions: Tensor, padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The sum of the losses in nats and their count, scalar tensors.
+
+        Where nothing has a gold position the sum is 0, but still depends on the scores.
+
+        Args:
+            scores: of `forward`.
+            positions: (B, K) integers, the gold position of each key-point among those of its
+                sentence, from 0; -1 where there is none. What is at padding is not read.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+    def correct(
+        self, scores: Tensor, positions: Tensor, padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """How many single decisions of the classifier are right, and how many there are: scalars.
+
+        No search is made; arguments as of `loss`.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+    def find(
+        self,
+        scores: Tensor,
+        padding_mask: Tensor | None = None,
+        *,
+        search: str = "beam",
+        width: int = 10,
+    ) -> Found:
+        """The best permutation that a search finds: ``ranks`` (B, K) and ``cost`` (B,).
+
+        ``ranks[b, i]`` is the position of key-point i; padding keeps its own index, so that
+        ``states.gather(1, ranks.argsort(1)[..., None].expand_as(states))`` reorders states.
+
+        Args:
+            search: a name of `searches`.
+            width: hypotheses kept for each sentence (`--beam`).
+        """
+        raise NotImplementedError(type(self).__name__)
+
+
+class Reader(nn.Module):
+    """Key-points that have looked at each other: (B, K, D) to (B, K, W), W at most 256.
+
+    Args:
+        dim: D.
+        layers: L; with 0 a key-point is read by itself.
+        dropout: inside the layers.
+    """
+
+    def __init__(self, dim: int, layers: int, dropout: float):
+        super().__init__()
+        self.width = min(dim, MAX_WIDTH)
+        most = max(1, self.width // HEAD_WIDTH)
+        heads = max(n for n in range(1, most + 1) if self.width % n == 0)
+        self.reduce = nn.Linear(dim, self.width)
+        self.layers = nn.ModuleList(
+            EncoderLayer(self.width, 4 * self.width, heads, dropout, 0.0) for _ in range(layers)
+        )
+
+    def forward(self, states: Tensor, padding_mask: Tensor | None) -> Tensor:
+        x = self.reduce(states)
+        mask = attention_mask(padding_mask)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+def lengths_of(states: Tensor, padding_mask: Tensor | None) -> Tensor:
+    """Key-points of each sentence, (B,); ``states`` is (B, K, ...).
+
+    >>> lengths_of(torch.zeros(2, 3, 1), torch.tensor([[False] * 3, [False, True, True]])).tolist()
+    [3, 1]
+    """
+    if padding_mask is None:
+        return torch.full((len(states),), states.shape[1], device=states.device)
+    return (~padding_mask).sum(1)

@@ -1,0 +1,142 @@
+"""Searches for the best permutation: one file each, found by name (SPEC C11, C12).
+
+Two problems, both over the permutations of the key-points of a sentence:
+
+    absolute   costs[b, i, p] of key-point i at position p: an assignment
+    relative   costs[b, i, j] of key-point i anywhere before j: the linear ordering problem (Martí
+               and Reinelt, 2011, "The Linear Ordering Problem", Section 1.1), which is NP-hard
+
+A search is a function ``(costs, lengths, width) -> ranks`` with integer costs >= 0 (B, K, K),
+lengths (B,) and ranks (B, K), ``ranks[b, i]`` being the position of key-point i; ``width`` is how
+many hypotheses it keeps, if it keeps any. To add one, put a file here with a function registered
+under ``@absolute_searches.register("name")`` or ``@relative_searches.register("name")``.
+
+Costs are counted in units of 2^-20, as integers. So a sum is the same in whatever order it is
+made, and a sentence has the same answer, ties included, alone and in a padded batch, on any device.
+
+B sentences, K key-points (padded at the end), N positions.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+
+absolute_searches: Registry = Registry("search for an absolute order", package=__name__)
+relative_searches: Registry = Registry("search for a relative order", package=__name__)
+
+UNIT = 2.0**-20
+HIGHEST = 64.0  # e^-64 is as good as impossible; what costs more costs this
+
+
+class Found(NamedTuple):
+    """The permutations that a search found.
+
+    Attributes:
+        ranks: (B, K), ``ranks[b, i]`` the position of key-point i; padding keeps its own index.
+        cost: (B,) float64, each sentence's sum of the costs that were given, to 2^-20 for each.
+    """
+
+    ranks: Tensor
+    cost: Tensor
+
+
+def assign(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int = 10) -> Found:
+    """Each key-point to a position of its own, at least cost.
+
+    Args:
+        costs: (B, K, N) of key-point i at position p, at least 0; a sentence of n key-points has
+            the positions 0 .. n - 1. More than 64, infinity too, counts as 64.
+        lengths: (B,), key-points of each sentence.
+        search: a name of `absolute_searches`.
+        width: hypotheses kept for each sentence.
+
+    >>> costs = torch.tensor([[[0.0, 9, 9], [9, 1, 3], [9, 1, 5]]])
+    >>> found = assign(costs, torch.tensor([3]))
+    >>> found.ranks.tolist(), found.cost.tolist()
+    ([[0, 2, 1]], [4.0])
+
+    Raises:
+        UserError: for costs that are negative or no numbers, for a width below 1, and if N is less
+            than the longest sentence.
+    """
+    longest = _longest(lengths)
+    if costs.shape[2] < longest:
+        raise UserError(
+            f"`costs` must have a position for each key-point, got {costs.shape[2]} positions and "
+            f"a sentence with {longest}"
+        )
+    counted = _counted(costs[:, :longest, :longest], lengths)
+    ranks = _searched(absolute_searches[search], counted, lengths, width, costs.shape[1])
+    return Found(ranks, assignment_cost(counted, ranks, lengths) * UNIT)
+
+
+def arrange(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int = 10) -> Found:
+    """The order with the least sum of ``costs[b, i, j]`` over all pairs with i before j.
+
+    Args:
+        costs: (B, K, K), at least 0; the diagonal is not read. More than 64 counts as 64.
+        lengths, search, width: as of `assign`, ``search`` a name of `relative_searches`.
+
+    >>> costs = torch.tensor([[[0.0, 1, 1], [0, 0, 1], [0, 0, 0]]])  # every pair the other way
+    >>> found = arrange(costs, torch.tensor([3]))
+    >>> found.ranks.tolist(), found.cost.tolist()
+    ([[2, 1, 0]], [0.0])
+
+    Raises:
+        UserError: for costs that are negative or no numbers, and for a width below 1.
+    """
+    longest = _longest(lengths)
+    counted = _counted(costs[:, :longest, :longest], lengths)
+    counted = counted.masked_fill(_diagonal(counted), 0)
+    ranks = _searched(relative_searches[search], counted, lengths, width, costs.shape[1])
+    return Found(ranks, ordering_cost(counted, ranks, lengths) * UNIT)
+
+
+def assignment_cost(costs: Tensor, ranks: Tensor, lengths: Tensor) -> Tensor:
+    """The sum of ``costs[b, i, ranks[b, i]]`` for each sentence, (B,) float64."""
+    taken = costs.gather(2, ranks[:, : costs.shape[1], None])[..., 0]
+    return taken.masked_fill(~_real(costs, lengths), 0).sum(1).double()
+
+
+def ordering_cost(costs: Tensor, ranks: Tensor, lengths: Tensor) -> Tensor:
+    """The sum of ``costs[b, i, j]`` over all i and j with i ranked before j, (B,) float64."""
+    ranks, real = ranks[:, : costs.shape[1]], _real(costs, lengths)
+    paid = (ranks[:, :, None] < ranks[:, None]) & real[:, :, None] & real[:, None]
+    return costs.masked_fill(~paid, 0).sum((1, 2)).double()
+
+
+def _counted(costs: Tensor, lengths: Tensor) -> Tensor:
+    """Costs in units, and 0 outside a sentence: (B, K, K) int64."""
+    real = _real(costs, lengths)
+    read = real[:, :, None] & real[:, None]
+    costs = costs.masked_fill(~read, 0.0)
+    if not bool((costs.masked_fill(_diagonal(costs), 0.0) >= 0).all()):  # nor is NaN
+        raise UserError("`costs` of an order must be at least 0, got a negative number or NaN")
+    return (costs.double().clamp(0.0, HIGHEST) / UNIT).round().long()
+
+
+def _searched(search: object, costs: Tensor, lengths: Tensor, width: int, padded: int) -> Tensor:
+    """The ranks (B, ``padded``) of a search, padding with its own index."""
+    if width < 1:
+        raise UserError(f"`width` of a search must be at least 1, got {width}")
+    own = torch.arange(padded, device=costs.device).repeat(len(costs), 1)
+    if costs.numel():
+        real = _real(costs, lengths)
+        own[:, : costs.shape[1]][real] = search(costs, lengths, width)[real]
+    return own
+
+
+def _longest(lengths: Tensor) -> int:
+    return int(lengths.max()) if len(lengths) else 0
+
+
+def _real(costs: Tensor, lengths: Tensor) -> Tensor:
+    return torch.arange(costs.shape[1], device=costs.device) < lengths[:, None]
+
+
+def _diagonal(costs: Tensor) -> Tensor:
+    return torch.eye(costs.shape[1], dtype=torch.bool, device=costs.device)
