@@ -1,0 +1,215 @@
+"""Training an `Esim` on frozen sequences, and what it predicts (SPEC C15).
+
+A loop of its own, not `fairseq-train`: the vectors are frozen, so an epoch is a few small matrices
+over mapped arrays, there is no encoder, dictionary or task in it, and dozens of such trainings
+(rows x seeds) run in one process.
+
+Symbols: ``N`` pairs, ``B`` of a batch, ``C`` labels.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_xling.clcr.esim import Esim
+from fairseq_xling.clcr.sequences import Sequences, check_same_sentences
+from fairseq_xling.errors import UserError
+
+_LEAST = {"projection": 0, "hidden": 1, "batch_size": 1, "epochs": 1, "patience": 1, "seed": 0}
+_POOL = 50  # batches whose pairs are sorted by length together
+
+
+@dataclass(frozen=True)
+class EsimOptions:
+    """Settings of the network and its training; the defaults are those of Chen et al. (2017).
+
+    Attributes:
+        projection, hidden, dropout: of `Esim`.
+        lr: of Adam; batch_size: pairs of a step; clip: largest norm of the gradient.
+        epochs: most passes over the pairs; training ends after ``patience`` passes without a better
+            accuracy on dev, and the pass of the best counts.
+        seed: of weights, order and dropout.
+    """
+
+    projection: int = 0
+    hidden: int = 300
+    dropout: float = 0.5
+    lr: float = 4e-4
+    batch_size: int = 32
+    clip: float = 10.0
+    epochs: int = 20
+    patience: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                option = name.replace("_", "-")
+                raise UserError(f"`--{option}` must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"`--dropout` must lie in [0, 1), got {self.dropout}")
+        if not 0 < self.lr < 1:
+            raise UserError(f"`--lr` must lie in (0, 1), got {self.lr}")
+        if not self.clip > 0:
+            raise UserError(f"`--clip` must be above 0, got {self.clip}")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Premise n with hypothesis n, and the number of its label.
+
+    Attributes:
+        labels: (N,) int64, -1 where the label is not known, or is none of those trained on.
+
+    Raises:
+        UserError: if the folders do not pair up.
+    """
+
+    premises: Sequences
+    hypotheses: Sequences
+    labels: np.ndarray
+
+    def __post_init__(self) -> None:
+        check_same_sentences(self.premises, self.hypotheses)
+        if len(self.labels) != self.premises.sentences:
+            raise UserError(
+                f"{self.premises.path}: must have a sentence for each of {len(self.labels)} "
+                f"labelled pairs, got {self.premises.sentences}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(N,), the vectors of premise and hypothesis together."""
+        return self.premises.counts + self.hypotheses.counts
+
+    def inputs(self, chosen: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
+        """What `Esim` takes, of some pairs."""
+        found = (*self.premises.batch(chosen), *self.hypotheses.batch(chosen))
+        return tuple(one.to(device) for one in found)
+
+
+@dataclass
+class Trained:
+    """A trained network.
+
+    Attributes:
+        network: with the weights of the best pass.
+        epoch: the best pass, from 1; curve: accuracy on dev after each, in [0, 1].
+    """
+
+    network: Esim
+    batch_size: int
+    device: torch.device
+    epoch: int = 0
+    curve: list[float] = field(default_factory=list)
+
+    @torch.no_grad()
+    def logits(self, pairs: Pairs) -> Tensor:
+        """(N, C) on the CPU, in the order of the pairs."""
+        self.network.eval()
+        order = np.argsort(pairs.sizes, kind="stable")
+        found = [
+            self.network(*pairs.inputs(chosen, self.device)).float().cpu()
+            for chosen in _batches(order, self.batch_size)
+        ]
+        result = torch.empty(len(pairs), found[0].shape[1])
+        result[torch.from_numpy(order)] = torch.cat(found)
+        return result
+
+    def predict(self, pairs: Pairs) -> np.ndarray:
+        """(N,) int64, the number of the likeliest label."""
+        return self.logits(pairs).argmax(1).numpy()
+
+
+def fit_esim(
+    train: Pairs,
+    dev: Pairs,
+    classes: int,
+    options: EsimOptions,
+    device: str | torch.device = "cpu",
+    passed: Callable[[float], object] = lambda accuracy: None,
+) -> Trained:
+    """Train on ``train``; ``dev``, of the same language, says when it is best.
+
+    The result depends on pairs and options alone, and draws nothing from torch's own generator.
+
+    Args:
+        classes: C.
+        passed: called after each pass with the accuracy on dev, in [0, 1].
+
+    Raises:
+        UserError: if no training pair has a label, or a value is NaN or infinite.
+    """
+    usable = np.flatnonzero(train.labels >= 0)
+    if not len(usable):
+        raise UserError(f"{train.premises.path}: must have at least 1 labelled pair, got 0")
+    device = torch.device(device)
+    labels = torch.from_numpy(train.labels)
+    shuffle = np.random.default_rng(options.seed)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(options.seed)
+        network = Esim(
+            train.premises.width,
+            classes,
+            projection=options.projection,
+            hidden=options.hidden,
+            dropout=options.dropout,
+        ).to(device)
+        trained = Trained(network, options.batch_size, device)
+        optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
+        best, kept, waited = (-1.0, -float("inf")), network.state_dict(), 0
+        for epoch in range(1, options.epochs + 1):
+            network.train()
+            for chosen in shuffled_batches(train.sizes, usable, options.batch_size, shuffle):
+                logits = network(*train.inputs(chosen, device))
+                loss = F.cross_entropy(logits, labels[torch.from_numpy(chosen)].to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), options.clip)
+                optimizer.step()
+            reached = _measure(trained, dev)
+            trained.curve.append(reached[0])
+            passed(reached[0])
+            waited = 0 if reached[0] > best[0] else waited + 1
+            if reached > best:  # of equal accuracies the surer one
+                best, trained.epoch = reached, epoch
+                kept = copy.deepcopy(network.state_dict())
+            if waited >= options.patience:
+                break
+        network.load_state_dict(kept)
+    return trained
+
+
+def shuffled_batches(
+    sizes: np.ndarray, usable: np.ndarray, batch_size: int, generator: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Batches of pairs of about one length, in random order: each pair once.
+
+    Args:
+        sizes: (N,), what to sort by; usable: the pairs to take.
+    """
+    order = usable[generator.permutation(len(usable))]
+    pools = _batches(order, _POOL * batch_size)
+    pools = (pool[np.argsort(sizes[pool], kind="stable")] for pool in pools)
+    batches = [batch for pool in pools for batch in _batches(pool, batch_size)]
+    return (batches[number] for number in generator.permutation(len(batches)))
+
+
+def _measure(trained: Trained, dev: Pairs) -> tuple[float, float]:
+    """Accuracy and mean log-likelihood on dev; unknown labels are wrong."""
+    logits, gold = trained.logits(dev), torch.from_numpy(dev.labels)
+    known = gold >= 0
+    likelihood = -F.cross_entropy(logits[known], gold[known]) if known.any() else torch.zeros(())
+    return float((logits.argmax(1) == gold).float().mean()), float(likelihood)
+
+
+def _batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
