@@ -1,0 +1,159 @@
+"""How far a transformed sentence is from its translation: D, with soft matching and annealing.
+
+CLCR, section 3.1, equations 2 and 3 (SPEC C3, C4, G11). r1 are the states of sentence s1, r2 those
+of its translation s2:
+
+    D(T(s1) vs s2) = (1/N) sum_i || T(sum_j w_ij r1_j) - r2_i ||
+    w_i            = softmax_j(a_ij / tau),      tau = 1 / (1 + beta * step)
+
+a_ij is a dot product of query i (of r2) and key j (of r1), divided by the root of the width as
+usual. What stands in it, and which norm, the paper leaves open; both are choices here. As the steps
+go on tau falls and w turns from a mixture into the choice of one token.
+
+Only content counts on either side: the masks are True at words, False at ``<s>``, ``</s>`` and
+padding. A sentence without content on either side has no D.
+
+B sentence pairs, M tokens of s1, N of s2, D and E widths of the encoders.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+
+# By name the norm of the rows of (..., E), in float32. SPEC G11.
+norms: Registry[Callable[[Tensor], Tensor]] = Registry("`--distance-norm`")
+norms.register("l1")(lambda x: torch.linalg.vector_norm(x.float(), 1, dim=-1))
+norms.register("l2")(lambda x: torch.linalg.vector_norm(x.float(), 2, dim=-1))
+
+# What attention compares, by name: made as ``Kind(D, E)``, called with (r1, T(r1), r2). SPEC G11.
+scores: Registry[type[nn.Module]] = Registry("`--attention-score`")
+
+
+@scores.register("raw")
+class Raw(nn.Module):
+    """r2_i . r1_j: the states as they are, which must have one width."""
+
+    def __init__(self, width_in: int, width_out: int):
+        super().__init__()
+        if width_in != width_out:
+            raise UserError(
+                "`--attention-score raw` needs encoders of one width, got states of "
+                f"{width_in} and {width_out}; take transformed or keys"
+            )
+
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+        return _dot(r2, r1)
+
+
+@scores.register("transformed")
+class Transformed(nn.Module):
+    """r2_i . T(r1_j): one transform finds the partner and becomes it."""
+
+    def __init__(self, width_in: int, width_out: int):
+        super().__init__()
+
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+        return _dot(r2, transformed)
+
+
+@scores.register("keys")
+class Keys(nn.Module):
+    """r2_i . K r1_j: a matrix of its own finds the partner."""
+
+    def __init__(self, width_in: int, width_out: int):
+        super().__init__()
+        self.key = nn.Linear(width_in, width_out, bias=False)
+        nn.init.eye_(self.key.weight)
+
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+        return _dot(r2, self.key(r1))
+
+
+def _dot(queries: Tensor, keys: Tensor) -> Tensor:
+    # Scaled before the product, and float32 after it: half precision ends at 65,504.
+    return (queries * queries.shape[-1] ** -0.5 @ keys.transpose(1, 2)).float()
+
+
+def temperature(step: int, beta: float) -> float:
+    """tau after ``step`` updates; 1 where ``beta`` is 0 (no annealing).
+
+    >>> round(temperature(1000, 0.01), 4), temperature(1000, 0)
+    (0.0909, 1.0)
+    """
+    return 1.0 / (1.0 + beta * step)
+
+
+def attention(scores: Tensor, key_mask: Tensor, tau: float) -> Tensor:
+    """softmax_j(a_ij / tau) over the content keys: (B, N, M) float32.
+
+    The largest score is taken off before the division, so no tau is too small: at the limit, 0
+    included, w is the argmax (shared by keys that score the same).
+
+    Args:
+        scores: a, (B, N, M).
+        key_mask: (B, M), True at content; where a row has none, its weights mean nothing.
+
+    >>> a = torch.tensor([[[1.0, 3.0, 2.0]]])
+    >>> attention(a, torch.ones(1, 3, dtype=torch.bool), 0.0).tolist()
+    [[[0.0, 1.0, 0.0]]]
+    """
+    hidden = ~(key_mask | ~key_mask.any(1, keepdim=True))[:, None]
+    scores = scores.float().masked_fill(hidden, -torch.inf)
+    below = scores - scores.detach().amax(2, keepdim=True)
+    # In float32 the inverse of a temperature ends below 1e38.
+    return (below / max(tau, 1e-30)).softmax(2)
+
+
+class Matched(NamedTuple):
+    """One direction of a batch; sentences that do not count have zeros.
+
+    Attributes:
+        distance: (B,) D.
+        entropy: (B,) mean entropy of w_i, in nats.
+        counted: (B,) whether both sentences have content.
+    """
+
+    distance: Tensor
+    entropy: Tensor
+    counted: Tensor
+
+
+class Matching(nn.Module):
+    """T of one direction with its attention.
+
+    Args:
+        transform: T, (..., D) to (..., E).
+        score: a kind of `scores`, made.
+        norm: a name of `norms`.
+    """
+
+    def __init__(self, transform: nn.Module, score: nn.Module, norm: str = "l2"):
+        super().__init__()
+        self.transform, self.score = transform, score
+        self.norm = norms[norm]
+
+    def forward(
+        self, r1: Tensor, mask1: Tensor, r2: Tensor, mask2: Tensor, tau: float = 1.0
+    ) -> Matched:
+        """D(T(s1) vs s2) of each pair.
+
+        Args:
+            r1: (B, M, D) with ``mask1`` (B, M); r2: (B, N, E) with ``mask2`` (B, N), True at
+                content.
+        """
+        weights = attention(self.score(r1, self.transform(r1), r2), mask1, tau)
+        mixed = self.transform(weights.to(r1.dtype) @ r1)
+        counted = mask1.any(1) & mask2.any(1)
+        used = mask2 & counted[:, None]
+        far = self.norm(mixed.float() - r2.float())
+        return Matched(_mean(far, used), _mean(torch.special.entr(weights).sum(2), used), counted)
+
+
+def _mean(values: Tensor, used: Tensor) -> Tensor:
+    """The mean of (B, N) over the positions that are used, 0 where none is."""
+    return values.masked_fill(~used, 0.0).sum(1) / used.sum(1).clamp(min=1)

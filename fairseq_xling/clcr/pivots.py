@@ -1,0 +1,138 @@
+"""Pseudo-gold pivots: tokens of a sentence and its translation that mean the same, one to one.
+
+CLCR, section 3.2 (SPEC C6). The distance of token i of s1 and token j of s2 is that of their two
+one-token sentences, both ways, where there is nothing to mix:
+
+    d_ij = || T12(r1_i) - r2_j || + || T21(r2_j) - r1_i ||
+
+A pair is kept if j is the nearest of i, i is the nearest of j, and d_ij lies under the threshold.
+So no token has two partners, and a higher threshold keeps all that a lower one does.
+
+The paper gives no threshold; it is chosen where links are known (SPEC G12), by `tune_threshold`.
+A *link* of a gold alignment is a pair (i, j); what a pivot should find is a *block* of the finest
+common granularity (`fairseq_xling.clcr.granularity`):
+
+    precision  share of the pivots whose tokens are of one block
+    recall     share of the blocks that a pivot is in
+
+With a one-to-one alignment these are the ordinary ones. Tokens without a gold link are of no block.
+
+B sentence pairs, M tokens of s1, N of s2, D and E widths of the encoders, n pairs found.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+
+_POWERS = {"l1": 1.0, "l2": 2.0}
+
+
+def pair_distances(
+    r1: Tensor, r2: Tensor, transformed1: Tensor, transformed2: Tensor, norm: str = "l2"
+) -> Tensor:
+    """d, (B, M, N) float32.
+
+    Args:
+        r1: (B, M, D); r2: (B, N, E).
+        transformed1: T12(r1), (B, M, E); transformed2: T21(r2), (B, N, D).
+    """
+    power = _POWERS[norm]
+    return _far(transformed1, r2, power) + _far(r1, transformed2, power)
+
+
+def _far(x: Tensor, y: Tensor, power: float) -> Tensor:
+    # Not by the faster matrix product, whose error is largest where points are nearest.
+    return torch.cdist(x.float(), y.float(), p=power, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+class Pivots(NamedTuple):
+    """Pairs, sorted by sentence and then by token of s1.
+
+    Attributes:
+        row, source, target: (n,) int64; token ``source`` of s1 and ``target`` of s2, in the pair
+            of sentences ``row``.
+        distance: (n,) float32.
+    """
+
+    row: Tensor
+    source: Tensor
+    target: Tensor
+    distance: Tensor
+
+
+def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
+    """Pairs of tokens that are each other's nearest; of equally near ones the first counts.
+
+    Args:
+        distances: (B, M, N).
+        mask1: (B, M) True at content; mask2: (B, N).
+
+    >>> d = torch.tensor([[[1.0, 5.0, 5.0], [2.0, 5.0, 3.0]]])
+    >>> found = mutual_best(d, torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 3).bool())
+    >>> found.source.tolist(), found.target.tolist()
+    ([0], [0])
+    """
+    inside = mask1[:, :, None] & mask2[:, None]
+    distances = distances.masked_fill(~inside, torch.inf)
+    if not distances.numel():
+        none = torch.zeros(0, dtype=torch.int64, device=distances.device)
+        return Pivots(none, none, none, distances.flatten())
+    nearest, partner = distances.min(2)
+    back = distances.argmin(1).gather(1, partner)
+    here = torch.arange(distances.shape[1], device=distances.device)
+    row, source = ((back == here) & nearest.isfinite()).nonzero(as_tuple=True)
+    return Pivots(row, source, partner[row, source], nearest[row, source])
+
+
+class Tuned(NamedTuple):
+    """A threshold, and what it finds where links are known; shares in [0, 1]."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tuned:
+    """The threshold of the best F1; of equally good ones the lowest.
+
+    It lies halfway to the next distance, so that it does not hang on the last digit.
+
+    Args:
+        distance: (n,) of all mutual best pairs.
+        block: (n,) the gold block that a pair lies in, -1 for none.
+        blocks: how many gold blocks there are.
+
+    Raises:
+        UserError: if there are no gold blocks, or no pair lies in one.
+
+    >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
+    Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
+    """
+    if blocks < 1:
+        raise UserError("no gold links to tune the threshold on; give `--threshold`")
+    order = np.argsort(distance, kind="stable")
+    distance, block = distance[order], block[order]
+    right = np.cumsum(block >= 0)
+    first = np.zeros(len(block), dtype=bool)
+    first[np.unique(block, return_index=True)[1]] = True
+    found = np.cumsum(first & (block >= 0))
+    precision = right / np.arange(1, len(block) + 1)
+    recall = found / blocks
+    with np.errstate(invalid="ignore"):
+        f1 = np.nan_to_num(2 * precision * recall / (precision + recall))
+    # A threshold cannot part equal distances.
+    f1 = np.where(np.append(distance[1:] > distance[:-1], True), f1, -1.0) if len(f1) else f1
+    if not len(f1) or f1.max() <= 0:
+        raise UserError("no pair of tokens lies in a gold block, so no threshold can be tuned")
+    best = int(f1.argmax())
+    last = best + 1 == len(distance)
+    above = np.nextafter(distance[best], np.inf) if last else distance[best + 1]
+    threshold = (float(distance[best]) + float(above)) / 2
+    if not threshold > distance[best]:
+        threshold = float(above)
+    return Tuned(threshold, float(precision[best]), float(recall[best]), float(f1[best]))

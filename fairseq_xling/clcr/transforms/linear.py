@@ -1,0 +1,18 @@
+"""The baseline of linear regression: the residual transform with C = 0 (SPEC C4)."""
+
+from torch import Tensor, nn
+
+from fairseq_xling.clcr.transforms import near_identity, transforms
+
+
+@transforms.register("linear")
+class Linear(nn.Module):
+    """T(r) = A r + a, with A (E, D); ``hidden`` is of no account."""
+
+    def __init__(self, width_in: int, width_out: int, hidden: int = 0):
+        super().__init__()
+        self.A = near_identity(width_in, width_out)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(..., D) to (..., E)."""
+        return self.A(states)

@@ -1,0 +1,118 @@
+"""Pseudo-gold pivots: planted pairs, thresholds, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.clcr.granularity import blocks_of_pairs, finest_blocks
+from fairseq_xling.clcr.pivots import mutual_best, pair_distances, tune_threshold
+from fairseq_xling.errors import UserError
+
+
+def planted(noise=0.05, pairs=30, seed=0):
+    """States of s1 and of s2, a rotated permutation of some of them beside unrelated ones."""
+    rng = torch.Generator().manual_seed(seed)
+    dim, length, partners = 16, 8, 5
+    rotation = torch.linalg.qr(torch.randn(dim, dim, generator=rng))[0]
+    r1 = torch.randn(pairs, length, dim, generator=rng)
+    r2 = torch.randn(pairs, length, dim, generator=rng)
+    gold = []
+    for b in range(pairs):
+        mine, theirs = (torch.randperm(length, generator=rng)[:partners] for _ in range(2))
+        r2[b, theirs] = r1[b, mine] @ rotation + noise * torch.randn(partners, dim, generator=rng)
+        gold += [(b, int(i), int(j)) for i, j in zip(mine, theirs, strict=True)]
+    masks = torch.ones(pairs, length, dtype=torch.bool)
+    return pair_distances(r1, r2, r1 @ rotation, r2 @ rotation.T), masks, sorted(gold)
+
+
+def triples(found, below=np.inf):
+    kept = found.distance < below
+    return sorted(zip(*(x[kept].tolist() for x in found[:3]), strict=True))
+
+
+@pytest.mark.row("C6", "G12")
+def test_planted_pairs_are_found_exactly_with_the_threshold_tuned_on_other_sentences():
+    d, masks, gold = planted(seed=1)
+    dev = mutual_best(d, masks, masks)
+    row, source, target = (np.array(x) for x in zip(*gold, strict=True))
+    blocks = finest_blocks(row, source, target)
+    links = {(b, i, j) for b, i, j in gold}
+    place = {triple: n for n, triple in enumerate(sorted(links))}
+    of = np.array([place.get(t, -1) for t in zip(*(x.tolist() for x in dev[:3]), strict=True)])
+    tuned = tune_threshold(dev.distance.numpy(), of, len(gold))
+    assert tuned.f1 == 1.0
+    assert len(blocks.row) <= len(gold)
+
+    d, masks, gold = planted(seed=2)
+    assert triples(mutual_best(d, masks, masks), tuned.threshold) == gold
+
+
+@pytest.mark.row("C6")
+def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():
+    d, masks, _ = planted(noise=1.0)
+    found = mutual_best(d, masks, masks)
+    for side in (1, 2):
+        assert len({(t[0], t[side]) for t in triples(found)}) == len(triples(found))
+    kept = [set(triples(found, float(x))) for x in np.linspace(0, float(d.max()) + 1, 12)]
+    assert all(low <= high for low, high in itertools.pairwise(kept))
+    assert not kept[0] and len(kept[-1]) == len(found.row)
+
+
+@pytest.mark.row("C6")
+def test_mutual_best_is_what_two_loops_find_and_padding_takes_no_part():
+    torch.manual_seed(0)
+    d = torch.rand(4, 5, 6)
+    mask1 = torch.arange(5) < torch.tensor([5, 3, 1, 0])[:, None]
+    mask2 = torch.arange(6) < torch.tensor([6, 2, 4, 3])[:, None]
+    slow = []
+    for b in range(4):
+        rows, columns = int(mask1[b].sum()), int(mask2[b].sum())
+        for i in range(rows):
+            for j in range(columns):
+                nearest = d[b, i, j] == d[b, i, :columns].min() == d[b, :rows, j].min()
+                slow += [(b, i, j)] if nearest else []
+    assert triples(mutual_best(d, mask1, mask2)) == slow
+
+
+@pytest.mark.row("C6")
+def test_both_directions_count_in_the_distance():
+    torch.manual_seed(0)
+    r1, r2 = torch.randn(1, 2, 3), torch.randn(1, 4, 5)
+    there, back = torch.randn(1, 2, 5), torch.randn(1, 4, 3)
+    for norm, power in (("l1", 1), ("l2", 2)):
+        d = pair_distances(r1, r2, there, back, norm)
+        by_hand = torch.linalg.norm(there[0, 1] - r2[0, 3], power)
+        by_hand = by_hand + torch.linalg.norm(back[0, 3] - r1[0, 1], power)
+        torch.testing.assert_close(d[0, 1, 3], by_hand)
+
+
+def test_the_tuned_threshold_is_the_best_of_all():
+    rng = np.random.default_rng(0)
+    distance = rng.integers(0, 30, 60) / 10
+    block = np.where(rng.random(60) < 0.6, rng.integers(0, 40, 60), -1)
+
+    def f1(threshold):
+        kept = distance < threshold
+        right, found = (block[kept] >= 0).sum(), len(set(block[kept].tolist()) - {-1})
+        p, r = right / max(kept.sum(), 1), found / 40
+        return 2 * p * r / (p + r) if p + r else 0.0
+
+    tuned = tune_threshold(distance, block, 40)
+    assert tuned.f1 == pytest.approx(max(f1(x) for x in np.arange(0, 3.2, 0.05)))
+    assert tuned.f1 == pytest.approx(f1(tuned.threshold))
+
+
+def test_a_threshold_cannot_be_tuned_where_nothing_is_known():
+    with pytest.raises(UserError, match="no gold links to tune the threshold on"):
+        tune_threshold(np.ones(2), np.array([-1, -1]), 0)
+    with pytest.raises(UserError, match="no pair of tokens lies in a gold block"):
+        tune_threshold(np.ones(2), np.array([-1, -1]), 3)
+
+
+def test_pairs_find_the_gold_block_that_they_lie_in():
+    row, source, target = np.array([0, 0, 0, 2]), np.array([0, 1, 1, 3]), np.array([2, 0, 1, 3])
+    blocks = finest_blocks(row, source, target)
+    asked = np.array([(0, 0, 2), (0, 1, 1), (0, 1, 2), (2, 3, 3), (1, 0, 0), (2, 0, 0)])
+    assert blocks_of_pairs(blocks, *asked.T).tolist() == [0, 1, -1, 2, -1, -1]
