@@ -41,11 +41,11 @@ def test_where_order_decides_the_right_order_transfers_and_a_shuffled_one_does_n
 @pytest.mark.row("C15")
 def test_extraction_helps_where_fillers_are_noise_and_order_helps_above_it(tmp_path):
     task = OrderTask()
-    drawn = [task.draw(600), task.draw(150), task.draw(300)]
+    drawn = [task.draw(600), task.draw(150), task.draw(500)]
     found = {}
     for row, source, target in (
-        ("T", {"fillers": 1}, {"fillers": 1, "shuffled": 0.3}),
-        ("T+E", {}, {"shuffled": 0.3}),
+        ("T", {"fillers": 1}, {"fillers": 1, "shuffled": 0.2}),
+        ("T+E", {}, {"shuffled": 0.2}),
         ("T+E+R", {}, {}),
     ):
         train, dev = (make(tmp_path, task, f"{row}{n}", drawn=drawn[n], **source) for n in range(2))
@@ -54,7 +54,7 @@ def test_extraction_helps_where_fillers_are_noise_and_order_helps_above_it(tmp_p
             accuracy(fit_esim(train, dev, 2, EsimOptions(**OPTIONS, seed=seed)), test)
             for seed in (1, 2, 3)
         ]
-    # Seen: .64 .62 .64, .76 each, 1.0 each.
+    # Seen: .65 .67 .67, .82 each, 1.0 each; chance is .5.
     assert max(found["T"]) + 0.05 < min(found["T+E"])
     assert max(found["T+E"]) + 0.1 < min(found["T+E+R"])
 
