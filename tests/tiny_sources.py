@@ -73,6 +73,24 @@ def write_vocabulary(path: Path, family: str) -> None:
     (path / name).write_text(text, encoding="utf-8")
 
 
+def write_tokenizer(path: Path) -> Any:
+    """A tokenizer.json of BERT's kind for the tokens of `vocabulary`; returns the tokenizer.
+
+    As published ones do, it adds special symbols to sentences, pads them and cuts them.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    ids = {token: number for number, token in enumerate(vocabulary("bert")[1])}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.enable_truncation(6)
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(path / "tokenizer.json"))
+    return tokenizer
+
+
 def write_fairseq_roberta(folder: Path, seed: int = 1, **changes: Any) -> Any:
     """``folder``/model.pt with dict.txt, as fairseq's masked_lm saves them; returns the model."""
     from fairseq_xling.compat import prepare_engine

@@ -91,7 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--head",
         default="reset",
         metavar="HOW",
-        help="LM head: reset, or keep (the source's dense layer and LayerNorm)",
+        help="LM head: reset, keep (the source's dense layer and LayerNorm), or whole (also the "
+        "biases of subwords that it spells alike)",
     )
     model.add_argument(
         "--separate",

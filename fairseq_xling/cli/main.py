@@ -28,10 +28,12 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
 
 
 def verbs() -> dict[str, ModuleType]:
-    """Every verb by the name a user types (``user_dir.py`` is ``user-dir``)."""
+    """Every verb by the name a user types (``user_dir.py`` is ``user-dir``, ``import_.py`` is
+    ``import``)."""
     names = [module.name for module in pkgutil.iter_modules(cli.__path__) if module.name != "main"]
     return {
-        name.replace("_", "-"): importlib.import_module(f"{cli.__name__}.{name}") for name in names
+        name.rstrip("_").replace("_", "-"): importlib.import_module(f"{cli.__name__}.{name}")
+        for name in names
     }
 
 

@@ -104,8 +104,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LANG=HOW",
         help="how words are cut before pieces are learnt: pre (as in the file; every language's "
-        "default), space (punctuation set off) or char (as space, and each Chinese or Japanese "
-        "character on its own; --vocab-size should then be twice the number of characters)",
+        "default), space (punctuation set off), char (as space, and each Chinese or Japanese "
+        "character on its own; --vocab-size should then be twice the number of characters) or "
+        "basic (as BERT)",
+    )
+    vocabulary.add_argument(
+        "--tokenizer",
+        action="append",
+        default=[],
+        metavar="LANG=FOLDER",
+        help="take the vocabulary and the tokenizer.json of a Hugging Face folder, instead of "
+        "learning one; with --vocab joint, name every language with the same folder. "
+        "`--segment LANG=basic` counts words as BERT's tokenizers do",
     )
     alignment = parser.add_argument_group("word alignment of parallel text")
     alignment.add_argument(
@@ -170,6 +180,7 @@ def run(args: argparse.Namespace) -> None:
         args.dictionary,
         args.folder,
         shared_ids=modes[options.vocab]().shares_ids(languages),
+        tokenizer=args.tokenizer,
     )
     meta = prepare(args.out, sources, options, args.workers, args.overwrite)
     print(summary(args.out, meta))

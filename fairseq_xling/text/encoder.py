@@ -8,8 +8,9 @@ import numpy as np
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.dictionary import SPECIAL_SYMBOLS, id_table, read_dictionary
-from fairseq_xling.text.pieces import WORD_MARK, Pieces
+from fairseq_xling.text.pieces import WORD_MARK
 from fairseq_xling.text.segment import join_characters, segmentations
+from fairseq_xling.text.tokenizers.pieces import load_pieces
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -30,14 +31,14 @@ class TextEncoder:
         self._segmentation = segmentation
         self._segment = segmentations[segmentation]
         vocabulary = modes[mode]()
-        self._pieces = Pieces.load(folder / vocabulary.model_name(lang), whole_words)
+        self._pieces = load_pieces(folder, vocabulary.model_name(lang), whole_words)
         symbols = read_dictionary(folder / vocabulary.dictionary_name(lang))
         self.vocab_size = len(symbols)
         self._table = id_table(vocabulary, lang, self._pieces.symbols, symbols)
         self._texts = [*SPECIAL_SYMBOLS, *map(vocabulary.piece, symbols[SPECIALS:])]
         self._starts = np.array([text.startswith(WORD_MARK) for text in self._texts])
-        # An unknown word is one item among whole words; elsewhere its word mark stands before it.
-        self._starts[UNK] = whole_words
+        if self._pieces.unknown_starts_word:
+            self._starts[UNK], self._texts[UNK] = True, WORD_MARK + self._texts[UNK]
 
     @classmethod
     def load(cls, data_dir: str | Path, lang: str) -> "TextEncoder":
@@ -90,8 +91,6 @@ class TextEncoder:
         ``--segment char`` set apart are joined again.
         """
         numbers = [int(i) for i in ids]
-        texts = [self._texts[i] for i in numbers if i >= SPECIALS or i == UNK]
-        if self._pieces.whole_words:
-            texts = [text if text.startswith(WORD_MARK) else WORD_MARK + text for text in texts]
-        text = "".join(texts).replace(WORD_MARK, " ").strip()
+        text = "".join(self._texts[i] for i in numbers if i >= SPECIALS or i == UNK)
+        text = text.replace(WORD_MARK, " ").strip()
         return join_characters(text) if self._segmentation == "char" else text

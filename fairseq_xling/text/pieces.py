@@ -7,8 +7,9 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -109,6 +110,8 @@ class Pieces:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.whole_words = whole_words
         self.symbols = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
+        # An unknown word is one item among whole words; elsewhere its word mark stands before it.
+        self.unknown_starts_word = whole_words
         self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
 
     @classmethod
@@ -159,12 +162,13 @@ class Pieces:
 
     def count(self, lines: Iterable[str]) -> np.ndarray:
         """How often each piece occurs in ``lines`` (len(self),) int64."""
-        total = np.zeros(len(self), dtype=np.int64)
-        block: list[str] = []
-        for line in chain(lines, (None,)):
-            if line is not None:
-                block.append(line)
-            if block and (line is None or len(block) == 4096):
-                total += np.bincount(self.encode(block)[0], minlength=len(self))
-                block = []
-        return total
+        return count_pieces(self, lines)
+
+
+def count_pieces(pieces: Any, lines: Iterable[str]) -> np.ndarray:
+    """How often each of ``pieces`` occurs in ``lines`` (len(pieces),) int64, block by block."""
+    total = np.zeros(len(pieces), dtype=np.int64)
+    lines = iter(lines)
+    while block := list(islice(lines, 4096)):
+        total += np.bincount(pieces.encode(block)[0], minlength=len(pieces))
+    return total

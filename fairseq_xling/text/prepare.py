@@ -75,6 +75,13 @@ def _check_settings(sources: Sources, options: PrepareOptions) -> None:
             f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
             f"{options.vocab}`"
         )
+    for languages in modes[options.vocab]().groups(options.languages).values():
+        theirs = {sources.tokenizers.get(lang) for lang in languages}
+        if len(theirs) > 1:
+            raise UserError(
+                f"`--tokenizer` must be one and the same for {', '.join(languages)}, which share "
+                f"their pieces under `--vocab {options.vocab}`; else choose union or separate"
+            )
     if _to_align(sources):
         aligners[options.aligner]().check()
 

@@ -24,6 +24,10 @@ _MARKS = regex.compile(
 # Scripts written without spaces; a character keeps its combining marks (variation selectors).
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
 _CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
+# What BERT (Devlin et al., 2019) sets apart: all punctuation, and ASCII's symbols; of scripts
+# without spaces only Chinese.
+_EACH_MARK = regex.compile(r"[\p{P}$+<=>^`|~]")
+_HAN = regex.compile(r"\p{Han}")
 # The spaces that such text does not have: beside its own punctuation, and between a character and
 # another one or any other mark (normalisation makes ordinary commas of full-width ones).
 _WIDE = r"[\u3001-\u303f\uff00-\uff65]"
@@ -61,6 +65,16 @@ def char(lines: Sequence[str]) -> list[str]:
     ['我 在 Berlin 。']
     """
     return _substitute(lines, _CHARACTERS, _MARKS)
+
+
+@segmentations.register("basic")
+def basic(lines: Sequence[str]) -> list[str]:
+    """As BERT: every mark of punctuation and every Chinese character is a word of its own.
+
+    >>> basic(["I don't 3.14!!"])
+    ["I don ' t 3 . 14 ! !"]
+    """
+    return _substitute(lines, _HAN, _EACH_MARK)
 
 
 def join_characters(text: str) -> str:

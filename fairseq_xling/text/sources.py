@@ -20,6 +20,7 @@ class Sources:
     parallel: dict[tuple[str, Pair], tuple[Path, Path]] = field(default_factory=dict)
     alignments: dict[tuple[str, Pair], Path] = field(default_factory=dict)
     dictionaries: dict[Pair, Path] = field(default_factory=dict)
+    tokenizers: dict[str, Path] = field(default_factory=dict)
 
     def text_of(self, lang: str, split: str = "train") -> list[Path]:
         """Every file of ``split`` that holds sentences of ``lang``, monolingual or parallel."""
@@ -40,6 +41,8 @@ class Sources:
             roles[f"alignment/{split}.{a}-{b}"] = (file,)
         for (a, b), file in self.dictionaries.items():
             roles[f"dictionary/{a}-{b}"] = (file,)
+        for lang, file in self.tokenizers.items():
+            roles[f"tokenizer/{lang}"] = (file,)
         return dict(sorted(roles.items()))
 
 
@@ -51,6 +54,7 @@ def parse_sources(
     dictionary: Sequence[str] = (),
     folder: str | Path | None = None,
     shared_ids: bool = True,
+    tokenizer: Sequence[str] = (),
 ) -> Sources:
     """The files of options such as ``--mono train.en=a.txt,b.txt`` and ``--from FOLDER``.
 
@@ -61,7 +65,7 @@ def parse_sources(
     Raises:
         UserError: for an option of another form, a language that is not among ``languages``, a
             split other than train, valid and test, a key given twice, an alignment without its
-            parallel text, or no training text for some language.
+            parallel text, or neither training text nor a tokenizer for some language.
     """
     named = Sources()
     for text in mono:
@@ -87,6 +91,11 @@ def parse_sources(
         key, files = _split_option("--dictionary", text, "en-de=FILE")
         pair = _pair("--dictionary", key, key, languages)
         _add("--dictionary", named.dictionaries, pair, _only("--dictionary", key, files), key)
+    for text in tokenizer:
+        key, files = _split_option("--tokenizer", text, "en=FOLDER")
+        _check_language("--tokenizer", key, key, languages)
+        file = _only("--tokenizer", key, files) / "tokenizer.json"
+        _add("--tokenizer", named.tokenizers, key, file, key)
     found = find_sources(folder, languages) if folder is not None else Sources()
     for (split, pair), sides in found.parallel.items():
         if (split, pair[::-1]) not in named.parallel:
@@ -100,6 +109,7 @@ def parse_sources(
         parallel=named.parallel,
         alignments={**found.alignments, **named.alignments},
         dictionaries={**found.dictionaries, **named.dictionaries},
+        tokenizers=named.tokenizers,
     )
     for split, (a, b) in sources.alignments:
         if (split, (a, b)) not in sources.parallel:
@@ -108,7 +118,7 @@ def parse_sources(
                 f"{split}.{a}-{b}` with the languages in the same order"
             )
     for lang in languages:
-        if not sources.text_of(lang):
+        if not sources.text_of(lang) and lang not in sources.tokenizers:
             raise UserError(
                 f"no training text of language {lang!r}: give `--mono train.{lang}=FILE`"
             )

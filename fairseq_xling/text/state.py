@@ -17,6 +17,8 @@ _OURS = (
     "dict.*.txt",
     "sentencepiece.model",
     "sentencepiece.*.model",
+    "tokenizer.json",
+    "tokenizer.*.json",
     "anchors.*.json",
     "mono/*.bin",
     "mono/*.idx",

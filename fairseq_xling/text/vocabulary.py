@@ -8,12 +8,13 @@ from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.text.dictionary import collect_symbols, write_dictionary
 from fairseq_xling.text.inputs import Inputs
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.pieces import Pieces, learn_pieces
+from fairseq_xling.text.pieces import learn_pieces
 from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sample import draw_lines, sample_quotas
 from fairseq_xling.text.scan import TextFacts
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Sources
+from fairseq_xling.text.tokenizers.pieces import load_pieces, ready_name, ready_tokenizer
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -22,37 +23,40 @@ def learn_vocabulary(
 ) -> dict[str, dict[str, float]]:
     """Write all ``sentencepiece*.model`` and ``dict*.txt``; models that are there already stay.
 
+    Where a language brings its tokenizer, nothing is learnt: ``tokenizer*.json`` is written.
+
     Returns the share of each language in the sample of its model, by model file.
     """
     mode = modes[options.vocab]()
     shares: dict[str, dict[str, float]] = {}
     pieces: dict[str, list[str]] = {}
     counts: dict[str, list[int]] = {}
-    whole_words = options.vocab_type == "word"
     for name, languages in mode.groups(options.languages).items():
         facts = {lang: _facts(sources, inputs, lang) for lang in languages}
-        quotas = sample_quotas(facts, options.vocab_alpha, options.vocab_sample * 1e6)
-        shares[name] = {lang: share for lang, (share, _) in quotas.items()}
+        ready = sources.tokenizers.get(languages[0])
+        texts = {lang: fact for lang, fact in facts.items() if fact.sentences}
+        budget = options.vocab_sample * 1e6
+        quotas = sample_quotas(texts, options.vocab_alpha, budget) if texts else {}
+        shares[name] = {} if ready else {lang: share for lang, (share, _) in quotas.items()}
         record = work / f"{name}.json"  # written after the model: vouches for it
         if not record.is_file():
-            lines = _sample(sources, facts, quotas, options)
+            lines = _sample(sources, texts, quotas, options)
             label = "+".join(languages)
             with progress(1, f"learning vocabulary {label}", unit="model") as bar:
-                model = learn_pieces(
-                    list(chain(*lines.values())),
-                    options.vocab_size,
-                    options.alphabet,
-                    options.vocab_type,
-                    label,
-                )
-                with atomic_write(out / name) as file:
-                    file.write(model)
-                learnt = Pieces(model, whole_words)
+                if ready:
+                    file, model = ready_name(name), ready_tokenizer(ready)
+                else:
+                    text = list(chain(*lines.values()))
+                    file, model = name, learn_pieces(text, *_how(options), label)
+                with atomic_write(out / file) as opened:
+                    opened.write(model)
+                learnt = load_pieces(out, name, options.vocab_type == "word")
+                counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
                 write_json(
                     record,
                     {
                         "pieces": learnt.symbols,
-                        "counts": {lang: learnt.count(lines[lang]).tolist() for lang in languages},
+                        "counts": {lang: found.tolist() for lang, found in counts_of.items()},
                     },
                 )
                 bar.update(1)
@@ -62,6 +66,10 @@ def learn_vocabulary(
     for name, symbols in collect_symbols(mode, pieces, counts).items():
         write_dictionary(out / name, symbols)
     return shares
+
+
+def _how(options: PrepareOptions) -> tuple[int, int | None, str]:
+    return options.vocab_size, options.alphabet, options.vocab_type
 
 
 def _facts(sources: Sources, inputs: Inputs, lang: str) -> TextFacts:

@@ -33,10 +33,25 @@ SPECIAL_ROWS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "n
 trilayer_origins: Registry[Callable[[int], int]] = Registry("`--trilayer-from`")
 trilayer_origins.register("code")(lambda layers: layers // 2)
 trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
-# Whether the dense layer and the LayerNorm of the source's LM head are kept (SPEC G3).
-head_ways: Registry[bool] = Registry("`--head`")
-head_ways.register("reset")(False)
-head_ways.register("keep")(True)
+
+
+@dataclass(frozen=True)
+class HeadWay:
+    """What is kept of the source's LM head (SPEC G3).
+
+    Attributes:
+        layers: whether its dense layer and its LayerNorm are.
+        biases: whether symbols that the source has too, spelt alike, keep their bias.
+    """
+
+    layers: bool = False
+    biases: bool = False
+
+
+head_ways: Registry[HeadWay] = Registry("`--head`")
+head_ways.register("reset")(HeadWay())
+head_ways.register("keep")(HeadWay(layers=True))
+head_ways.register("whole")(HeadWay(layers=True, biases=True))
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,7 @@ class InitOptions:
         copy_shared: whether a symbol that the source has too, spelt alike, takes its embedding.
         trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
         language_init: name of a way in `trelm.language_init`.
-        head: ``reset`` or ``keep``.
+        head: ``reset``, ``keep`` or ``whole``.
         seed: of all that is drawn.
     """
 
@@ -134,22 +149,23 @@ class _Maker:
         self.source, self.symbols = source, symbols
         self.options, self.vectors = options, vectors
         self.middle = trilayer_origins[options.trilayer_from](encoder.shape.layers)
-        self.keep_head = self._check_head()
+        self.head = self._check_head()
         self._tables: dict[str, Tensor] = {}
         self.report: list[str] = []
 
-    def _check_head(self) -> bool:
-        keep = head_ways[self.options.head]
-        if keep and not self.source.has_head:
+    def _check_head(self) -> HeadWay:
+        name = self.options.head
+        way = head_ways[name]
+        if way.layers and not self.source.has_head:
             raise UserError(
-                f"`--head keep` needs a source with an LM head, {self.source.origin} has none"
+                f"`--head {name}` needs a source with an LM head, {self.source.origin} has none"
             )
-        if keep and self.shape.lm_head != self.source.shape.lm_head:
+        if way.layers and self.shape.lm_head != self.source.shape.lm_head:
             raise UserError(
-                f"`--head keep` needs `--lm-head {self.source.shape.lm_head}`, the "
+                f"`--head {name}` needs `--lm-head {self.source.shape.lm_head}`, the "
                 f"source's, got {self.shape.lm_head!r}"
             )
-        return keep
+        return way
 
     def make(self, name: str) -> Tensor:
         """The first value of parameter ``name``, with memory of its own."""
@@ -229,11 +245,17 @@ class _Maker:
 
     def _softmax(self, rest: str, lang: str) -> Tensor:
         name = rest.removeprefix("shared.")
-        if name == "bias":
-            self._note("head: tied to the embeddings, biases 0")
-            return torch.zeros(len(self.symbols[lang]))
         theirs = f"softmax.shared.{name}"
-        if self.keep_head:
+        if name == "bias":
+            biases = torch.zeros(len(self.symbols[lang]))
+            if self.head.biases:
+                mine, its = self._in_common(lang)
+                biases[mine] = self._copied(theirs)[its]
+                self._note(f"head: tied to the embeddings, {len(mine):,} biases are the source's")
+            else:
+                self._note("head: tied to the embeddings, biases 0")
+            return biases
+        if self.head.layers:
             self._note("head: dense and LayerNorm are the source's")
             return self._copied(theirs)
         self._note("head: dense drawn, LayerNorm new")
@@ -243,6 +265,12 @@ class _Maker:
             return torch.zeros(self.shape.dim)
         return self._draw(f"head {name}", self.shape.dim, self.shape.dim)
 
+    def _in_common(self, lang: str) -> tuple[list[int], list[int]]:
+        """Ids here and ids there of the words that both spell alike."""
+        theirs = {symbol: i for i, symbol in enumerate(self.source.symbols)}
+        mine = [i for i, s in enumerate(self.symbols[lang]) if i >= SPECIALS and s in theirs]
+        return mine, [theirs[self.symbols[lang][i]] for i in mine]
+
     def _words(self, lang: str) -> Tensor:
         symbols, source = self.symbols[lang], self.source
         ready, generator = self.vectors.get(lang), self._generator(f"words {lang}")
@@ -250,11 +278,9 @@ class _Maker:
         rows, how = word_ways[self.options.embeddings].rows(request)
         text = f"{len(symbols):,} words: {how}"
         if self.options.copy_shared:
-            theirs = {symbol: i for i, symbol in enumerate(source.symbols)}
-            pairs = [(i, theirs[s]) for i, s in enumerate(symbols) if i >= SPECIALS and s in theirs]
-            mine, its = map(list, zip(*pairs, strict=True)) if pairs else ([], [])
+            mine, its = self._in_common(lang)
             rows[mine] = source.embeddings[its]
-            text += f"; {len(pairs):,} symbols in common have the source's"
+            text += f"; {len(mine):,} symbols in common have the source's"
         # No word in particular: the mean, and noise that tells it from other means.
         null = source.embeddings[source.words()].mean(0) + self._draw("null", self.shape.dim)
         for kind, row in SPECIAL_ROWS.items():

@@ -4,10 +4,8 @@ from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row
-from fairseq_xling.interop.sources.vocabulary import read_vocabulary
 from fairseq_xling.models.encoder import EncoderShape
-
-_SPECIALS = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
+from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, read_vocabulary
 
 _SELF = "encoder.layer.{i}.attention.self."
 _LAYER = "encoder.layer.{i}."
@@ -67,7 +65,7 @@ def read(folder: Folder) -> SourceModel:
     folder.require_plain_bert()
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
-    symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
+    symbols, special_ids = read_vocabulary(folder.path, size, BERT_SPECIALS)
     tensors = without_prefix(folder.tensors(), "bert.")
     for old, new in _OLD:
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}

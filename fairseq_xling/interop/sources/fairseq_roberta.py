@@ -10,9 +10,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.spelling import as_is, byte_level, spell
 from fairseq_xling.interop.sources.table import convert, row
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.text.tokenizers.spelling import as_is, byte_level, spell
 
 _LAYER = "sentence_encoder.layers.{i}."
 _SELF = _LAYER + "self_attn."

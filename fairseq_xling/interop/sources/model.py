@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.interop.sources.spelling import is_placeholder
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.text.tokenizers.spelling import is_placeholder
 
 HEAD = "softmax."  # the names that a source without an LM head lacks
 

@@ -7,9 +7,8 @@ from fairseq_xling.interop.sources.bert import shape_of
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import Row, convert, row
-from fairseq_xling.interop.sources.vocabulary import read_vocabulary
+from fairseq_xling.text.tokenizers.vocabulary import ROBERTA_SPECIALS, read_vocabulary
 
-_SPECIALS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 _POSITIONS = "positions.shared.weight"
 
 # As BERT's but for its name, and with a table of one segment.
@@ -50,7 +49,7 @@ def read(folder: Folder) -> SourceModel:
             f"{padding_id + 1}, the rows of the padding, got {rows}"
         )
     shape = shape_of(folder, rows - padding_id - 1, norm_eps=1e-5)
-    symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
+    symbols, special_ids = read_vocabulary(folder.path, size, ROBERTA_SPECIALS)
     tensors = without_prefix(folder.tensors(), "roberta.")
     found = convert(tensors, table(padding_id), HEAD, layers, str(folder.path), r"encoder\.")
     model = SourceModel(

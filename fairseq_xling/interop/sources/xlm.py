@@ -5,8 +5,8 @@ from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row
-from fairseq_xling.interop.sources.vocabulary import read_vocabulary
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 
 # A sentence of XLM begins with the separator, and its mask is the second of ten special tokens.
 _SPECIALS = {

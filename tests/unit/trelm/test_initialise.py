@@ -331,7 +331,7 @@ REFUSED = {
         {"language_init": "x"},
         "unknown `--language-init` 'x'; known: normal, orthogonal, source",
     ),
-    "an unknown head": ({"head": "x"}, "unknown `--head` 'x'; known: keep, reset"),
+    "an unknown head": ({"head": "x"}, "unknown `--head` 'x'; known: keep, reset, whole"),
     "no languages in the source": (
         {"language_init": "source"},
         "`--language-init source`: tiny has no embedding of any of en, de",

@@ -8,8 +8,8 @@ import pytest
 import sentencepiece
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.interop.sources.spelling import as_is, byte_level, spell, word_end, wordpiece
-from fairseq_xling.interop.sources.vocabulary import read_vocabulary
+from fairseq_xling.text.tokenizers.spelling import as_is, byte_level, spell, word_end, wordpiece
+from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 from tests.tiny_sources import vocabulary, write_vocabulary
 
 BERT = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}

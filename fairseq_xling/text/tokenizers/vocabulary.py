@@ -6,7 +6,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
-from fairseq_xling.interop.sources.spelling import (
+from fairseq_xling.text.tokenizers.spelling import (
     as_is,
     byte_level,
     spell,
@@ -16,6 +16,11 @@ from fairseq_xling.interop.sources.spelling import (
 
 # Our spelling of each special symbol; the first five also name `special_ids`.
 SPECIAL_NAMES = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+
+# How families spell them, where a folder does not say.
+BERT_SPECIALS = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
+ROBERTA_SPECIALS = SPECIAL_NAMES
+SPECIALS_OF_FAMILIES = (BERT_SPECIALS, ROBERTA_SPECIALS)
 
 Ids = dict[str, int]
 Spelling = Callable[[str], str]
@@ -43,8 +48,8 @@ def read_vocabulary(
     names = {**specials, **_declared(folder)}
     found = {}
     for kind in SPECIAL_NAMES:
-        if names[kind] not in ids:
-            raise UserError(f"{file}: has no {kind} token {names[kind]!r}")
+        if names.get(kind) not in ids:
+            raise UserError(f"{file}: has no {kind} token {names.get(kind, '')!r}")
         found[kind] = ids[names[kind]]
     tokens = [f"<unused{number}>" for number in range(size)]
     for token, number in ids.items():

@@ -1,0 +1,55 @@
+"""A pretrained encoder as a checkpoint and a data folder of ours, to be used as it is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources import read_source
+from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.prepare import prepare
+from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.sources import Sources
+from fairseq_xling.trelm.initialise import InitOptions
+from fairseq_xling.trelm.start import ModelOptions
+from fairseq_xling.trelm.start_file import make_start
+
+
+def import_encoder(
+    folder: str | Path, languages: Sequence[str], output: str | Path, segment: str | None = None
+) -> str:
+    """Write ``output/data`` and ``output/checkpoint.pt``; returns a text that describes them.
+
+    Hidden states are the source's (SPEC T24): every symbol keeps its embedding under a new id.
+
+    Args:
+        folder: in Hugging Face's form, with its tokenizer.
+        segment: what counts as a word; by default as the tokenizer does.
+
+    Raises:
+        UserError: as `read_source`, `prepare` and `make_start`; or for a source with language
+            embeddings, which a `separable_transformer` has no place for.
+    """
+    folder, output = Path(folder), Path(output)
+    if segment is not None:
+        _ = segmentations[segment]
+    if not folder.is_dir():
+        raise UserError(f"{folder}: must be a folder in Hugging Face's form, with config.json")
+    source = read_source(folder)
+    if "language_table.weight" in source.state:
+        raise UserError(
+            f"{folder}: an encoder with language embeddings ({source.family}) cannot be used as it "
+            "is; `fairseq-xling init` makes a model of it"
+        )
+    chosen = segment or ("basic" if source.family == "bert" else "pre")
+    options = PrepareOptions(
+        languages=tuple(languages), aligner="none", segment=dict.fromkeys(languages, chosen)
+    )
+    tokenizers = dict.fromkeys(languages, folder / "tokenizer.json")
+    prepare(output / "data", Sources(tokenizers=tokenizers), options)
+    return make_start(
+        output / "checkpoint.pt",
+        source,
+        output / "data",
+        ModelOptions(arch="separable_transformer_base", trilayer=False),
+        InitOptions(copy_shared=True, head="whole" if source.has_head else "reset"),
+    )

@@ -1,0 +1,137 @@
+"""Text cut by a ready ``tokenizer.json``, with the interface of `fairseq_xling.text.pieces.Pieces`.
+
+A data folder keeps it as one file: the tokenizer without what belongs to sentences (special
+tokens, padding, truncation), and the symbols by its own ids in our spelling.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.text.pieces import Pieces, count_pieces
+from fairseq_xling.text.tokenizers.vocabulary import SPECIALS_OF_FAMILIES, read_vocabulary
+
+_OF_SENTENCES = ("truncation", "padding", "post_processor")
+
+
+def ready_name(model_name: str) -> str:
+    """The file that takes the place of a sentencepiece model.
+
+    >>> ready_name("sentencepiece.en.model"), ready_name("sentencepiece.model")
+    ('tokenizer.en.json', 'tokenizer.json')
+    """
+    return model_name.replace("sentencepiece", "tokenizer").removesuffix("model") + "json"
+
+
+def load_pieces(folder: Path, model_name: str, whole_words: bool) -> "Pieces | TokenizerPieces":
+    """What cuts the text of a data folder: a ready tokenizer where there is one.
+
+    Raises:
+        UserError: as `Pieces.load` and `TokenizerPieces.load`.
+    """
+    ready = folder / ready_name(model_name)
+    return (
+        TokenizerPieces.load(ready)
+        if ready.is_file()
+        else Pieces.load(folder / model_name, whole_words)
+    )
+
+
+def ready_tokenizer(file: str | Path) -> bytes:
+    """The ``tokenizer.json`` in a Hugging Face folder as a data folder keeps it.
+
+    Raises:
+        UserError: if it is missing or damaged, or a special symbol is not in it.
+    """
+    file = Path(file)
+    if not file.is_file():
+        raise UserError(
+            f"{file}: no such file; save the tokenizer in its fast form, "
+            "`AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)`"
+        )
+    content = read_json(file)
+    tokenizer = _tokenizer(content, file)
+    ids = tokenizer.get_vocab()
+    specials = next((s for s in SPECIALS_OF_FAMILIES if set(s.values()) <= set(ids)), None)
+    symbols, _ = read_vocabulary(file.parent, max(ids.values()) + 1, specials or {})
+    kept = {name: None if name in _OF_SENTENCES else part for name, part in content.items()}
+    return json.dumps({"symbols": symbols, "tokenizer": kept}, ensure_ascii=False).encode()
+
+
+class TokenizerPieces:
+    """A ready tokenizer for whole blocks of lines; its unknown piece is piece 0.
+
+    Args:
+        content: as `ready_tokenizer` makes it.
+        origin: its file, for messages.
+    """
+
+    whole_words = False
+
+    def __init__(self, content: dict[str, Any], origin: str | Path):
+        symbols = content["symbols"]
+        self._tokenizer = _tokenizer(content["tokenizer"], origin)
+        unknown = symbols.index("<unk>")
+        rest = [number for number in range(len(symbols)) if number != unknown]
+        self.symbols = ["<unk>", *(symbols[number] for number in rest)]
+        self._numbers = np.zeros(len(symbols), dtype=np.int32)
+        self._numbers[rest] = np.arange(1, len(symbols))
+        # WordPiece gives up a whole word, other kinds single characters.
+        self.unknown_starts_word = content["tokenizer"]["model"].get("type") == "WordPiece"
+
+    @classmethod
+    def load(cls, path: str | Path) -> "TokenizerPieces":
+        """Read a file that `ready_tokenizer` made.
+
+        Raises:
+            UserError: if it is missing or damaged, or the library is not installed.
+        """
+        content = read_json(Path(path))
+        try:
+            return cls(content, path)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise UserError(f"{path}: damaged; prepare the folder again") from None
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def encode(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Piece ids of all ``lines`` back to back (N,) int32, and each line's number (n,) int64."""
+        found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
+        sizes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
+        ids = [number for line in found for number in line.ids]
+        return self._numbers[np.array(ids, dtype=np.int64)], sizes
+
+    def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
+        """What each piece of a line stands for in it, without white space at its ends."""
+        found = self._tokenizer.encode_batch(list(lines), add_special_tokens=False)
+        return [
+            [line[begin:end].strip() for begin, end in pieces.offsets]
+            for line, pieces in zip(lines, found, strict=True)
+        ]
+
+    def count(self, lines: Iterable[str]) -> np.ndarray:
+        """How often each piece occurs in ``lines`` (len(self),) int64."""
+        return count_pieces(self, lines)
+
+
+def _tokenizer(content: Any, origin: str | Path):
+    # Work is shared out among threads before it comes here; its own would be forked with them.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise UserError(
+            f"{origin}: needs the library tokenizers: pip install 'fairseq_xling[hf]'"
+        ) from None
+    try:
+        return Tokenizer.from_str(json.dumps(content))
+    except Exception as error:  # the library raises nothing more particular
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{origin}: not a tokenizer of a known form ({reason})") from None

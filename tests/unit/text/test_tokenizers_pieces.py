@@ -1,0 +1,112 @@
+"""A ready tokenizer cuts text in a data folder exactly as it does elsewhere."""
+
+import re
+
+import numpy as np
+import pytest
+
+from fairseq_xling.cli.main import main
+from fairseq_xling.data.folder import SEP, UNK, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.tokenizers.pieces import ready_tokenizer
+from tests.tiny_sources import write_tokenizer, write_vocabulary
+
+LINES = ["Word3 word1s, word2", "", "word7 else word7s word1 word2 word3 word4 word5 word6"]
+
+
+@pytest.fixture
+def bert(tmp_path):
+    """A folder with BERT's vocabulary and tokenizer."""
+    folder = tmp_path / "bert"
+    folder.mkdir()
+    write_vocabulary(folder, "bert")
+    write_tokenizer(folder)
+    return folder
+
+
+def prepare(tmp_path, *options) -> TextEncoder:
+    assert main(["prepare", str(tmp_path / "data"), "--languages", "en", *options]) == 0
+    return TextEncoder.load(tmp_path / "data", "en")
+
+
+def test_ids_stand_for_the_tokenizers_own_tokens_whatever_the_length(bert, tmp_path):
+    encoder = prepare(tmp_path, "--tokenizer", f"en={bert}", "--segment", "en=basic")
+    tokenizer = write_tokenizer(bert)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    for line, ids in zip(LINES, encoder.encode(LINES), strict=True):
+        tokens = tokenizer.encode(line, add_special_tokens=False).tokens
+        ours = [encoder._texts[i].replace("▁<unk>", "[UNK]") for i in ids[:-1]]
+        spelt = [t[2:] if t.startswith("##") else f"▁{t}".replace("▁[", "[") for t in tokens]
+        assert ours == spelt and ids[-1] == SEP
+
+
+def test_words_are_counted_as_the_basic_segmentation_counts_them(bert, tmp_path):
+    encoder = prepare(tmp_path, "--tokenizer", f"en={bert}", "--segment", "en=basic")
+    for line, ids in zip(LINES, encoder.encode(LINES), strict=True):
+        words = encoder.segment([line])[0].split()
+        assert encoder.starts_word(ids).sum() == len(words)
+    (ids,) = encoder.encode(["word1 else word2s"])
+    assert ids[1] == UNK and encoder.decode(ids) == "word1 <unk> word2s"
+    assert encoder.surfaces(["Word1 else word2s"]) == [["Word1", "else", "word2", "s"]]
+
+
+def test_every_symbol_but_the_special_ones_is_in_the_dictionary(bert, tmp_path):
+    prepare(tmp_path, "--tokenizer", f"en={bert}")
+    assert DataFolder(tmp_path / "data").vocab_sizes == {"en": 6 + 15}
+
+
+def test_text_is_binarised_beside_a_learnt_vocabulary(bert, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("word1 word2s\nword3\n" * 20)
+    options = [f"--mono=train.{lang}={text}" for lang in ("en", "de")]
+    options += ["--vocab", "separate", "--vocab-size", "20", "--tokenizer", f"en={bert}"]
+    assert main(["prepare", str(tmp_path / "data"), "--languages", "en,de", *options]) == 0
+    folder = DataFolder(tmp_path / "data")
+    english = TextEncoder.load(folder.path, "en")
+    assert np.array_equal(folder.mono("train", "en")[0], english.encode(["word1 word2s"])[0])
+    assert (folder.path / "tokenizer.en.json").is_file()
+    assert (folder.path / "sentencepiece.de.model").is_file()
+    counts = dict(line.split() for line in folder.dictionary_path("en").read_text().splitlines())
+    assert counts["▁word1"] == "20" and counts["▁word5"] == "0"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_bytes_as_letters_are_cut_as_learnt(tmp_path, known):
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=290, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(["the dogs and the dog ran"] * 9, trainer)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    encoder = prepare(tmp_path, "--tokenizer", f"en={tmp_path}")
+    line = "the dogs ran" if known else "über dogs"
+    (ids,) = encoder.encode([line])
+    assert len(ids) - 1 == len(tokenizer.encode(line).ids)
+    assert UNK not in ids and encoder.starts_word(ids).sum() == len(line.split())
+    assert encoder.decode(ids) == line if known else "dogs" in encoder.decode(ids)
+
+
+def test_a_folder_that_cannot_be_used_is_refused(bert, tmp_path, capsys):
+    data = str(tmp_path / "data")
+    assert main(["prepare", data, "--languages", "en", "--tokenizer", f"en={tmp_path}"]) == 1
+    assert "tokenizer.json: no such file" in capsys.readouterr().err
+    assert main(["prepare", data, "--languages", "en,de", "--tokenizer", f"en={bert}"]) == 1
+    assert "no training text of language 'de'" in capsys.readouterr().err
+    text = tmp_path / "text"
+    text.write_text("word1\n")
+    options = ["--tokenizer", f"en={bert}", "--mono", f"train.de={text}"]
+    assert main(["prepare", data, "--languages", "en,de", *options]) == 1
+    assert "`--tokenizer` must be one and the same for en, de" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+    with pytest.raises(UserError, match=re.escape("save_pretrained")):
+        ready_tokenizer(tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer.json").write_text('{"model": {}}')
+    with pytest.raises(UserError, match="not a tokenizer of a known form"):
+        ready_tokenizer(tmp_path / "tokenizer.json")
