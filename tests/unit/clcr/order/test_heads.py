@@ -45,26 +45,25 @@ def test_a_sentence_alone_has_what_its_row_in_a_padded_batch_has(name, layers):
     sizes = [5, 1, 7]
     head = make(name, layers=layers)
     states, positions, mask = padded(sizes)
-    scores = head(states, mask)
+    scores = head(states, mask).detach()
     assert scores.dtype == torch.float32
     ranks = head.find(scores, mask).ranks
     loss, count = head.loss(scores, positions, mask)
     right, asked = head.correct(scores, positions, mask)
     sums = torch.zeros(4)
-    loss = loss.detach()
     for row, size in enumerate(sizes):
         one, gold = states[row : row + 1, :size], positions[row : row + 1, :size]
-        alone = head(one)
+        alone = head(one).detach()
         assert torch.allclose(alone[0, :, :size], scores[row, :size, :size], atol=1e-5)
         assert head.find(alone).ranks.tolist() == [ranks[row, :size].tolist()]
-        sums += torch.stack([*head.loss(alone, gold), *head.correct(alone, gold)]).float().detach()
+        sums += torch.stack([*head.loss(alone, gold), *head.correct(alone, gold)]).float()
     assert sums.tolist() == pytest.approx([float(x) for x in (loss, count, right, asked)], rel=1e-5)
 
 
 def test_the_absolute_loss_is_the_cross_entropy_among_the_positions_of_the_sentence():
     head = make("abs", positions=6)
     states, positions, mask = padded([4, 2])
-    scores = head(states, mask)
+    scores = head(states, mask).detach()
     assert scores.shape == (2, 4, 6)
     expected = 0.0
     for row, size in enumerate([4, 2]):
@@ -83,7 +82,7 @@ def test_the_relative_loss_is_the_mean_over_partners_summed_over_key_points():
     head = make("rel")
     states, positions, mask = padded([4, 2, 1])
     positions[0, 2] = -1
-    scores = head(states, mask)
+    scores = head(states, mask).detach()
     assert torch.allclose(scores, -scores.transpose(1, 2), atol=1e-6)
     expected = right = 0.0
     for row, items in enumerate([(0, 1, 3), (0, 1), (0,)]):
@@ -162,7 +161,7 @@ def test_a_planted_order_is_learnt_and_found(name):
         adam.step()
     head.eval()
     states, gold, mask = batch(200)
-    scores = head(states, mask)
+    scores = head(states, mask).detach()
     for search in head.searches:
         kept, count = ngrams_kept(head.find(scores, mask, search=search).ranks, gold, 2, mask)
         assert float(kept.sum() / count.sum()) > 0.9
@@ -190,7 +189,7 @@ def test_a_sentence_longer_than_the_table_is_refused_but_padding_is_not():
 def test_empty_sentences_and_empty_batches_pass(name):
     head = make(name)
     states, mask = torch.zeros(2, 3, 16), torch.tensor([[True] * 3, [False] * 3])
-    scores = head(states, mask)
+    scores = head(states, mask).detach()
     assert not scores.isnan().any()
     assert head.find(scores, mask).ranks.shape == (2, 3)
     assert bool(head.loss(scores, torch.tensor([[9, 9, 9], [2, 0, 1]]), mask)[0].isfinite())

@@ -32,7 +32,10 @@ def obvious_beam(costs, width):
             for i in range(size)
             if i not in order
         ]
-        beam = sorted(grown, key=lambda entry: entry[0])[:width]
+        sets = {}
+        for cost, order in sorted(grown, key=lambda entry: entry[0])[: 4 * width]:
+            sets.setdefault(frozenset(order), (cost, order))
+        beam = list(sets.values())[:width]
     order = beam[0][1]
     return [order.index(i) for i in range(size)]
 

@@ -42,7 +42,7 @@ def least_cost(costs):
 
 
 def obvious_beam(costs, width):
-    """Ranks of one sentence: all sums made anew, hypotheses in a list, ties by place in it."""
+    """Ranks of one sentence: all sums made anew, hypotheses in lists, ties by place in them."""
     size = len(costs)
     beam = [(0, [])]
     for _ in range(size):
@@ -52,7 +52,10 @@ def obvious_beam(costs, width):
             for i in rest:
                 more = sum(costs[i][j] - min(costs[i][j], costs[j][i]) for j in rest if j != i)
                 grown.append((cost + more, [*order, i]))
-        beam = sorted(grown, key=lambda entry: entry[0])[:width]
+        sets = {}
+        for cost, order in sorted(grown, key=lambda entry: entry[0])[: 4 * width]:
+            sets.setdefault(frozenset(order), (cost, order))
+        beam = list(sets.values())[:width]
     order = beam[0][1]
     return [order.index(i) for i in range(size)]
 
@@ -116,6 +119,17 @@ def test_with_a_tenth_of_the_pairs_flipped_a_beam_of_ten_keeps_more_pairs_than_g
     exact = arrange(costs, full(costs), search="exact")
     assert float(exact.cost.mean()) <= cost[10] < cost[1]
     assert cost[10] == pytest.approx(float(exact.cost.mean()), rel=0.01)
+
+
+@pytest.mark.row("C12")
+def test_in_long_sentences_a_beam_of_ten_is_close_to_local_search_and_far_from_greedy():
+    costs = disagreement(scores_of(shuffled(60, 40), 0.1))
+    greedy, beam, local = (
+        float(arrange(costs, full(costs), search=search, width=width).cost.mean())
+        for search, width in (("beam", 1), ("beam", 10), ("local", 1))
+    )
+    assert beam < 0.8 * greedy
+    assert beam == pytest.approx(local, rel=0.06)
 
 
 @pytest.mark.parametrize("search", relative_searches)
