@@ -19,6 +19,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
 from fairseq_xling.runs.config_file import parse_seeds
 from fairseq_xling.runs.evaluation import check_languages
+from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.language_means import check_files, check_max_tokens
 from fairseq_xling.runs.probing_table import write_table
 from fairseq_xling.runs.provenance import provenance
@@ -84,7 +85,7 @@ def run_probe(args: argparse.Namespace) -> None:
     origin = {"checkpoint": sha256(args.checkpoint), "data": sha256(data.path / "meta.json")}
     origin |= {"offsets": args.offsets}
     output = Path(args.output)
-    _claim(output, {**origin, "files": {file.name: sha256(file.path) for file in files}})
+    claim(output, {**origin, "files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         probes = [
             (variant, one, output / "probes" / f"{variant.code}-{_digest(variant, one)}.json")
@@ -140,17 +141,6 @@ def _variants(args: argparse.Namespace, last: int) -> list[Variant]:
     if args.mix and len(layers) < 2:
         raise UserError(f"`--mix` needs several `--layers`, got {args.layers or last}")
     return [Variant(layers)] if args.mix else [Variant((layer,)) for layer in layers]
-
-
-def _claim(output: Path, settings: dict[str, Any]) -> None:
-    """Make ``output`` the folder of these settings, or see that it is."""
-    path = output / "settings.json"
-    if path.is_file() and read_json(path) == settings:
-        return
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UserError(f"`--output` {output}: must be a new folder; it holds something else")
-    output.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings)
 
 
 def _keep_states(

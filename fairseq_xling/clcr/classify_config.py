@@ -1,0 +1,164 @@
+"""The settings of `fairseq-xling clcr classify`, and which folders each row of its table reads."""
+
+import dataclasses
+import re
+import string
+from pathlib import Path
+
+from fairseq_xling.clcr.esim_fit import EsimOptions
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.transfer.items import parse_files
+
+SIDES = ("premise", "hypothesis")
+_PLACES = ("file", "lang", "side")
+TRAIN, VALID = "train", "valid"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifyConfig:
+    """One sentence of help per field."""
+
+    train: str = option("", "LANG=FILE of labelled pairs to train on")
+    valid: str = option("", "LANG=FILE, in the language of --train, that chooses the epoch")
+    test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
+    vectors: tuple[str, ...] = option(
+        (),
+        "ROW=FOLDERS, a row of the table and its folders of sequences: {file} stands for the name "
+        "of a labelled file without its ending, {lang} for its language, {side} for premise and "
+        "hypothesis; repeatable",
+    )
+    format: str = option("", "of the labelled files: tsv or json_lines (none: tsv)")
+    columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
+    beside: tuple[str, ...] = option(
+        (), "finished run of `eval transfer` whose rows the table shows, too; repeatable"
+    )
+    projection: int = option(0, "width that vectors are projected to; 0 is as they are")
+    hidden: int = option(300, "units of a direction of the recurrent layers")
+    dropout: float = option(0.5, "on the input of every layer")
+    lr: float = option(4e-4, "learning rate of Adam")
+    batch_size: int = option(32, "pairs of a step")
+    clip: float = option(10.0, "largest norm of the gradient")
+    epochs: int = option(20, "most passes over the training file")
+    patience: int = option(5, "passes without a better accuracy on dev before the end")
+    seeds: str = option("1", "seeds of training, comma-separated")
+    device: str = option("cpu", "cpu, cuda or cuda:N")
+
+    def esim(self) -> list[EsimOptions]:
+        """The settings of each training: one for each seed.
+
+        Raises:
+            UserError: if one is out of range.
+        """
+        names = [field.name for field in dataclasses.fields(EsimOptions) if field.name != "seed"]
+        values = {name: getattr(self, name) for name in names}
+        return [EsimOptions(**values, seed=seed) for seed in parse_seeds("--seeds", self.seeds)]
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledFile:
+    """A file of labelled pairs: ``name`` is unique in its run."""
+
+    name: str
+    lang: str
+    path: Path
+
+    @property
+    def stem(self) -> str:
+        """What ``{file}`` stands for.
+
+        >>> LabelledFile("valid", "en", Path("nli/dev.en.tsv.gz")).stem
+        'dev.en'
+        """
+        return Path(self.path.name.removesuffix(".gz")).stem
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        name: as the user calls it; code: in names of files.
+        pattern: of the paths of its folders.
+    """
+
+    name: str
+    code: str
+    pattern: str
+
+    def folder(self, file: LabelledFile, side: str) -> Path:
+        """The sequences of one side of a labelled file.
+
+        >>> row = Row("T+E", "T+E", "seq/{file}.{side}")
+        >>> str(row.folder(LabelledFile("train", "en", Path("a/train.en.tsv")), "premise"))
+        'seq/train.en.premise'
+        """
+        return Path(self.pattern.format(file=file.stem, lang=file.lang, side=side))
+
+
+def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
+    """Training, validation and all test files, in this order.
+
+    Raises:
+        UserError: if one is missing, --train and --valid are not one file each of one language, or
+            two test files have one language and name.
+    """
+    found: list[LabelledFile] = []
+    given = ((TRAIN, (config.train,)), (VALID, (config.valid,)), ("test", config.test))
+    for name, texts in given:
+        if not any(texts):
+            raise UserError(f"`--{name}` must be given")
+        files = [file for text in texts for file in parse_files(f"--{name}", text)]
+        if name != "test" and len(files) > 1:
+            raise UserError(f"`--{name}` must name one file, got {len(files)}")
+        for lang, path in files:
+            if not path.is_file():
+                raise UserError(f"{path}: no such file")
+            found.append(
+                LabelledFile(f"{lang}.{path.name}" if name == "test" else name, lang, path)
+            )
+    names = [file.name for file in found]
+    for file in found:
+        if names.count(file.name) > 1:
+            raise UserError(f"`--test` {file.path}: there are two files of that name and language")
+    if found[0].lang != found[1].lang:
+        raise UserError(
+            f"`--valid` must be in the language trained on, {found[0].lang}, got {found[1].lang}; "
+            "a choice by another language would not be a transfer without its labels"
+        )
+    return found
+
+
+def table_rows(config: ClassifyConfig) -> list[Row]:
+    """What ``--vectors`` says.
+
+    Raises:
+        UserError: for a pattern that cannot be read or has no {side}, or two rows of one name.
+    """
+    if not config.vectors:
+        raise UserError("`--vectors` must be given")
+    found = []
+    for text in config.vectors:
+        name, equals, pattern = text.partition("=")
+        if not (equals and name.strip() and pattern):
+            raise UserError(
+                f"`--vectors` must look like T+E=FOLDER/{{file}}.{{side}}, got {text!r}"
+            )
+        try:
+            places = [
+                place for _, place, *_ in string.Formatter().parse(pattern) if place is not None
+            ]
+        except ValueError as error:
+            raise UserError(f"`--vectors` {text}: {error}") from None
+        for place in places:
+            if place not in _PLACES:
+                raise unknown_name("place in `--vectors`", place, list(_PLACES))
+        if "side" not in places:
+            raise UserError(f"`--vectors` {text}: must have {{side}}, a folder for each sentence")
+        found.append(Row(name.strip(), re.sub(r"[^\w.+()-]", "_", name.strip()), pattern))
+    codes = [row.code for row in found]
+    for row in found:
+        if codes.count(row.code) > 1:
+            raise UserError(f"`--vectors`: there are two rows {row.name!r}")
+    return found

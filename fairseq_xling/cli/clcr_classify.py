@@ -1,0 +1,33 @@
+"""Train ESIM on frozen sequences of one language, test it on others: rows, languages, gap.
+
+  fairseq-xling clcr classify --train en=train.en.tsv --valid en=dev.en.tsv \\
+      --test en=test.en.tsv --test zh=test.zh.tsv --seeds 1,2,3 \\
+      --vectors "T=seq/T/{file}.{side}" --vectors "T+E=seq/TE/{file}.{side}" \\
+      --vectors "T+E+R=seq/TER/{file}.{side}" --output runs/nli
+
+Labelled files are those of `eval transfer --head classification`: premise, hypothesis, label,
+separated by tabs. Each --vectors is a row of the table; seq/T/train.en.premise then holds the
+sequences of the premises of train.en.tsv, as `fairseq-xling clcr encode` writes them.
+
+Trains on the source language alone, keeps the epoch that is best on its dev file, and tests on
+every language. Writes table.md, table.csv, plot.svg, results.json and predictions in the form of
+the files tested on. Stopped in between, the same command goes on with the next training.
+"""
+
+import argparse
+
+SPEC_ROWS = ("C15",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.clcr.classify_config import ClassifyConfig
+    from fairseq_xling.runs.config_file import add_options
+
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+    add_options(parser, ClassifyConfig)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.clcr.classify import run_classify
+
+    run_classify(args)

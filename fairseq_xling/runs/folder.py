@@ -1,0 +1,22 @@
+"""The folder of a run: it is made for some settings, and refused to others."""
+
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
+
+
+def claim(output: Path, settings: dict[str, Any]) -> None:
+    """Make ``output`` the folder of these settings, or see that it is.
+
+    Raises:
+        UserError: if it holds anything else.
+    """
+    path = output / "settings.json"
+    if path.is_file() and read_json(path) == settings:
+        return
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UserError(f"`--output` {output}: must be a new folder; it holds something else")
+    output.mkdir(parents=True, exist_ok=True)
+    write_json(path, settings)

@@ -1,0 +1,182 @@
+"""`fairseq-xling clcr classify` on planted sequences whose label is a matter of order."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from fairseq_xling.clcr import classify
+from fairseq_xling.cli.main import main
+from tests.sequence_folder import OrderTask, write_folder
+
+SMALL = "--hidden 12 --dropout 0.1 --lr 0.01 --epochs 12 --patience 12".split()
+FILES = {"train.en": 500, "dev.en": 100, "test.en": 200, "test.xx": 0}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    """Labelled files, and folders of sequences with foreign order (TE) and with ours (TER)."""
+    root = tmp_path_factory.mktemp("classify")
+    order, drawn = OrderTask(), {}
+    for name, count in FILES.items():
+        drawn[name] = order.draw(count) if count else drawn["test.en"]  # translations
+        pairs, labels = drawn[name]
+        lines = [
+            "\t".join([*(" ".join(f"w{n}" for n in words) for words in pair), label])
+            for pair, label in zip(pairs, labels, strict=True)
+        ]
+        (root / f"{name}.tsv").write_text("".join(line + "\n" for line in lines))
+        lang = name[-2:]
+        for row, shuffled in (("TE", 1.0), ("TER", 0.0)):
+            for number, side in enumerate(("premise", "hypothesis")):
+                moved = shuffled if lang == "xx" else 0.0
+                vectors = [order.sequence(pair[number], lang, moved) for pair in pairs]
+                write_folder(root / row / f"{name}.{side}", vectors, lang)
+    return root
+
+
+def options(task, output, *more):
+    given = ["--train", f"en={task / 'train.en.tsv'}", "--valid", f"en={task / 'dev.en.tsv'}"]
+    given += ["--test", f"en={task / 'test.en.tsv'}", "--test", f"xx={task / 'test.xx.tsv'}"]
+    return ["clcr", "classify", *given, *SMALL, "--output", str(output), *more]
+
+
+def rows(task, *names):
+    return [
+        word
+        for name, folder in names
+        for word in ("--vectors", f"{name}={task / folder}/{{file}}.{{side}}")
+    ]
+
+
+def fails(capsys, status):
+    assert status == 1
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@pytest.mark.row("C15")
+def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
+    task, tmp_path, capsys, monkeypatch
+):
+    output = tmp_path / "run"
+    given = options(task, output, "--seeds", "1,2", *rows(task, ("T+E", "TE"), ("T+E+R", "TER")))
+    assert main(given) == 0
+    printed = capsys.readouterr().out
+    record = json.loads((output / "results.json").read_text())
+    assert record["header"] == ["row", "dev", "en", "xx", "gap xx"]
+    names = [row[0] for row in record["rows"]]
+    assert names[0].startswith("always ") and names[1:] == ["T+E", "T+E+R"]
+    assert "T+E+R" in printed and "gap xx" in printed
+    by_row = {}
+    for one in record["classified"]:
+        by_row.setdefault(one["row"], []).append(one["accuracy"])
+    for seed in range(2):
+        assert by_row["T+E+R"][seed]["xx.test.xx.tsv"] > 90
+        assert by_row["T+E"][seed]["xx.test.xx.tsv"] < 70
+    gap = float(record["rows"][2][4].split(" ± ")[0])
+    means = [
+        np.mean([one[f"{lang}.test.{lang}.tsv"] for one in by_row["T+E+R"]])
+        for lang in ("en", "xx")
+    ]
+    assert gap == pytest.approx(means[0] - means[1], abs=0.051)
+    # Predictions are the tested file with another label; the table counts them.
+    (folder,) = (output / "predictions").glob("T+E+R-seed1-*")
+    gold = [line.split("\t") for line in (task / "test.xx.tsv").read_text().splitlines()]
+    ours = [line.split("\t") for line in (folder / "xx.test.xx.tsv").read_text().splitlines()]
+    assert [row[:2] for row in ours] == [row[:2] for row in gold]
+    right = np.mean([x == y for x, y in zip(ours, gold, strict=True)])
+    assert 100 * right == pytest.approx(by_row["T+E+R"][0]["xx.test.xx.tsv"])
+    with open(output / "table.csv") as file:
+        assert len(list(csv.DictReader(file))) == 2 * 2 * 3
+    assert (output / "plot.svg").read_text().startswith("<?xml") and (output / "table.md").exists()
+
+    # Again: nothing is trained, and one more row trains that alone.
+    before = (output / "table.md").read_text()
+    monkeypatch.setattr(classify, "fit_esim", None)
+    assert main(given) == 0
+    assert (output / "table.md").read_text() == before
+
+
+def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_path, monkeypatch):
+    short = ["--epochs", "1", "--seeds", "1,2", *rows(task, ("T+E", "TE"))]
+    assert main(options(task, tmp_path / "whole", *short)) == 0
+    fit, calls = classify.fit_esim, []
+
+    def dies(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return fit(*given)
+
+    monkeypatch.setattr(classify, "fit_esim", dies)
+    assert main(options(task, tmp_path / "run", *short)) == 130
+    monkeypatch.setattr(classify, "fit_esim", lambda *given: calls.append(given) or fit(*given))
+    assert main(options(task, tmp_path / "run", *short)) == 0
+    assert len(calls) == 3
+    found = [
+        json.loads((tmp_path / name / "results.json").read_text())["classified"]
+        for name in ("whole", "run")
+    ]
+    assert found[0] == found[1]
+
+
+def test_settings_may_stand_in_a_file(task, tmp_path):
+    (tmp_path / "nli.yaml").write_text(
+        f"train: en={task}/train.en.tsv\nvalid: en={task}/dev.en.tsv\n"
+        f"test: [xx={task}/test.xx.tsv]\n"
+        f"vectors:\n  - T+E={task}/TE/{{file}}.{{side}}\nhidden: 4\nepochs: 1\n"
+    )
+    given = ["--config", str(tmp_path / "nli.yaml"), "--output", str(tmp_path / "run")]
+    assert main(["clcr", "classify", *given]) == 0
+    record = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert record["header"] == ["row", "dev", "xx"]  # no file of the source, so no gap
+
+
+def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(classify, "fit_esim", None)
+
+    def says(*more, without=()):
+        given = options(task, tmp_path / "run", *more)
+        for name in without:
+            place = given.index(name)
+            del given[place : place + 2]
+        return fails(capsys, main(given))
+
+    good = rows(task, ("T+E", "TE"))
+    assert "`--vectors` must be given" in says()
+    assert "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'" in says("--vectors", "x")
+    assert "unknown place in `--vectors` 'sides'; did you mean 'side'?" in says(
+        "--vectors", "T=x/{file}.{sides}"
+    )
+    assert "must have {side}" in says("--vectors", "T=x/{file}")
+    assert "there are two rows 'T+E'" in says(*good, *good)
+    assert "no such folder; `fairseq-xling clcr encode` writes one" in says(
+        "--vectors", f"T={task}/none/{{file}}.{{side}}"
+    )
+    assert "`--train` must be given" in says(*good, without=["--train"])
+    assert "no such file" in says(*good, "--test", "en=none.tsv")
+    assert "there are two files of that name and language" in says(
+        *good, "--test", f"en={task}/test.en.tsv"
+    )
+    assert "`--valid` must be in the language trained on, en, got xx" in says(
+        *good, "--valid", f"xx={task}/test.xx.tsv", without=["--valid"]
+    )
+    assert "`--hidden` must be at least 1, got 0" in says(*good, "--hidden", "0")
+    assert f"must be in xx as `{task}/test.en.tsv` is, got en" in says(
+        *good, "--test", f"xx={task}/test.en.tsv"
+    )
+    single = tmp_path / "single.tsv"
+    single.write_text("a text\tyes\n")
+    assert "single.tsv:1: must have a premise and a hypothesis, got one text" in says(
+        *good, "--test", f"en={single}"
+    )
+    folder = task / "TE" / "more.en.premise"
+    if not folder.exists():
+        write_folder(folder, [np.ones((1, 8))])
+        write_folder(task / "TE" / "more.en.hypothesis", [np.ones((1, 8))])
+    (tmp_path / "more.en.tsv").write_text("a\tb\tyes\na\tb\tno\n")
+    assert "must have a sentence for each of 2 labelled pairs, got 1" in says(
+        *good, "--test", f"en={tmp_path}/more.en.tsv"
+    )
+    assert not (tmp_path / "run").exists()
