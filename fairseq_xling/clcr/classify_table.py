@@ -17,7 +17,7 @@ from fairseq_xling.runs.tables import markdown_table, text_table, write_csv
 from fairseq_xling.transfer.study.table import lines_of
 
 TITLE = "Inference on frozen sequences"
-_CSV = ["row", "seed", "epoch", "file", "language", "accuracy", "vectors", "empty"]
+LONG = ["row", "seed", "epoch", "file", "language", "accuracy", "vectors", "empty"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +162,7 @@ def write_table(
     with atomic_write(output / "table.md", "w") as file:
         file.write(markdown_table(header, rows) + "\n\n")
         file.write("\n".join(f"- {note}" for note in notes) + "\n")
-    write_csv(output / "table.csv", _CSV, list(long_rows(record)))
+    write_csv(output / "table.csv", LONG, list(long_rows(record)))
     with atomic_write(output / "plot.svg", "w") as file:
         file.write('<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(dots(record)))
     write_json(output / "results.json", record)

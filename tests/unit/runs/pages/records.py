@@ -257,6 +257,29 @@ RECORDS = {
         ],
         "notes": ["micro"],
     },
+    "clcr-classify": {
+        "title": "Inference on frozen sequences",
+        "source": "en",
+        "languages": {"en.test": "en", "zh.test": "zh"},
+        "header": ["row", "dev", "en", "zh", "gap zh"],
+        "rows": [
+            ["always no", "40.0", "40.0", "41.0", "-1.0"],
+            ["T+E", "80.0 ± 1.0", "81.0 ± 1.0", "70.0 ± 2.0", "11.0 ± 1.0"],
+        ],
+        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+        "classified": [
+            {
+                "row": "T+E",
+                "seed": seed,
+                "epoch": 3,
+                "accuracy": {"valid": 80.0, "en.test": 80.0 + seed, "zh.test": 69.0 + seed},
+                "vectors": {"valid": 7.5, "en.test": 7.0, "zh.test": 8.0},
+                "empty": {"valid": 0, "en.test": 0, "zh.test": 1},
+            }
+            for seed in (0, 1)
+        ],
+        "notes": ["accuracy in percent"],
+    },
     "map-states": {
         "method": "procrustes",
         "settings": {
