@@ -25,12 +25,19 @@ class TranslationOptions(FairseqDataclass):
         default="identity",
         metadata={
             "help": "translation: where the order and the length come from: identity (the source), "
-            "oracle (alignments of the data folder), predicted (a head of the model)"
+            "oracle (alignments of the data folder), predicted (a head of the model: --auxiliary "
+            "order), relative (one that orders a part of the source's tokens: --auxiliary relative)"
         },
     )
     length_candidates: int = field(
         default=2,
-        metadata={"help": "translation: lengths to try for each sentence with predicted"},
+        metadata={
+            "help": "translation: lengths to try for each sentence with predicted or relative"
+        },
+    )
+    order_beam: int = field(
+        default=10,
+        metadata={"help": "translation: hypotheses kept while an order is searched with relative"},
     )
     length_weight: float = field(
         default=1.0,

@@ -1,6 +1,10 @@
 """Running fairseq's real programs on a tiny data folder, as a user would."""
 
+import contextlib
+import importlib
+import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -66,6 +70,27 @@ def run(program: str, *arguments: str, processes: int = 1, check: bool = True, *
     if check and done.returncode:
         pytest.fail(f"{program} exited {done.returncode}:\n{done.stdout[-3000:]}")
     return done
+
+
+def in_process(program, *arguments):
+    """The output of one of fairseq's programs, run here: a process of its own takes seconds."""
+    prepare_engine()
+    module = importlib.import_module(f"fairseq_cli.{program}")
+    output = io.StringIO()
+    handler = logging.StreamHandler(output)
+    root, argv = logging.getLogger(), sys.argv
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    sys.argv = [f"fairseq-{program}", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(output):
+            module.cli_main()
+    finally:
+        sys.argv = argv
+        root.removeHandler(handler)
+        root.setLevel(level)
+    return output.getvalue()
 
 
 def run_until(pattern: str, program: str, *arguments: str, log: Path, processes: int = 1) -> bool:

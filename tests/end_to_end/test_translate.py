@@ -5,54 +5,28 @@ order every translation is its reference. One language is English relabelled, in
 relabelled words also come backwards.
 """
 
-import contextlib
-import importlib
-import io
-import logging
 import random
 import re
 import subprocess
-import sys
 
 import pytest
 import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import main
-from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.compat import load_plain
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.text.dictionary import read_dictionary
-from tests.end_to_end.engine import BIN, environment, run
+from tests.end_to_end.engine import BIN, environment, in_process, run
 from tests.word_by_word import make_word_by_word
 
 PERFECT = "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000"
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
 DIM, FFN, LAYERS, POSITIONS = 64, 16, 2, 40
-
-
-def in_process(program, *arguments):
-    """The output of one of fairseq's programs, run here: a process of its own takes seconds."""
-    prepare_engine()
-    module = importlib.import_module(f"fairseq_cli.{program}")
-    output = io.StringIO()
-    handler = logging.StreamHandler(output)
-    root, argv = logging.getLogger(), sys.argv
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    sys.argv = [f"fairseq-{program}", *map(str, arguments)]
-    try:
-        with contextlib.redirect_stdout(output):
-            module.cli_main()
-    finally:
-        sys.argv = argv
-        root.removeHandler(handler)
-        root.setLevel(level)
-    return output.getvalue()
 
 
 class Study:

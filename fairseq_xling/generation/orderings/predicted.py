@@ -1,33 +1,42 @@
 """Order and length as the model's own head for them predicts them from the middle states."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources, orderings
+from fairseq_xling.models.auxiliary.order import Proposal
 
 MOST = 16
 
 
 @orderings.register("predicted")
 class Predicted(Ordering):
-    """`--length-candidates` orders for each sentence: as long as expected, or somewhat off."""
+    """`--length-candidates` orders for each sentence: as long as expected, or somewhat off.
+
+    Attributes:
+        name: the ordering's own; head: that of the head that it asks.
+    """
+
+    name: ClassVar[str] = "predicted"
+    head: ClassVar[str] = "order"
 
     def __init__(self, cfg: Any, models: Sequence[Any]):
         super().__init__(cfg, models)
         for model in models:
-            if "order" not in model.auxiliary:
+            if self.head not in model.auxiliary:
                 raise UserError(
-                    "`--ordering predicted` needs a model trained with `--auxiliary order`, got "
-                    f"one with {','.join(model.auxiliary) or 'none'}"
+                    f"`--ordering {self.name}` needs a model trained with `--auxiliary "
+                    f"{self.head}`, got one with {','.join(model.auxiliary) or 'none'}"
                 )
         if len(models) > 1:
             raise UserError(
-                "`--ordering predicted` takes the order from one model, so `--path` must name one, "
-                f"got {len(models)}"
+                f"`--ordering {self.name}` takes the order from one model, so `--path` must name "
+                f"one, got {len(models)}"
             )
         if not 1 <= cfg.length_candidates <= MOST:
             raise UserError(
@@ -36,11 +45,10 @@ class Predicted(Ordering):
         self.candidates = cfg.length_candidates
 
     def __call__(self, sources: Sources) -> Candidates:
-        head = self.models[0].auxiliary["order"]
         langs = torch.full_like(sources.lengths, sources.target_lang)
         padding = sources.src.get("padding_mask")
         shifts = [_shift(number) for number in range(self.candidates)]
-        found = head.propose(sources.middles[0], padding, langs, shifts)
+        found = self.propose(sources.middles[0], padding, langs, shifts)
         width = max(proposal.order.shape[1] for proposal in found)
         orders = [F.pad(p.order, (0, width - p.order.shape[1]), value=-1) for p in found]
         order = torch.stack(orders, 1).flatten(0, 1)
@@ -51,6 +59,12 @@ class Predicted(Ordering):
             ends = sources.lengths.repeat_interleave(self.candidates)
             order.scatter_(1, lengths[:, None] - 1, ends[:, None] - 1)
         return Candidates(lengths, order, torch.stack([p.score for p in found], 1).flatten())
+
+    def propose(
+        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
+    ) -> list[Proposal]:
+        """What the head proposes; a subclass may tell it more."""
+        return self.models[0].auxiliary[self.head].propose(middle, src_padding, langs, shifts)
 
 
 def _shift(number: int) -> int:

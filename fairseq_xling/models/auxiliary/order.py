@@ -77,12 +77,12 @@ class OrderHead(AuxiliaryHead):
             return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
         chosen = rows[:, 0] > 0
         order, middle = view.order[chosen], view.middle[chosen]
-        source_padding = _padding(view.src, middle.shape[1] - 1)[chosen]
-        real = ~_padding(view.tgt, order.shape[1])[chosen]
+        source_padding = padding_of(view.src, middle.shape[1] - 1)[chosen]
+        real = ~padding_of(view.tgt, order.shape[1])[chosen]
         words = self.encode(middle, source_padding, view.tgt["langs"][chosen, 0])
 
         gold = fertility_of(order, real, source_padding.shape[1])
-        inside = ~_ends(source_padding)
+        inside = ~ends_of(source_padding)
         loss = F.cross_entropy(
             self.fertility(words)[inside].float(),
             gold[inside].clamp(max=FERTILITIES - 1),
@@ -142,7 +142,7 @@ class OrderHead(AuxiliaryHead):
         return [self._arranged(words, fertility, src_padding, shift) for shift in shifts]
 
     def _arranged(self, words: Tensor, logits: Tensor, src_padding: Tensor, shift: int) -> Proposal:
-        ends = _ends(src_padding)
+        ends = ends_of(src_padding)
         fertility, score = choose(logits, ends, shift)
         fertility = fertility + (ends & ~src_padding)
         slots = expand(fertility)
@@ -183,7 +183,8 @@ def choose(logits: Tensor, fixed: Tensor, shift: int) -> tuple[Tensor, Tensor]:
     return chosen, score
 
 
-def _padding(side: dict[str, Tensor], length: int) -> Tensor:
+def padding_of(side: dict[str, Tensor], length: int) -> Tensor:
+    """True at the padding of one side of a batch, (B, ``length``)."""
     mask = side.get("padding_mask")
     if mask is None:
         tokens = side["tokens"]
@@ -191,7 +192,7 @@ def _padding(side: dict[str, Tensor], length: int) -> Tensor:
     return mask
 
 
-def _ends(padding: Tensor) -> Tensor:
+def ends_of(padding: Tensor) -> Tensor:
     """True at ``<s>``, ``</s>`` and padding: (B, T)."""
     last = (~padding).sum(1, keepdim=True) - 1
     places = torch.arange(padding.shape[1], device=padding.device)

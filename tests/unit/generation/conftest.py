@@ -63,7 +63,7 @@ def make_generator() -> Callable[..., NonAutoregressiveGenerator]:
     """``make_generator(models, "predicted", length_candidates=3, align=True)``."""
 
     def make(models, ordering="identity", pair=("en", "de"), length_candidates=1, **options):
-        cfg = SimpleNamespace(length_candidates=length_candidates)
+        cfg = SimpleNamespace(length_candidates=length_candidates, order_beam=10)
         made = orderings[ordering](cfg, models)
         return NonAutoregressiveGenerator(made, pair, LANG_IDS, **options)
 

@@ -12,7 +12,8 @@ from tests.word_by_word import make_word_by_word
 WORDS = ([10, 11, 12, 13, 14], [20], [], [30, 31, 30, 32, 33, 34, 35, 36])
 # T' > T, T' < T, the empty sentence, and T' = T with null and many-to-one.
 ORDERS = ([0, 2, 1, -1, 3, 3, 5, 4, 6], [0, 2], [0, -1, 1], [0, 8, 7, 6, 5, -1, 3, 3, 1, 9])
-KINDS = ["identity", "oracle", "predicted"]
+KINDS = ["identity", "oracle", "predicted", "relative"]
+HEADS = {"predicted": "order", "relative": "relative"}
 
 
 def english(k: int) -> int:
@@ -37,8 +38,7 @@ def of_kind(make_model, make_generator):
     """A model and a generator for each of `KINDS`."""
 
     def make(kind, count=1, **options):
-        heads = "order" if kind == "predicted" else ""
-        models = [make_model(heads, **options.pop("model", {}))]
+        models = [make_model(HEADS.get(kind, ""), **options.pop("model", {}))]
         return models, make_generator(models, kind, length_candidates=count, **options)
 
     return make

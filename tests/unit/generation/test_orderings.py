@@ -26,8 +26,8 @@ def options(count=1):
     return SimpleNamespace(length_candidates=count)
 
 
-def test_the_three_orderings_are_found_by_name():
-    assert list(orderings) == ["identity", "oracle", "predicted"]
+def test_the_orderings_are_found_by_name():
+    assert list(orderings) == ["identity", "oracle", "predicted", "relative"]
 
 
 def test_the_identity_has_the_lengths_of_the_sources(make_model, make_sample):

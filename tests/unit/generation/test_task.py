@@ -78,7 +78,7 @@ def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
 def test_an_unknown_ordering_is_refused(make_task):
     assert refusal(make_task, "--ordering", "predict") == (
         "unknown `--ordering` 'predict'; did you mean 'predicted'? "
-        "known: identity, oracle, predicted"
+        "known: identity, oracle, predicted, relative"
     )
 
 

@@ -1,0 +1,37 @@
+"""A part of the source's tokens, ordered by which of each two comes first (SPEC C12)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.generation.orderings.predicted import Predicted
+from fairseq_xling.models.auxiliary.order import Proposal
+
+MOST_HYPOTHESES = 1000
+
+
+@orderings.register("relative")
+class Relative(Predicted):
+    """As `Predicted`, of a model trained with `--auxiliary relative`, by a beam of `--order-beam`.
+
+    No token of the source is read twice, and none of the target comes from nothing.
+    """
+
+    name = "relative"
+    head = "relative"
+
+    def __init__(self, cfg: Any, models: Sequence[Any]):
+        super().__init__(cfg, models)
+        if not 1 <= cfg.order_beam <= MOST_HYPOTHESES:
+            raise UserError(
+                f"`--order-beam` must lie in [1, {MOST_HYPOTHESES}], got {cfg.order_beam}"
+            )
+
+    def propose(
+        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
+    ) -> list[Proposal]:
+        head = self.models[0].auxiliary[self.head]
+        return head.propose(middle, src_padding, langs, shifts, self.cfg.order_beam)
