@@ -280,6 +280,25 @@ RECORDS = {
         ],
         "notes": ["accuracy in percent"],
     },
+    "clcr-report": {
+        "clcr": "conditions",
+        "title": "Distance of sequences, en-de",
+        "folders": ["x", "y"],
+        "pair": "en-de",
+        "header": ["distance", "translations", "random", "AUC"],
+        "rows": [["matched", 1.0, 2.0, 0.875]],
+        "notes": ["mean distance"],
+        "distances": {
+            "matched": {
+                "edges": [0.0, 1.0, 2.0],
+                "translations": {"pairs": 4, "histogram": [3, 1]},
+                "random": {"pairs": 4, "histogram": [1, 3]},
+                "auc": 0.875,
+                "spearman": -0.5,
+                "by_score": [[1.0, 2.0], [4.0, 1.0]],
+            },
+        },
+    },
     "map-states": {
         "method": "procrustes",
         "settings": {

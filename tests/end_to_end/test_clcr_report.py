@@ -1,0 +1,134 @@
+"""`fairseq-xling clcr report` on sequences with a planted gap and planted scores."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fairseq_xling.cli.main import main
+from tests.sequence_folder import write_folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """x; y, which is x up to noise; y in another order; and pairs as alike as their scores."""
+    root, generator = tmp_path_factory.mktemp("report"), np.random.default_rng(0)
+    sentences = [generator.normal(size=(n, 6)) for n in generator.integers(2, 6, 60)]
+    near = [one + 0.1 * generator.normal(size=one.shape) for one in sentences]
+    write_folder(root / "x", sentences)
+    write_folder(root / "y", near, "de")
+    write_folder(root / "moved", [one[::-1] for one in near], "de")
+    write_folder(root / "unlike", [generator.normal(size=one.shape) for one in near], "de")
+    scores = generator.uniform(0, 5, 60)
+    noise = [generator.normal(size=one.shape) for one in sentences]
+    alike = [
+        one + (5 - score) / 5 * other
+        for one, other, score in zip(sentences, noise, scores, strict=True)
+    ]
+    write_folder(root / "alike", alike)
+    lines = [f"text\tpair\t{score:.3f}\n" for score in scores]
+    (root / "scores.tsv").write_text("first\tsecond\tscore\n" + "".join(lines))
+    (root / "bare.tsv").write_text("".join(lines))
+    return root
+
+
+def report(folders, *words, **options):
+    given = [str(folders / word) if (folders / word).exists() else word for word in words]
+    return main(["clcr", "report", *given])
+
+
+@pytest.mark.row("C1")
+def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
+    output, figure = tmp_path / "conditions.json", tmp_path / "conditions.svg"
+    scored = ["--scored", "x", "alike", "--scores", "bare.tsv"]
+    end = ["--output", str(output), "--figure", str(figure)]
+    assert report(folders, "x", "y", *scored, *end) == 0
+    assert "Distance of sequences, en-de" in capsys.readouterr().out
+    record = json.loads(output.read_text())
+    for one in record["distances"].values():
+        assert one["auc"] == 1.0
+        assert 5 * one["translations"]["mean"] < one["random"]["mean"]
+        assert one["pearson"] < -0.7 and one["spearman"] < -0.7
+        drawn = [sum(one[kind]["histogram"]) for kind in ("translations", "random")]
+        assert drawn == [60, 60]
+        means = [distance for _, distance in one["by_score"]]
+        assert means == sorted(means, reverse=True)
+    assert figure.exists()
+    assert main(["report", str(output), "--output", str(tmp_path / "pages")]) == 0
+    page = (tmp_path / "pages" / "conditions.html").read_text()
+    assert "CLCR, 2.1" in page and "<svg" in page
+
+
+def test_another_order_is_near_by_matching_and_far_by_position(folders, tmp_path):
+    output = tmp_path / "moved.json"
+    assert report(folders, "x", "moved", "--output", str(output)) == 0
+    found = json.loads(output.read_text())["distances"]
+    assert found["matched"]["auc"] == 1.0 and found["positions"]["auc"] < 0.9
+
+
+@pytest.mark.row("C1")
+def test_where_translations_are_not_alike_there_is_no_gap(folders, tmp_path):
+    output = tmp_path / "unlike.json"
+    options = ["--random", "5", "--output", str(output)]
+    assert report(folders, "x", "unlike", *options) == 0
+    for one in json.loads(output.read_text())["distances"].values():
+        assert one["auc"] == pytest.approx(0.5, abs=0.12)
+
+
+def test_scores_may_stand_under_a_heading(folders, tmp_path):
+    scored = ["--scored", "x", "alike", "--scores", "scores.tsv", "--score-column", "score"]
+    output = tmp_path / "headed.json"
+    assert report(folders, "x", "y", "--distance", "matched", *scored, "--output", str(output)) == 0
+    assert json.loads(output.read_text())["distances"]["matched"]["scored"] == 60
+
+
+def test_the_seed_draws_the_random_pairs(folders, tmp_path):
+    found = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        output = tmp_path / f"{name}.json"
+        assert report(folders, "x", "y", "--seed", seed, "--output", str(output)) == 0
+        found.append(json.loads(output.read_text())["distances"])
+    assert found[0] == found[1] and found[0] != found[2]
+
+
+def test_pairs_without_key_points_are_told_and_left_out(tmp_path, capsys):
+    sides = [[np.ones((1, 2)), np.zeros((0, 2)), np.eye(2)], [np.ones((1, 2))] * 3]
+    for name, side in zip("xy", sides, strict=True):
+        write_folder(tmp_path / name, side)
+    assert main(["clcr", "report", str(tmp_path / "x"), str(tmp_path / "y")]) == 0
+    assert "1 pairs have a sentence without key-points" in capsys.readouterr().out
+    write_folder(tmp_path / "none", [np.zeros((0, 2))] * 3)
+    assert main(["clcr", "report", str(tmp_path / "none"), str(tmp_path / "y")]) == 1
+    assert "no pair of sentences has key-points on both sides" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--tau", "-1"], "`--tau` must be at least 0, got -1.0"),
+        (["--random", "0"], "`--random` must be at least 1, got 0"),
+        (["--batch-size", "0"], "`--batch-size` must be at least 1, got 0"),
+        (["--norm", "l3"], "unknown `--distance-norm` 'l3'"),
+        (["--distance", "matchd"], "unknown `--distance` 'matchd'; did you mean 'matched'?"),
+        (["--scores", "bare.tsv"], "`--scored` and `--scores` must be given together"),
+        (["--figure", "a.pdf"], "`--figure` must end in .svg or .png"),
+        (
+            ["--scored", "x", "alike", "--scores", "scores.tsv"],
+            "scores.tsv:1: the score must be a number, got 'score'",
+        ),
+        (
+            ["--scored", "x", "alike", "--scores", "bare.tsv", "--score-column", "7"],
+            "bare.tsv:1: has no column 7, only 3 columns",
+        ),
+    ],
+)
+def test_mistakes_are_named(folders, capsys, words, message):
+    assert report(folders, "x", "y", *words) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_scores_of_other_pairs_are_refused(folders, tmp_path, capsys):
+    (tmp_path / "few.tsv").write_text("1\n2\n")
+    words = ["--scored", "x", "alike", "--scores", str(tmp_path / "few.tsv")]
+    assert report(folders, "x", "y", *words) == 1
+    assert "must have a score for each of 60 pairs of sentences, got 2" in capsys.readouterr().err
