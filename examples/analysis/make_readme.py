@@ -19,12 +19,15 @@ Language Models", section 5. The paper finds that encoders of two languages that
 similar states: a rotation brings them together, and layers that linear CKA finds alike retrieve
 translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they are small.
 
-    examples/analysis/1_synthetic.sh          the embedded corpus, needs nothing
+    examples/analysis/1_synthetic.sh                          the embedded corpus, needs nothing
+    examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
+    examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
 
-The script can be stopped and goes on when it is called again. `fairseq-xling ablate similarity
---help` lists every option; the values used stand in `synthetic.yaml`. Encoders that exist already
-take the place of trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper Pearson's
+ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be stopped and go on when
+they are called again. `fairseq-xling ablate similarity --help` lists every option; the values used
+stand in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Encoders that exist already take
+the place of trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper Pearson's
 correlation of CKA with retrieval over the layers lies above 0.9 for every pair.
 """
 

