@@ -9,11 +9,14 @@ MODULES = (
     "fairseq_xling.models.separable_transformer",
     "fairseq_xling.models.tri_encoder",
     "fairseq_xling.models.transfer_encoder",
+    "fairseq_xling.models.clcr",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
+    "fairseq_xling.training.clcr_criterion",
     "fairseq_xling.training.bilingual_mlm",
     "fairseq_xling.training.cdlm",
     "fairseq_xling.training.cross_lingual_transfer",
+    "fairseq_xling.training.clcr",
 )
 
 prepare_engine()

@@ -1,23 +1,18 @@
 """What the language-modelling tasks have in common: data folder, feeds, iterators, precision."""
 
-import contextlib
 import logging
-from typing import Any, Optional
+from typing import Any
 
-import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-from fairseq.tasks import FairseqTask
 
-from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
-from fairseq_xling.data.plan import Limits, Plan, in_order
+from fairseq_xling.data.plan import Limits, Plan
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table
@@ -26,12 +21,12 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.training.config import UnifiedTaskConfig, check_precision
 from fairseq_xling.training.options import parse_weights
-from fairseq_xling.training.private import leaving_alone, zero_untouched
+from fairseq_xling.training.planned import PlannedTask
 
 logger = logging.getLogger(__name__)
 
 
-class UnifiedTask(FairseqTask):
+class UnifiedTask(PlannedTask):
     """A task whose batches are (S, A, W, C) examples of any registered objectives."""
 
     def __init__(self, cfg: UnifiedTaskConfig, folder: DataFolder):
@@ -46,8 +41,6 @@ class UnifiedTask(FairseqTask):
             "--objective-weights", cfg.objective_weights, self.objective_names
         )
         self._classes = [objectives[name] for name in self.objective_names]
-        self._private: list[torch.nn.Parameter] = []
-        self._untouched: list[torch.nn.Parameter] = []
         self._max_positions: int | None = None
         self.auxiliary_names: list[str] = []
         self._check_options()
@@ -206,88 +199,11 @@ class UnifiedTask(FairseqTask):
                 feed.share,
             )
 
-    @exits_on_user_error
-    def get_batch_iterator(
-        self,
-        dataset: BatchDataset,
-        max_tokens: Optional[int] = None,
-        max_sentences: Optional[int] = None,
-        num_shards: int = 1,
-        shard_id: int = 0,
-        num_workers: int = 0,
-        epoch: int = 1,
-        **kwargs: Any,
-    ):
-        """fairseq's hook: training batches from a plan, or every row once for other splits."""
-        for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
-            if value is not None and value < 1:
-                raise UserError(f"`{name}` must be at least 1, got {value}")
-        limits = Limits(max_tokens, max_sentences)
-        if dataset is not self.datasets.get("train"):
-            return EvaluationIterator(
-                dataset,
-                list(in_order(dataset.feeds, limits, self.cfg.sort_window)),
-                num_shards=num_shards,
-                shard=shard_id,
-                num_workers=num_workers,
-            )
-        plan = Plan(
-            dataset.feeds,
-            limits,
-            self.cfg.seed,
-            self.cfg.mix_in_batch,
-            self.cfg.alternate,
-            self.cfg.sort_window,
+    def make_plan(self, dataset: BatchDataset, limits: Limits) -> Plan:
+        cfg = self.cfg
+        return Plan(
+            dataset.feeds, limits, cfg.seed, cfg.mix_in_batch, cfg.alternate, cfg.sort_window
         )
-        frequencies = self.cfg.update_freq
-        update_freq = frequencies[min(epoch, len(frequencies)) - 1]
-        per_pass = -(-plan.batches_per_pass() // (num_shards * update_freq))
-        cursors, groups_done = plan.start(), 0
-        previous = getattr(self, "_training_iterator", None)
-        if epoch > 1 and previous is not None and previous.epoch == epoch - 1:
-            cursors, groups_done = previous.after_epoch()
-        self._training_iterator = TrainingIterator(
-            dataset,
-            plan,
-            cursors,
-            epoch=epoch,
-            groups_done=groups_done,
-            groups=self.cfg.epoch_updates or per_pass,
-            update_freq=update_freq,
-            num_shards=num_shards,
-            shard=shard_id,
-            num_workers=num_workers,
-        )
-        return self._training_iterator
-
-    def _precision(self):
-        if self.cfg.cpu_bf16:
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()
-
-    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        first = all(parameter.grad is None for parameter in self._private)
-        with self._precision():
-            result = super().train_step(
-                sample, model, criterion, optimizer, update_num, ignore_grad
-            )
-        if first:  # all batches of a step have the same languages
-            self._untouched = zero_untouched(self._private)
-        return result
-
-    def valid_step(self, sample, model, criterion):
-        with self._precision():
-            return super().valid_step(sample, model, criterion)
-
-    def optimizer_step(self, optimizer, model, update_num):
-        with leaving_alone(optimizer, self._untouched):
-            optimizer.step()
-
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        restore_early_stopping(state.get("early_stopping", {}))
 
     def max_positions(self) -> int:
         # A task that has no model yet (fairseq never loads data before it) has no other bound.

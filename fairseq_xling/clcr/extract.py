@@ -1,0 +1,120 @@
+"""Which tokens are pivots: a classifier per token, its threshold, and training on noisy labels.
+
+CLCR, section 3.2 (SPEC C8, C9). A token is kept if p(pivot) > delta; its vector then stands for its
+block of the finest common granularity. The labels are pseudo-gold pivots, so some are wrong.
+
+"Confident labels" reweigh them after Liu and Tao (2015), "Classification with Noisy Labels by
+Importance Reweighting", section 4. Label y of token x counts by
+
+    w(x, y) = (P(y | x) - rho_-y) / ((1 - rho_+ - rho_-) P(y | x))
+
+where P is the probability of the *noisy* label, rho_+ that a pivot is labelled as none, rho_- that
+another token is labelled as a pivot, and rho_-y that the other class got the label y. A label that
+noise explains altogether has weight 0. The paper at hand says only "similar to"; our choices:
+
+- P is a second classifier beside the first, trained on all labels alike at the same time. No other
+  training has to come before, and a token's weight follows what is known by then.
+- Where the rates are not given they are found as Liu and Tao do it: rho_-y is the least P(y | x)
+  there is. We take a low quantile instead of the minimum, averaged over batches, because one odd
+  token would decide the minimum; and never more than 0.45, beyond which the formula has no meaning.
+- A weight is never below 0.
+
+D width, T tokens.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+MOST, QUANTILE, MEMORY = 0.45, 0.05, 0.99
+
+
+def confident_weights(labels: Tensor, noisy: Tensor, rates: Tensor) -> Tensor:
+    """w(x, y), float32, of the shape of ``labels``.
+
+    Args:
+        labels: True at pseudo-gold pivots.
+        noisy: P(labelled as a pivot | x), of the same shape.
+        rates: (2,), rho_+ and rho_-.
+
+    >>> labels, noisy = torch.tensor([True, True, False]), torch.tensor([0.8, 0.2, 0.2])
+    >>> confident_weights(labels, noisy, torch.tensor([0.2, 0.2])).tolist()
+    [1.25, 0.0, 1.25]
+    """
+    own = torch.where(labels, noisy, 1 - noisy).float().clamp(min=1e-6)
+    flipped = torch.where(labels, rates[1], rates[0])
+    return ((own - flipped) / ((1 - rates.sum()) * own)).clamp(min=0.0)
+
+
+def estimated_rates(noisy: Tensor) -> Tensor:
+    """(2,) rho_+ and rho_- from P(labelled as a pivot | x) of many tokens (n,)."""
+    ends = torch.quantile(
+        noisy.float(), torch.tensor([1 - QUANTILE, QUANTILE], device=noisy.device)
+    )
+    return torch.stack([1 - ends[0], ends[1]]).clamp(max=MOST)
+
+
+class Scorer(nn.Module):
+    """Log-odds of a pivot, (..., D) to (...), float32.
+
+    Args:
+        dim: D.
+        hidden: width of one hidden layer; 0 is a linear classifier.
+    """
+
+    def __init__(self, dim: int, hidden: int):
+        super().__init__()
+        layers = [nn.Linear(dim, hidden), nn.GELU()] if hidden else []
+        self.layers = nn.Sequential(*layers, nn.Linear(hidden or dim, 1))
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.layers(states).squeeze(-1).float()
+
+
+class Extractor(nn.Module):
+    """The classifier of one language.
+
+    Args:
+        dim, hidden: as for `Scorer`.
+        confident: whether labels are reweighted.
+        rates: rho_+ and rho_-, or None to find them.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int = 0,
+        confident: bool = False,
+        rates: tuple[float, float] | None = None,
+    ):
+        super().__init__()
+        self.scorer = Scorer(dim, hidden)
+        self.known = rates is not None
+        if confident:
+            self.plain = Scorer(dim, hidden)
+            self.register_buffer("rates", torch.tensor(rates or (MOST, MOST)))
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Log-odds that each state (..., D) is a pivot's."""
+        return self.scorer(states)
+
+    def probability(self, states: Tensor) -> Tensor:
+        """P(pivot) of each state (..., D)."""
+        return self.scorer(states).sigmoid()
+
+    def loss(self, states: Tensor, labels: Tensor) -> Tensor:
+        """The summed loss in nats of states (n, D) with labels (n,) bool.
+
+        With confident labels, the second classifier's loss is added; it shares no weight.
+        """
+        gold = labels.float()
+        each = F.binary_cross_entropy_with_logits(self.scorer(states), gold, reduction="none")
+        if not hasattr(self, "plain"):
+            return each.sum()
+        logits = self.plain(states)
+        noisy = logits.detach().sigmoid()
+        if self.training and not self.known and len(noisy):
+            self.rates.lerp_(estimated_rates(noisy).to(self.rates), 1 - MEMORY)
+        weights = confident_weights(labels, noisy, self.rates.float())
+        plain = F.binary_cross_entropy_with_logits(logits, gold, reduction="sum")
+        return (weights * each).sum() + plain

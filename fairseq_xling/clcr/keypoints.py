@@ -1,0 +1,50 @@
+"""How well key-points are found: accuracy, precision, recall by language (CLCR, table 2; SPEC C10).
+
+Precision and recall are those of the class "key-point"; all are shares in [0, 1].
+"""
+
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+
+COUNTS = ("hit", "false", "missed", "right")  # true and false positives, false and true negatives
+
+
+def confusion(kept: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    """Counts of tokens, by `COUNTS`, from what was kept and what should have been, (n,) bool."""
+    return {
+        "hit": (kept & labels).sum(),
+        "false": (kept & ~labels).sum(),
+        "missed": (~kept & labels).sum(),
+        "right": (~kept & ~labels).sum(),
+    }
+
+
+def shares(counts: Mapping[str, float]) -> dict[str, float]:
+    """Accuracy, precision and recall; NaN where there is nothing to take a share of.
+
+    >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
+    {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571}
+    """
+    hit, false, missed, right = (float(counts[name]) for name in COUNTS)
+    return {
+        "accuracy": _share(hit + right, hit + false + missed + right),
+        "precision": _share(hit, hit + false),
+        "recall": _share(hit, hit + missed),
+    }
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
+HEADER = ("language", "delta", "accuracy", "precision", "recall", "key-points", "tokens")
+
+
+def table_row(lang: str, delta: float, counts: Mapping[str, float]) -> Sequence[object]:
+    """A line under `HEADER`: key-points are those that were kept."""
+    numbers = {name: int(counts[name]) for name in COUNTS}
+    return [
+        *(lang, float(delta), *shares(numbers).values()),
+        *(numbers["hit"] + numbers["false"], sum(numbers.values())),
+    ]

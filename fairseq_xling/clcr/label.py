@@ -1,0 +1,244 @@
+"""Writing pseudo-gold pivots of parallel text: streamed, going on after a kill (SPEC C6).
+
+The folder that is written is described in `fairseq_xling.clcr.labels`.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.clcr.granularity import blocks_of_pairs, finest_blocks
+from fairseq_xling.clcr.labels import DISTANCES, META, ORDER, PHARAOH
+from fairseq_xling.clcr.pivots import Tuned, mutual_best, pair_distances, tune_threshold
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.mmap import TokenFile, write_index
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, exclusive, read_json, write_json
+from fairseq_xling.text.links import Links, format_pharaoh
+from fairseq_xling.text.progress import progress
+
+BLOCK = 2048  # sentence pairs
+_INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
+
+
+class Aligned(Protocol):
+    """What labelling needs of a model (`fairseq_xling.interop.clcr.Clcr` is one)."""
+
+    pair: tuple[str, str]
+    norm: str
+
+    def pairs(
+        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int
+    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
+        """Batches of (indices (B,), states, content masks) of both sides."""
+
+    def transform(self, side: int, states: Tensor) -> Tensor:
+        """T12 or T21."""
+
+
+class Found(NamedTuple):
+    """Mutual best pairs, sorted by sentence pair and token of s1, (n,) each; tokens from 0."""
+
+    row: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    distance: np.ndarray
+
+    def below(self, threshold: float) -> "Found":
+        """Those under ``threshold``."""
+        kept = self.distance < threshold
+        return Found(*(part[kept] for part in self))
+
+
+def find_pivots(
+    model: Aligned,
+    first: Sequence[np.ndarray],
+    second: Sequence[np.ndarray],
+    max_tokens: int = 8192,
+) -> Found:
+    """All mutual best pairs of some sentence pairs, whatever their distance.
+
+    Args:
+        first: ids of each sentence, ``</s>`` last; second: those of its translation.
+    """
+    parts = []
+    for indices, states, masks in model.pairs(first, second, max_tokens):
+        moved = (model.transform(0, states[0]), model.transform(1, states[1]))
+        found = mutual_best(pair_distances(*states, *moved, model.norm), *masks)
+        row, source, target, distance = (part.cpu().numpy() for part in found)
+        parts.append(Found(indices[row], source - 1, target - 1, distance))  # behind <s>
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Found(none, none, none, none.astype(np.float32))
+    joined = Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    order = np.lexsort((joined.source, joined.row))
+    return Found(*(part[order] for part in joined))
+
+
+def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
+    """The threshold that does best against the word alignment of ``split`` (SPEC G12).
+
+    Raises:
+        UserError: if the split has no alignment, or nothing can be found in it.
+    """
+    sides = folder.parallel(split, *model.pair)
+    gold = _gold_links(folder, split, model.pair)
+    blocks = finest_blocks(*gold)
+    parts = []
+    with progress(len(sides[0]), "pairs to tune on", "pairs", checks=True) as bar:
+        for start, texts in _blocks(sides, 0):
+            found = find_pivots(model, *texts, max_tokens)
+            parts.append(found._replace(row=found.row + start))
+            bar.update(len(texts[0]))
+    found = Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    places = blocks_of_pairs(blocks, found.row, found.source, found.target)
+    return tune_threshold(found.distance, places, len(blocks.row))
+
+
+def write_labels(
+    model: Aligned,
+    sides: tuple[TokenFile, TokenFile],
+    output: Path,
+    settings: Mapping[str, Any],
+    max_tokens: int,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
+
+    Args:
+        settings: what decides the result; a folder with others is refused, and begun work of
+            others thrown away.
+        about: what else ``meta.json`` says.
+
+    Raises:
+        UserError: if the folder holds anything else, or another command is writing it.
+    """
+    if _is_there(output, settings):
+        return read_json(output / META)
+    folder = output.parent / f".{output.name}.partial"
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder, f"`--output` {output}: another `clcr label` is writing it"):
+        begun = folder / "settings.json"
+        if not begun.is_file() or read_json(begun) != settings:
+            for path in folder.iterdir():
+                path.unlink()
+            write_json(begun, settings)
+        shapes = {
+            ORDER: ((), _INT),
+            "distances": ((), _FLOAT),
+            "links": ((2,), _INT),
+            "counts": ((), _INT),
+        }
+        made = folder / "made.json"
+        if not made.is_file():
+            arrays = GrowingArrays(folder, shapes)
+            with progress(len(sides[0]), f"label {output.name}", "pairs") as bar:
+                bar.update(arrays.done)
+                for start, texts in _blocks(sides, arrays.done):
+                    found = find_pivots(model, *texts, max_tokens).below(settings["threshold"])
+                    arrays.append(_arrays(found, texts), start + len(texts[0]))
+                    bar.update(len(texts[0]))
+            counts = {"sentences": len(sides[0]), "pivots": arrays.rows["links"]}
+            arrays.finish()
+            write_json(made, counts)
+        counts = read_json(made)
+        _finish(folder, sides[1])
+        tokens = [int(file.sizes.sum()) - len(file) for file in sides]
+        meta = {"settings": dict(settings), **about, **counts, "tokens": tokens}
+        write_json(folder / META, meta)
+        made.unlink()
+        begun.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            output.rmdir()  # empty, or `_is_there` would have refused it
+        os.replace(folder, output)
+    return meta
+
+
+def _arrays(found: Found, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
+    """What a block of pairs adds to each array."""
+    sizes = np.array([len(ids) for ids in texts[1]])
+    order = np.zeros(int(sizes.sum()), dtype=np.int64)
+    order[(np.cumsum(sizes) - sizes)[found.row] + found.target] = found.source + 1
+    return {
+        ORDER: order,
+        "distances": found.distance,
+        "links": np.stack([found.source, found.target], axis=1),
+        "counts": np.bincount(found.row, minlength=len(sizes)),
+    }
+
+
+def _finish(folder: Path, target: TokenFile) -> None:
+    """The mapped order and the text of links, from the arrays; may be done again."""
+    flat = folder / f"{ORDER}.npy"
+    if flat.is_file():
+        values = np.load(flat, mmap_mode="r")
+        with atomic_write(folder / f"{ORDER}.bin") as file:
+            for start in range(0, len(values), 1 << 20):
+                file.write(values[start : start + (1 << 20)].astype("<i4").tobytes())
+        write_index(folder / ORDER, target.sizes, np.dtype("<i4"))
+        counts = np.load(folder / "counts.npy", mmap_mode="r")
+        links = np.load(folder / "links.npy", mmap_mode="r")
+        with atomic_write(folder / PHARAOH) as file:
+            done = 0
+            for start in range(0, len(counts), BLOCK):
+                some = np.asarray(counts[start : start + BLOCK], dtype=np.int64)
+                source, end = links[done : done + int(some.sum())].T, done + int(some.sum())
+                row = np.repeat(np.arange(len(some)), some)
+                file.write(format_pharaoh(Links(len(some), row, *source)))
+                done = end
+        for name in ("counts", "links"):
+            (folder / f"{name}.npy").unlink()
+        flat.unlink()  # last: vouches for the others
+    if not (folder / DISTANCES).is_file():
+        raise ValueError(f"{folder}: the distances are gone")
+
+
+def _blocks(
+    sides: tuple[TokenFile, TokenFile], done: int
+) -> Iterator[tuple[int, tuple[list[np.ndarray], list[np.ndarray]]]]:
+    """Sentence pairs behind the first ``done``, up to `BLOCK` at a time, with their first's
+    number."""
+    for start in range(done, len(sides[0]), BLOCK):
+        texts = []
+        for file in sides:
+            ids, sizes = file.block(start, start + BLOCK)
+            texts.append(np.split(ids, np.cumsum(sizes)[:-1]))
+        yield start, tuple(texts)
+
+
+def _gold_links(
+    folder: DataFolder, split: str, pair: tuple[str, str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
+    found = []
+    for source, target in (pair, pair[::-1]):
+        try:
+            order = folder.order(split, source, target)
+        except UserError:
+            if (source, target) == pair[::-1] and found:
+                continue  # one direction is enough
+            raise
+        values, sizes = order.block(0, len(order))
+        row = np.repeat(np.arange(len(sizes)), sizes)
+        ends = np.cumsum(sizes) - 1
+        place = np.arange(len(values)) - (ends + 1 - sizes)[row]
+        linked = values > 0
+        linked[ends] = False
+        links = [row[linked], values[linked] - 1, place[linked]]
+        found.append(links if source == pair[0] else [links[0], links[2], links[1]])
+    together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
+    return together[0], together[1], together[2]
+
+
+def _is_there(output: Path, settings: Mapping[str, Any]) -> bool:
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return False
+    if (output / META).is_file() and read_json(output / META).get("settings") == dict(settings):
+        return True
+    raise UserError(f"`--output` {output}: must be new; it holds something else")

@@ -1,0 +1,56 @@
+"""A folder of pseudo-gold pivots, as `fairseq-xling clcr label` leaves it for one split.
+
+pivots.pharaoh   a line of links ``i-j`` for each sentence pair: token i of the first language
+                 and j of the second, counted from 0 over the data folder's tokens, no </s>
+distances.npy    (n,) float32, d_ij of the links in their order
+order.{bin,idx}  for each token of the second language, </s> included, the index + 1 of its
+                 pivot in the first, or 0: what training reads, mapped
+meta.json        settings, counts, provenance
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+
+META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
+
+
+class Labels:
+    """A finished folder of pivots.
+
+    Raises:
+        UserError: if it is missing, or was not finished.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not (self.path / META).is_file():
+            raise UserError(f"{path}: no pivots; `fairseq-xling clcr label` writes them")
+        self.meta: dict[str, Any] = read_json(self.path / META)
+        try:
+            self.pair = tuple(self.meta["settings"]["pair"])
+            self.threshold = float(self.meta["settings"]["threshold"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
+
+    def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
+        """The pivots by tokens of the second side.
+
+        Raises:
+            UserError: if they were made of other text, or of the other direction.
+        """
+        if self.pair != tuple(pair):
+            raise UserError(
+                f"{self.path}: its pairs are of {'-'.join(self.pair)}, not of {'-'.join(pair)}"
+            )
+        order = TokenFile(self.path / ORDER)
+        if len(order) != len(sides[1]) or not np.array_equal(order.sizes, sides[1].sizes):
+            raise UserError(
+                f"{self.path}: was made of other text than that of {sides[1].prefix}; label again"
+            )
+        return order

@@ -1,0 +1,95 @@
+"""The modules of CLCR that `fairseq-train --task clcr` trains, found by name: T, E and R.
+
+A model holds the modules that were trained before beside the one that is trained now
+(`--clcr-module`); all others stand still. To add one, put a file here with a `Module` registered
+under ``@modules.register("name")``.
+
+B sentence pairs, M tokens of s1, N of s2 (with ``<s>``, ``</s>`` and padding), D and E widths
+of the encoders. s1 is of the first language of the pair, whose states are moved; s2 of the second.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+from fairseq_xling.registry import Registry
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a module is built for: ``widths`` (D, E), and the longest sentence in tokens."""
+
+    widths: tuple[int, int]
+    positions: int
+
+
+@dataclass(frozen=True)
+class PairStates:
+    """A batch as modules see it.
+
+    Attributes:
+        states: r1 (B, M, D) and r2 (B, N, E).
+        masks: (B, M) and (B, N), True at content.
+        partner: (B, N) for each token of s2 the token of s1 that is its pivot, -1 for none; only
+            for a module that ``needs_labels``. No token of s1 is there twice.
+        space: T12(r1), (B, M, E), for a module that comes after the transform.
+    """
+
+    states: tuple[Tensor, Tensor]
+    masks: tuple[Tensor, Tensor]
+    partner: Tensor | None = None
+    space: Tensor | None = None
+
+
+class Loss(NamedTuple):
+    """The summed loss, what to divide it by, and sums to log: the same names in every batch."""
+
+    total: Tensor
+    size: Tensor
+    sums: dict[str, Tensor]
+
+
+class Module(nn.Module):
+    """Base class: ``Kind(settings, sizes)``.
+
+    Attributes:
+        after: names of modules that must have been trained before.
+        needs_labels: whether it learns from pseudo-gold pivots.
+    """
+
+    after: ClassVar[tuple[str, ...]] = ()
+    needs_labels: ClassVar[bool] = False
+
+    @classmethod
+    def key(cls, name: str, cfg: Any) -> str:
+        """Where the model keeps it; modules of different keys can stand beside each other."""
+        return name
+
+    @classmethod
+    def settings(cls, cfg: Any) -> dict[str, Any]:
+        """What a checkpoint must know to build it again, from the model's options: JSON values.
+
+        Raises:
+            UserError: for an option that makes no sense.
+        """
+        raise NotImplementedError(cls.__name__)
+
+    def forward(self, batch: PairStates) -> Loss:
+        """The loss of one batch."""
+        raise NotImplementedError(type(self).__name__)
+
+    def at_update(self, number: int) -> None:
+        """``number`` optimiser steps of this training are done."""
+
+    def go_on(self) -> None:
+        """Called where a training starts from the checkpoint of an earlier one."""
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
+        """What is shown of summed ``Loss.sums``; the same names for any sums."""
+        raise NotImplementedError(cls.__name__)
+
+
+modules: Registry[type[Module]] = Registry("`--clcr-module`", __name__)

@@ -1,0 +1,109 @@
+"""T: the transforms of both directions, and the distances that train them (SPEC C2 to C5)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.clcr.matching import Matching, norms, scores, temperature
+from fairseq_xling.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.clcr.transforms import transforms
+from fairseq_xling.errors import UserError
+
+
+@modules.register("transform")
+class TransformModule(Module):
+    """Minimises D(T12(s1) vs s2) + D(T21(s2) vs s1), each with a constant target.
+
+    T21 is not needed to encode anything, but pseudo-gold pivots are compared both ways. Why a
+    target is a constant stands in `fairseq_xling.clcr.phases`.
+
+    Annealing counts the updates of all trainings that led here: a phase that went back to soft
+    attention would blur the encoder that the phase before had made sharp.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
+        super().__init__()
+        self.beta, self.norm = settings["beta"], settings["norm"]
+        widths = sizes.widths
+
+        def matching(width_in: int, width_out: int) -> Matching:
+            transform = transforms[settings["transform"]](
+                width_in, width_out, settings["hidden"] or width_in
+            )
+            score = scores[settings["score"]](width_in, width_out)
+            return Matching(transform, score, settings["norm"])
+
+        self.forth, self.back = matching(*widths), matching(*widths[::-1])
+        self.register_buffer("before", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+
+    @classmethod
+    def settings(cls, cfg: Any) -> dict[str, Any]:
+        if not cfg.anneal_beta >= 0:
+            raise UserError(f"`--anneal-beta` must be at least 0, got {cfg.anneal_beta}")
+        if cfg.transform_hidden < 0:
+            raise UserError(f"`--transform-hidden` must be at least 0, got {cfg.transform_hidden}")
+        # An unknown name ends here.
+        _ = transforms[cfg.transform], scores[cfg.attention_score], norms[cfg.distance_norm]
+        return {
+            "transform": cfg.transform,
+            "hidden": cfg.transform_hidden,
+            "score": cfg.attention_score,
+            "norm": cfg.distance_norm,
+            "beta": cfg.anneal_beta,
+        }
+
+    @property
+    def tau(self) -> float:
+        """The temperature now."""
+        return temperature(int(self.before + self.updates), self.beta)
+
+    def at_update(self, number: int) -> None:
+        self.updates.fill_(number)
+
+    def go_on(self) -> None:
+        self.before += self.updates
+        self.updates.zero_()
+
+    def forward(self, batch: PairStates) -> Loss:
+        (r1, r2), (mask1, mask2), tau = batch.states, batch.masks, self.tau
+        forth = self.forth(r1, mask1, r2.detach(), mask2, tau)
+        back = self.back(r2, mask2, r1.detach(), mask1, tau)
+        size = forth.counted.sum()
+        spread = [self._spread(*side) for side in zip(batch.states, batch.masks, strict=True)]
+        sums = {
+            "sentences": size,
+            "distance1": forth.distance.sum(),
+            "distance2": back.distance.sum(),
+            "entropy1": forth.entropy.sum(),
+            "entropy2": back.entropy.sum(),
+            # Weighted by sentences, as the distances that they are compared with.
+            "spread1": spread[0] * size,
+            "spread2": spread[1] * size,
+        }
+        total = forth.distance.sum() + back.distance.sum()
+        return Loss(total, size, {name: value.detach() for name, value in sums.items()})
+
+    def _spread(self, states: Tensor, mask: Tensor) -> Tensor:
+        """How far the states of a batch are from their mean: what D is for a T that knows
+        nothing. It falls to 0 where an encoder collapses."""
+        rows = states.detach()[mask].float()
+        if not len(rows):
+            return rows.sum()
+        return self.forth.norm(rows - rows.mean(0)).mean()
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
+        """D, its ratio to the spread of the target's states, mean entropy, and the spreads."""
+        count = max(sums["sentences"], 1)
+        found = {}
+        for number, (lang, other) in enumerate((tuple(pair), tuple(pair)[::-1]), start=1):
+            distance = sums[f"distance{number}"] / count
+            spread = sums[f"spread{3 - number}"] / count
+            found[f"distance_{lang}_{other}"] = distance
+            found[f"relative_{lang}_{other}"] = distance / spread if spread else float("nan")
+            found[f"entropy_{lang}_{other}"] = sums[f"entropy{number}"] / count
+            found[f"spread_{lang}"] = sums[f"spread{number}"] / count
+        return found

@@ -1,0 +1,66 @@
+"""The verb ``clcr label``: pseudo-gold pivots of the parallel text of a data folder."""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+from fairseq_xling.clcr.label import tune, write_labels
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256, write_json
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.runs.tables import text_table
+
+
+def run_label(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.cli.clcr_label`.
+
+    Raises:
+        UserError: for files that are missing, or settings that make no sense.
+    """
+    if args.threshold is not None and not (0 < args.threshold < math.inf):
+        raise UserError(f"`--threshold` must be above 0, got {args.threshold}")
+    if args.max_tokens < 1:
+        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    from fairseq_xling.interop.clcr import Clcr
+
+    model = Clcr.load(args.checkpoint, args.data, args.device)
+    folder = model.folder
+    splits = [split.strip() for split in args.splits.split(",") if split.strip()]
+    sides = {split: folder.parallel(split, *model.pair) for split in splits}
+    threshold, about = args.threshold, {}
+    if threshold is None:
+        tuned = tune(model, folder, args.tune_on, args.max_tokens)
+        threshold = tuned.threshold
+        about = {"tuned": {"split": args.tune_on, **tuned._asdict()}}
+        print(
+            f"threshold {threshold:.4f}, tuned on {args.tune_on}: precision {tuned.precision:.3f}, "
+            f"recall {tuned.recall:.3f}, F1 {tuned.f1:.3f}"
+        )
+    digest = sha256(args.checkpoint)
+    rows = []
+    for split in splits:
+        settings = {
+            "pair": list(model.pair),
+            "split": split,
+            "threshold": threshold,
+            "norm": model.norm,
+            "checkpoint": digest,
+            "data": sha256(folder.path / "meta.json"),
+        }
+        output = Path(args.output, split)
+        meta = write_labels(model, sides[split], output, settings, args.max_tokens, about)
+        if "provenance" not in meta:
+            files = {"checkpoint": args.checkpoint, "data": folder.path / "meta.json"}
+            write_json(output / "meta.json", {**meta, "provenance": provenance(files)})
+        shares = [meta["pivots"] / max(tokens, 1) for tokens in meta["tokens"]]
+        rows.append([split, meta["sentences"], meta["pivots"], *shares])
+        if not meta["pivots"]:
+            print(
+                f"fairseq-xling: warning: {output}: no pair of tokens lies under the threshold "
+                f"{threshold:g}; raise `--threshold`, or train the transform longer",
+                file=sys.stderr,
+            )
+    first, second = model.pair
+    print(text_table(["split", "pairs", "pivots", f"of {first}", f"of {second}"], rows))
+    print(f"written to {args.output}")

@@ -1,0 +1,30 @@
+"""Bring two pretrained encoders together: one language-independent sequence of vectors (CLCR).
+
+    fairseq-xling clcr run config.yaml      everything, with one command
+
+or step by step
+
+    fairseq-xling clcr train config.yaml    the transforms and the encoders
+    fairseq-xling clcr label CHECKPOINT     pseudo-gold pivots of parallel text
+    fairseq-xling clcr encode CHECKPOINT    sequences of vectors of any text
+
+`fairseq-xling --help` lists all verbs that begin with clcr; each explains itself with --help.
+"""
+
+import argparse
+
+from fairseq_xling.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", metavar="ACTION", help="one of those above")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.cli.main import verbs
+    from fairseq_xling.registry import unknown_name
+
+    known = [name.partition("-")[2] for name in verbs() if name.startswith("clcr-")]
+    if args.action:
+        raise unknown_name("action of clcr", args.action, known)
+    raise UserError(f"`clcr` needs an action: {', '.join(known)}")

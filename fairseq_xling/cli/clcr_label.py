@@ -1,0 +1,37 @@
+"""Find pseudo-gold pivots of parallel text: tokens that mean the same, one to one.
+
+  fairseq-xling clcr label transform/checkpoint_last.pt --output labels
+  fairseq-xling clcr label model.pt --threshold 3.5 --splits train,valid,test --output labels
+
+Token i of a sentence and j of its translation are kept if each is the other's nearest and their
+distance, both ways, is under the threshold. Without --threshold the best one against the word
+alignment of --tune-on is taken.
+
+OUTPUT/SPLIT/pivots.pharaoh   links i-j, a line for each sentence pair
+OUTPUT/SPLIT/distances.npy    the distance of each link
+OUTPUT/SPLIT/meta.json        settings, counts, where it comes from
+
+An interrupted call goes on when it is repeated, with the same result.
+"""
+
+import argparse
+
+SPEC_ROWS = ("C6",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with a transform")
+    add("--data", metavar="DATA", help="its data folder, where it has moved")
+    add("--splits", default="train,valid", help="of the data folder's parallel text")
+    add("--threshold", type=float, metavar="D", help="largest distance of a pair (None: tuned)")
+    add("--tune-on", default="valid", metavar="SPLIT", help="with a word alignment, for tuning")
+    add("--max-tokens", type=int, default=8192, help="most padded tokens of a side in a batch")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add("--output", required=True, metavar="DIR", help="folder to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.clcr.run_label import run_label
+
+    run_label(args)

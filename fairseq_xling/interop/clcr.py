@@ -1,0 +1,158 @@
+"""A trained model of `--task clcr` as everything outside the trainer uses it.
+
+B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and the second encoder.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.folder import PAD, DataFolder
+from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.data.sources import frame
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.encoder import usable_device
+from fairseq_xling.models.identity import read_identity
+
+
+class Clcr:
+    """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
+
+    Attributes:
+        pair: its languages; the states of the first are moved to those of the second.
+        parts: its trained modules by key.
+        norm: of its distances.
+    """
+
+    def __init__(self, model, folder: DataFolder, checkpoint: str, device: torch.device):
+        self.model, self.folder, self.checkpoint = model.eval().to(device), folder, checkpoint
+        self.device = device
+        self.pair: tuple[str, str] = model.pair
+        self.parts = model.parts
+        self.norm: str = model.require("transform", checkpoint).norm
+        self.widths = tuple(side.width for side in model.encoders)
+
+    @classmethod
+    def load(
+        cls,
+        checkpoint: str | Path,
+        data: str | Path | None = None,
+        device: str | torch.device = "cpu",
+    ) -> "Clcr":
+        """The model in ``checkpoint``; ``data`` where its data folder has moved.
+
+        Raises:
+            UserError: if the file is missing, damaged or of another kind, if the data folder is not
+                the one it was trained with, or if there is no such ``device``.
+        """
+        prepare_engine()
+        from fairseq_xling.models.clcr import ClcrModel
+
+        device = usable_device(device)
+        if not Path(checkpoint).is_file():
+            raise UserError(f"{checkpoint}: no such checkpoint")
+        state = load_plain(checkpoint)
+        try:
+            config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
+            place = data if data is not None else dict(state["cfg"]["task"])["data"]
+            weights, identity = state["model"], read_identity(state["model"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{checkpoint}: holds no model of `--task clcr`") from None
+        folder = DataFolder(place)
+        for lang, digest in identity.get("dictionaries", {}).items():
+            if lang not in folder.languages or folder.dictionary_digest(lang) != digest:
+                raise UserError(
+                    f"{checkpoint}: was trained with another dictionary of {lang} than that of "
+                    f"{folder.path}"
+                )
+        model = ClcrModel(config, identity)
+        try:
+            model.load_state_dict(weights)
+        except SystemExit as error:  # one line, meant for fairseq's own programs
+            raise UserError(
+                f"{checkpoint}: {str(error).removeprefix('fairseq-xling: error: ')}"
+            ) from None
+        return cls(model.float(), folder, str(checkpoint), device)
+
+    @property
+    def positions(self) -> int:
+        """The longest sentence in tokens, with ``<s>`` and ``</s>``."""
+        return self.model.max_positions()
+
+    def side(self, lang: str) -> int:
+        """0 for the first language, 1 for the second.
+
+        Raises:
+            UserError: for another one.
+        """
+        if lang not in self.pair:
+            raise UserError(f"{self.checkpoint}: is of {' and '.join(self.pair)}, not of {lang!r}")
+        return self.pair.index(lang)
+
+    @torch.no_grad()
+    def states(
+        self, sentences: Sequence[np.ndarray], side: int, max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
+        """The states of ``sentences`` after the encoder's layer, in batches of similar length.
+
+        Args:
+            sentences: ids as `TextEncoder.encode` gives them, ``</s>`` at the end; too long ones
+                are cut.
+            max_tokens: most padded tokens in a batch.
+
+        Yields:
+            (indices (B,), states (B, T, D) float32, content (B, T) bool): token k of a sentence is
+            at place k + 1.
+        """
+        lengths = np.array([min(len(ids) + 1, self.positions) for ids in sentences])
+        for chosen in cut(lengths, Limits(max_tokens, None)):
+            yield chosen, *self._encode([sentences[i] for i in chosen], side)
+
+    @torch.no_grad()
+    def pairs(
+        self,
+        first: Sequence[np.ndarray],
+        second: Sequence[np.ndarray],
+        max_tokens: int = 8192,
+    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
+        """As `states`, of both sides of sentence pairs: states and content of either."""
+        lengths = np.array(
+            [
+                min(max(map(len, both)) + 1, self.positions)
+                for both in zip(first, second, strict=True)
+            ]
+        )
+        for chosen in cut(lengths, Limits(max_tokens, None)):
+            sides = [
+                self._encode([sentences[i] for i in chosen], number)
+                for number, sentences in enumerate((first, second))
+            ]
+            states, masks = zip(*sides, strict=True)
+            yield chosen, states, masks
+
+    @torch.no_grad()
+    def transform(self, side: int, states: Tensor) -> Tensor:
+        """T12 of states of side 0, T21 of those of side 1."""
+        return self.model.transform(side, states)
+
+    def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
+        from fairseq_xling.models.clcr_encoder import content_mask
+
+        rows = [frame(ids, self.positions) for ids in sentences]
+        tokens = pad_rows(rows, PAD).to(self.device)
+        lengths = torch.tensor([len(row) for row in rows], device=self.device)
+        places = torch.arange(tokens.shape[1], device=self.device)
+        src = {
+            "tokens": tokens,
+            "langs": torch.zeros_like(tokens),
+            "positions": places.expand_as(tokens),
+        }
+        if int(lengths.min()) < tokens.shape[1]:
+            src["padding_mask"] = places >= lengths[:, None]
+        return self.model.encode(side, src).float(), content_mask(tokens)

@@ -1,0 +1,348 @@
+"""`--arch clcr`: two pretrained encoders, and the modules T, E, R that bring them together.
+
+A checkpoint holds both encoders up to their layer, all modules trained so far, and how each is
+built: it needs no other file. The next training starts from it (`--clcr-start`).
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor, nn
+
+from fairseq_xling.clcr.modules import Loss, PairStates, Sizes, modules
+from fairseq_xling.clcr.phases import phases
+from fairseq_xling.compat import load_plain
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.clcr_encoder import (
+    LayerEncoder,
+    content_mask,
+    positions_of,
+    read_side,
+)
+from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class ClcrModelConfig(FairseqDataclass):
+    encoder: str = field(
+        default="",
+        metadata={
+            "help": "the two encoders, e.g. en=bert-folder,de=model.pt: Hugging Face folders, or "
+            "fairseq checkpoints"
+        },
+    )
+    encoder_data: str = field(
+        default="",
+        metadata={
+            "help": "where an encoder's own data folder or dict.txt is, e.g. de=data-bin (default: "
+            "where it was trained)"
+        },
+    )
+    clcr_layer: str = field(
+        default="",
+        metadata={
+            "help": "layer whose states are used, e.g. 9, or en=9,de=4; 0 is the embeddings "
+            "(default: three quarters up, 9 of 12)"
+        },
+    )
+    clcr_start: str = field(
+        default="",
+        metadata={"help": "checkpoint of an earlier clcr training to start from, not --encoder"},
+    )
+    clcr_config: str = field(
+        default="", metadata={"help": "how all is built, as JSON (default: found in those)"}
+    )
+    transform: str = field(default="residual", metadata={"help": "T: residual, or linear"})
+    transform_hidden: int = field(
+        default=0, metadata={"help": "hidden width of a residual T; 0 is that of its input"}
+    )
+    attention_score: str = field(
+        default="transformed",
+        metadata={"help": "what attention compares: transformed, raw, or keys"},
+    )
+    distance_norm: str = field(default="l2", metadata={"help": "norm of a distance: l2, or l1"})
+    anneal_beta: float = field(
+        default=0.01,
+        metadata={"help": "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing"},
+    )
+    extract_hidden: int = field(
+        default=0, metadata={"help": "hidden width of the key-point classifier; 0 is linear"}
+    )
+    delta: float = field(default=0.2, metadata={"help": "tokens with p(key-point) above are kept"})
+    confident: bool = field(
+        default=False, metadata={"help": "reweigh labels that are probably wrong"}
+    )
+    flip_rates: str = field(
+        default="",
+        metadata={
+            "help": "shares of key-points, and of other tokens, whose label is wrong, e.g. 0.2,0.1 "
+            "(default: found in training)"
+        },
+    )
+    order: str = field(default="rel", metadata={"help": "head of the module `order`: rel, or abs"})
+    order_positions: int = field(
+        default=0,
+        metadata={"help": "rows of the table of `abs`; 0 is the encoders' longest sentence"},
+    )
+    module_options: str = field(
+        default="", metadata={"help": "settings of a module of your own, as it reads them"}
+    )
+
+
+@register_model("clcr", dataclass=ClcrModelConfig)
+class ClcrModel(BaseFairseqModel):
+    """Encoders of a pair of languages, and modules; one of them, perhaps an encoder, is trained.
+
+    Args:
+        config: JSON values: ``pair``, ``encoders`` by language, ``modules`` by key, each with its
+            ``kind`` and ``settings``.
+        identity: what the weights mean; a checkpoint with another one is refused.
+    """
+
+    def __init__(self, config: Mapping[str, Any], identity: Mapping[str, Any]):
+        super().__init__()
+        self.config, self.identity = config, dict(identity)
+        self.pair: tuple[str, str] = tuple(config["pair"])
+        sides = [config["encoders"][lang] for lang in self.pair]
+        self.encoders = nn.ModuleList(LayerEncoder(side) for side in sides)
+        sizes = Sizes(tuple(e.width for e in self.encoders), positions_of(sides))
+        self.positions = sizes.positions
+        self.parts = nn.ModuleDict(
+            {
+                key: modules[part["kind"]](part["settings"], sizes)
+                for key, part in config["modules"].items()
+            }
+        )
+        self.trained, self.moving = "", None
+
+    @classmethod
+    @exits_on_user_error
+    def build_model(cls, cfg: ClcrModelConfig, task: Any) -> "ClcrModel":
+        """The model for ``task``, a `ClcrTask`, which finds ``clcr_config``."""
+        if not hasattr(task, "clcr_module"):
+            raise UserError(f"`--arch clcr` needs `--task clcr`, got {type(task).__name__}")
+        config = json.loads(cfg.clcr_config)
+        identity = {
+            "pair": config["pair"],
+            "dictionaries": dict(task.dictionary_digests),
+            "layers": [config["encoders"][lang]["shape"]["layers"] for lang in config["pair"]],
+            # No weight's shape tells these, and other values would be silently wrong.
+            "modules": config["modules"],
+            "heads": [config["encoders"][lang]["shape"]["heads"] for lang in config["pair"]],
+        }
+        model = cls(config, identity)
+        model.train_only(task.clcr_module.key(task.cfg.clcr_module, cfg), task.cfg.clcr_phase)
+        return model
+
+    def train_only(self, key: str, phase: str) -> None:
+        """Leave the module ``key``, and the encoder of the phase, to the optimiser."""
+        self.trained, self.moving = key, phases[phase].encoder
+        for parameter in self.parameters():
+            parameter.requires_grad_(False)
+        moving = [] if self.moving is None else [self.encoders[self.moving]]
+        for module in (self.parts[key], *moving):
+            for parameter in module.parameters():
+                parameter.requires_grad_(True)
+
+    def train(self, mode: bool = True) -> "ClcrModel":
+        """What stands still is in evaluation mode: its states do not change from step to step."""
+        super().train(False)
+        self.training = mode
+        if mode and self.trained:
+            self.parts[self.trained].train()
+            if self.moving is not None:
+                self.encoders[self.moving].train()
+        return self
+
+    def encode(self, side: int, src: Mapping[str, Tensor]) -> Tensor:
+        """The states (B, T, D) of a batch's side 0 or 1."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and side == self.moving):
+            return self.encoders[side](src)
+
+    def forward(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Any = None,
+    ) -> Loss:
+        """The loss of the module that is trained; ``order`` (B, N) holds pseudo-gold pivots."""
+        states = self.encode(0, src), self.encode(1, tgt)
+        masks = content_mask(src["tokens"]), content_mask(tgt["tokens"])
+        part = self.parts[self.trained]
+        partner = space = None
+        if order is not None:
+            partner = order.masked_fill(~masks[1], -1)
+        if part.after:
+            with torch.no_grad():
+                space = self.transform(0, states[0])
+        return part(PairStates(states, masks, partner, space))
+
+    def transform(self, side: int, states: Tensor) -> Tensor:
+        """T12 of the first side's states (side 0), T21 of the second's."""
+        matching = self.parts["transform"].forth if side == 0 else self.parts["transform"].back
+        return matching.transform(states)
+
+    def require(self, key: str, checkpoint: str | Path, name: str = "") -> nn.Module:
+        """The module ``key``.
+
+        Raises:
+            UserError: if it was not trained.
+        """
+        if key not in self.parts:
+            raise UserError(
+                f"{checkpoint}: has no trained module {name or key!r}, only "
+                f"{', '.join(self.parts)}; train it with `--clcr-module` and `--clcr-start`"
+            )
+        return self.parts[key]
+
+    def set_num_updates(self, num_updates: int) -> None:
+        """fairseq's hook, before each training step."""
+        if self.trained:
+            self.parts[self.trained].at_update(num_updates)
+
+    def start_from(self, weights: Mapping[str, Tensor], path: str) -> None:
+        """Begin with weights that `gather` found; those of a new module stay as they are drawn."""
+        own = self.state_dict()
+        known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}
+        try:
+            super().load_state_dict({**own, **known}, strict=True)
+        except RuntimeError as error:
+            raise UserError(f"{path}: does not fit ({_first(error)})") from None
+        self.parts[self.trained].go_on()
+
+    def max_positions(self) -> int:
+        return self.positions
+
+    def get_extra_state(self) -> Tensor:
+        return encode_identity(self.identity)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Compared in `load_state_dict`, before any weight is taken over."""
+
+    @exits_on_user_error
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """As fairseq's, but one line says what does not fit."""
+        check_identity(self.identity, read_identity(state_dict))
+        try:
+            return super().load_state_dict(state_dict, strict, model_cfg, args)
+        except RuntimeError as error:
+            raise UserError(f"the checkpoint does not fit ({_first(error)})") from None
+
+
+def gather(
+    cfg: ClcrModelConfig, folder: DataFolder, pair: tuple[str, str], name: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """How the model is built, and the weights that it starts from.
+
+    Args:
+        name: of the module that is trained, in `modules`.
+
+    Raises:
+        UserError: if an encoder is missing or does not fit, or a module that must come first.
+    """
+    if bool(cfg.clcr_start) == bool(cfg.encoder):
+        raise UserError(
+            "`--encoder` must name the encoders of a first training, or `--clcr-start` the "
+            f"checkpoint of an earlier one, got {'both' if cfg.encoder else 'neither'}"
+        )
+    kind = modules[name]
+    if cfg.clcr_start:
+        config, weights = _read_start(cfg.clcr_start, folder, pair)
+    else:
+        config, weights = _read_encoders(cfg, folder, pair)
+    for needed in kind.after:
+        if needed not in config["modules"]:
+            raise UserError(
+                f"`--clcr-module {name}` comes after {needed!r}: `--clcr-start` must name a "
+                "checkpoint that has it"
+            )
+    key = kind.key(name, cfg)
+    settings = kind.settings(cfg)
+    known = config["modules"].setdefault(key, {"kind": name, "settings": settings})
+    if known["settings"] != settings:
+        logger.warning("%s keeps the settings it was begun with: %s", key, known["settings"])
+    return config, weights
+
+
+def _read_encoders(
+    cfg: ClcrModelConfig, folder: DataFolder, pair: tuple[str, str]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    paths = by_language("--encoder", cfg.encoder, pair)
+    for lang in pair:
+        if lang not in paths:
+            raise UserError(f"`--encoder` must name one for {lang!r}, too, got {cfg.encoder!r}")
+    data = by_language("--encoder-data", cfg.encoder_data, pair)
+    layers = _layers(cfg.clcr_layer, pair)
+    config: dict[str, Any] = {"pair": list(pair), "encoders": {}, "modules": {}}
+    weights = {}
+    for number, lang in enumerate(pair):
+        side, found = read_side(paths[lang], folder, lang, layers.get(lang), data.get(lang))
+        config["encoders"][lang] = side
+        weights |= {f"encoders.{number}.{name}": tensor for name, tensor in found.items()}
+    return config, weights
+
+
+def _read_start(
+    path: str, folder: DataFolder, pair: tuple[str, str]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    state = load_plain(path)
+    try:
+        config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
+        identity = read_identity(state["model"])
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"`--clcr-start` {path}: holds no model of `--task clcr`") from None
+    mine = {"pair": list(pair), "dictionaries": {x: folder.dictionary_digest(x) for x in pair}}
+    for name, value in mine.items():
+        if identity.get(name) != value:
+            raise UserError(
+                f"`--clcr-start` {path}: was trained with another {name} than that of {folder.path}"
+            )
+    return config, state["model"]
+
+
+def by_language(option: str, text: str, languages: tuple[str, ...]) -> dict[str, str]:
+    """``en=one,de=two`` by language.
+
+    >>> by_language("--encoder", "en=a.pt,de=b", ("en", "de"))
+    {'en': 'a.pt', 'de': 'b'}
+
+    Raises:
+        UserError: for another form, another language, or one named twice.
+    """
+    found: dict[str, str] = {}
+    for item in filter(None, (piece.strip() for piece in text.split(","))):
+        lang, equals, value = item.partition("=")
+        if not equals or not value:
+            raise UserError(f"`{option}` must be like {languages[0]}=..., got {item!r}")
+        if lang not in languages:
+            raise UserError(f"`{option}` must be of {' or '.join(languages)}, got {lang!r}")
+        if lang in found:
+            raise UserError(f"`{option}` names {lang!r} twice")
+        found[lang] = value
+    return found
+
+
+def _layers(text: str, pair: tuple[str, str]) -> dict[str, int]:
+    if text.isdigit():
+        return dict.fromkeys(pair, int(text))
+    found = by_language("--clcr-layer", text, pair)
+    for lang, number in found.items():
+        if not number.isdigit():
+            raise UserError(f"`--clcr-layer` of {lang} must be a whole number, got {number!r}")
+    return {lang: int(number) for lang, number in found.items()}
+
+
+def _first(error: RuntimeError) -> str:
+    lines = str(error).splitlines()
+    return (lines[1:2] or lines or [str(error)])[0].strip()

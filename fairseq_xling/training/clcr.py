@@ -1,0 +1,192 @@
+"""`--task clcr`: bring two pretrained encoders together, one module at a time.
+
+Cross-lingual contextual representations (SPEC section 6): a sentence and its translation become the
+same sequence of vectors. The task reads the pairs of a data folder whose ids both encoders know,
+and trains one module (`--clcr-module`): the transforms, with `--clcr-phase` also an encoder; the
+key-point classifiers; an order head.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, List, Optional
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II, MISSING
+
+from fairseq_xling.clcr.modules import modules
+from fairseq_xling.clcr.phases import phases
+from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.clcr import gather
+from fairseq_xling.training.clcr_data import pair_feed
+from fairseq_xling.training.config import check_precision
+from fairseq_xling.training.planned import PlannedTask
+
+
+@dataclass
+class ClcrConfig(FairseqDataclass):
+    data: str = field(
+        default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
+    )
+    clcr_pair: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "the two languages, e.g. en,de: states of the first are moved to the second's "
+            "(default: the data folder's only pair)"
+        },
+    )
+    clcr_module: str = field(
+        default="transform", metadata={"help": "what is trained: transform, extract, order"}
+    )
+    clcr_phase: str = field(
+        default="transform",
+        metadata={
+            "help": "with the module `transform`: transform (both encoders stay), lm1 or lm2 (the "
+            "first or the second encoder is trained, too)"
+        },
+    )
+    clcr_labels: str = field(
+        default="",
+        metadata={"help": "folder of `fairseq-xling clcr label`, with pivots of each split"},
+    )
+    too_long: str = field(
+        default="truncate",
+        metadata={"help": "sentences longer than a position table: truncate, or refuse"},
+    )
+    epoch_updates: int = field(
+        default=0,
+        metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
+    )
+    sort_window: int = field(
+        default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
+    )
+    cpu_bf16: bool = field(
+        default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}
+    )
+    seed: int = II("common.seed")
+    cpu: bool = II("common.cpu")
+    fp16: bool = II("common.fp16")
+    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
+    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
+    bf16: bool = II("common.bf16")
+    update_freq: List[int] = II("optimization.update_freq")
+
+
+@register_task("clcr", dataclass=ClcrConfig)
+class ClcrTask(PlannedTask):
+    """The pairs of one direction, and the module that is trained on them."""
+
+    def __init__(self, cfg: ClcrConfig, folder: DataFolder):
+        super().__init__(cfg)
+        self.folder = folder
+        self.pair = choose_pair(folder, cfg.clcr_pair)
+        self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.pair}
+        self.clcr_module = modules[cfg.clcr_module]
+        self._positions = 0
+        _check(cfg, self.clcr_module.needs_labels)
+
+    @classmethod
+    @exits_on_user_error
+    def setup_task(cls, cfg: ClcrConfig, **kwargs: Any) -> "ClcrTask":
+        return cls(cfg, DataFolder(cfg.data))
+
+    @exits_on_user_error
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        if not hasattr(cfg, "clcr_config"):
+            raise UserError("`--arch` must be clcr with this task")
+        weights = None
+        if not cfg.clcr_config:
+            config, weights = gather(cfg, self.folder, self.pair, self.cfg.clcr_module)
+            # Set here, in the configuration that is saved: a checkpoint needs no other file.
+            cfg.clcr_config = json.dumps(config)
+        model = FairseqTask.build_model(self, cfg, from_checkpoint)
+        if weights is not None:
+            model.start_from(weights, cfg.clcr_start or cfg.encoder)
+        self._positions = model.max_positions()
+        return model
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        labels = Path(self.cfg.clcr_labels) if self.clcr_module.needs_labels else None
+        feed = pair_feed(self.folder, split, self.pair, self.cfg, self._positions, labels)
+        self.datasets[split] = BatchDataset([feed], {feed.objective.name: 0}, self.cfg.seed)
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        """Beside loss and speed what the module makes of its sums."""
+        super().reduce_metrics(logging_outputs, criterion)
+        names = [name for name in logging_outputs[0] if name.startswith(criterion.SUM)]
+        plain = [name.removeprefix(criterion.SUM) for name in names]
+        for name, short in zip(names, plain, strict=True):
+            total = sum(log[name] for log in logging_outputs)
+            metrics.log_scalar_sum(f"_{short}", float(total))
+        for score in self.clcr_module.scores(dict.fromkeys(plain, 0.0), self.pair):
+            metrics.log_derived(score, self._score(score, plain))
+
+    def _score(self, score: str, names: list[str]):
+        def derive(meters: Any) -> float:
+            sums = {name: float(meters[f"_{name}"].sum) for name in names}
+            return round(self.clcr_module.scores(sums, self.pair)[score], 4)
+
+        return derive
+
+    def max_positions(self) -> int:
+        return self._positions
+
+    @property
+    def source_dictionary(self):
+        return None
+
+    @property
+    def target_dictionary(self):
+        return None
+
+
+def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
+    """The two languages that ``text`` names, or the only pair with training text.
+
+    Raises:
+        UserError: if it does not name two, or there are several and none is named.
+    """
+    if text:
+        pair = parse_languages(text)
+        if len(pair) != 2:
+            raise UserError(f"`--clcr-pair` must be two languages, e.g. en,de, got {text!r}")
+        return pair[0], pair[1]
+    known = folder.pairs("train")
+    if len(known) != 1:
+        names = ", ".join("-".join(pair) for pair in known) or "none"
+        raise UserError(
+            f"`--clcr-pair` must name two languages, since {folder.path} has not one pair of "
+            f"parallel training text but {names}"
+        )
+    return known[0]
+
+
+def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
+    phase = phases[cfg.clcr_phase]
+    if needs_labels and phase.encoder is not None:
+        raise UserError(
+            f"`--clcr-phase {phase.name}` trains an encoder with the module transform, got "
+            f"`--clcr-module {cfg.clcr_module}`"
+        )
+    if needs_labels and not cfg.clcr_labels:
+        raise UserError(
+            f"`--clcr-module {cfg.clcr_module}` needs `--clcr-labels`, a folder of `fairseq-xling "
+            "clcr label`"
+        )
+    if cfg.too_long not in ("truncate", "refuse"):
+        raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
+    for name, least in (("sort_window", 1), ("epoch_updates", 0)):
+        if getattr(cfg, name) < least:
+            option = "--" + name.replace("_", "-")
+            raise UserError(f"`{option}` must be at least {least}, got {getattr(cfg, name)}")
+    check_precision(cfg)
+
+
+# By task, the rows of the specification that it is of.
+SPEC_ROWS = {"clcr": ("C2", "C3", "C4", "C5", "C8", "C9", "C11", "C12")}

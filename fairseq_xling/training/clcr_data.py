@@ -1,0 +1,56 @@
+"""What `--task clcr` reads: sentence pairs, and their pseudo-gold pivots."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.plan import Feed
+from fairseq_xling.data.sources import Pairs, Row
+from fairseq_xling.errors import UserError
+from fairseq_xling.objectives.base import Example, Objective, Vocabulary
+from fairseq_xling.objectives.cdlm import plain_side
+
+
+class PairText(Objective):
+    """A sentence on one side, its translation on the other, and ``order`` where there is one."""
+
+    name = "clcr"
+    reads = "parallel"
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        ids = self.vocabulary.lang_ids
+        target = plain_side(row.target, ids)
+        predict = np.zeros(len(target["tokens"]), dtype=bool)
+        return Example(plain_side(row.source, ids), {**target, "predict": predict}, row.order)
+
+
+def pair_feed(
+    folder: DataFolder,
+    split: str,
+    pair: tuple[str, str],
+    cfg: Any,
+    positions: int,
+    labels: Path | None,
+) -> Feed:
+    """The sentence pairs of a split; ``labels`` is the folder of `fairseq-xling clcr label`.
+
+    Raises:
+        UserError: if there are none, or labels that were made of other text.
+    """
+    sides = folder.parallel(split, *pair)
+    order = None
+    if labels is not None:
+        order = Labels(labels / split).order(sides, pair)
+    source = Pairs(*sides, pair, positions, order)
+    cut = source.num_truncated()
+    if cut and cfg.too_long == "refuse":
+        raise UserError(
+            f"{folder.path}: {cut} sentences of {split} {source.name} are longer than the "
+            f"encoders' position tables, {positions} tokens with <s> and </s>; `--too-long` is "
+            "refuse"
+        )
+    vocabulary = Vocabulary(folder.vocab_sizes, {lang: n for n, lang in enumerate(pair)})
+    return Feed(PairText(cfg, vocabulary), source, 1.0)
