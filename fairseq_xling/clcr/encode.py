@@ -1,0 +1,120 @@
+"""Text to sequences of vectors: streamed, going on after a kill (SPEC C14).
+
+B sentences of a batch, T tokens, K vectors of the longest sequence, E width.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.extract import BLOCK
+from fairseq_xling.clcr.row_folders import Row, View
+from fairseq_xling.clcr.sequences import META
+from fairseq_xling.clcr.sequences_writer import is_written, write_sequences
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.progress import progress
+
+
+def encode(
+    model: Any,
+    row: Row,
+    text: Path,
+    lang: str,
+    output: Path,
+    settings: Mapping[str, Any],
+    about: Any,
+    translation: Path | None = None,
+    max_tokens: int = 8192,
+) -> dict[str, Any]:
+    """Write a sequence for each line of ``text`` into ``output``; what its ``meta.json`` says.
+
+    Args:
+        model: a `fairseq_xling.interop.clcr.Clcr`.
+        settings: what decides the result, with ``lang`` and ``dtype``.
+        about: called for what else ``meta.json`` says.
+        translation: line n translates line n of ``text``, for a row that reads it.
+
+    Raises:
+        UserError: for texts without lines or of different lengths, or an output folder that holds
+            anything else.
+    """
+    if is_written(output, settings):
+        return read_json(output / META)
+    side = model.side(lang)
+    files = [text] if translation is None else [text, translation]
+    counts = [sum(1 for _ in read_lines(file)) for file in files]
+    if not counts[0]:
+        raise UserError(f"{text}: holds no lines")
+    if len(set(counts)) > 1:
+        raise UserError(
+            f"{text} and {translation}: must have equally many lines, got {counts[0]} and "
+            f"{counts[1]}"
+        )
+    encoders = [TextEncoder.load(model.folder.path, lang)]
+    if translation is not None:
+        encoders.append(TextEncoder.load(model.folder.path, model.pair[1 - side]))
+    with write_sequences(output, settings, model.widths[1]) as writer:
+        with progress(counts[0], f"encode {lang}", "sentences") as bar:
+            bar.update(writer.done)
+            for lines in _blocks(files, writer.done):
+                texts = [e.encode(part) for e, part in zip(encoders, lines, strict=True)]
+                writer.append(*_block(model, row, side, texts, max_tokens))
+                bar.update(len(lines[0]))
+        writer.finish(about())
+    return read_json(output / META)
+
+
+@torch.no_grad()
+def _block(
+    model: Any, row: Row, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors, counts, spans and lengths of a block of sentences."""
+    lengths = np.array([len(ids) - 1 for ids in texts[0]])
+    counts = np.zeros(len(lengths), dtype=np.int64)
+    vectors, places, owners = [], [], []
+    for indices, view in _views(model, side, texts, max_tokens):
+        chosen = row(view)
+        inside = ~chosen.padding
+        width = view.vectors.shape[2]
+        found = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
+        vectors.append(found[inside].cpu().numpy())
+        places.append(chosen.places[inside].cpu().numpy() - 1)  # behind <s>
+        counts[indices] = inside.sum(1).cpu().numpy()
+        owners.append(np.repeat(indices, counts[indices]))
+    order = np.argsort(np.concatenate(owners), kind="stable")
+    place = np.concatenate(places)[order]
+    spans = np.stack([place, place + 1], axis=1)
+    return np.concatenate(vectors)[order], counts, spans, lengths
+
+
+def _views(
+    model: Any, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
+) -> Iterator[tuple[np.ndarray, View]]:
+    def moved(states: Tensor) -> Tensor:
+        return model.transform(0, states) if side == 0 else states
+
+    if len(texts) == 1:
+        for indices, states, content in model.states(texts[0], side, max_tokens):
+            yield indices, View(moved(states), content, states)
+        return
+    sides = texts if side == 0 else texts[::-1]
+    for indices, states, masks in model.pairs(*sides, max_tokens):
+        mine, theirs = side, 1 - side
+        yield (
+            indices,
+            View(moved(states[mine]), masks[mine], states[mine], states[theirs], masks[theirs]),
+        )
+
+
+def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:
+    """Lines of all ``files`` behind the first ``done``, up to `BLOCK` at a time."""
+    texts = [islice(read_lines(file), done, None) for file in files]
+    while (block := [list(islice(text, BLOCK)) for text in texts])[0]:
+        yield block

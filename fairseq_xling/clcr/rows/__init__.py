@@ -1,0 +1,112 @@
+"""Rows: which vectors of a sentence make its sequence, and in which order, found by name.
+
+CLCR, section 4.2 and Appendices A and B (SPEC C14, C15). The first language's states are moved into
+the second's space, the second's stay as they are:
+
+    row    first language                   second language
+    T      all words of T12(r1)             all words of r2
+    T+E    its key-points                   its key-points
+    T+E+R  its key-points, reordered        its key-points
+    T+pGA  pivots, in their partners' order pivots
+
+T+pGA reads the translation of each sentence, so it is no method for new text but says what perfect
+extraction and order would give. To add one, put a file here with a `Row` registered under
+``@rows.register("name")``.
+
+B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.registry import Registry
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What the rows read; None is what the model was trained with.
+
+    Attributes:
+        delta: key-points are tokens with p(key-point) above.
+        order: name of the order head; search, beam: how an order is found.
+        threshold: of pseudo-gold pivots.
+    """
+
+    delta: float | None = None
+    order: str = "rel"
+    search: str = "beam"
+    beam: int = 10
+    threshold: float | None = None
+
+
+class View(NamedTuple):
+    """A batch of one language.
+
+    Attributes:
+        vectors: (B, T, E), in the second language's space.
+        content: (B, T), True at words.
+        states: (B, T, D or E), of this language's encoder, as they are.
+        other_states, other_content: of the translations, for a row that reads them.
+    """
+
+    vectors: Tensor
+    content: Tensor
+    states: Tensor
+    other_states: Tensor | None = None
+    other_content: Tensor | None = None
+
+
+class Chosen(NamedTuple):
+    """Places (B, K) of tokens in the order of the sequence, and padding (B, K), behind them."""
+
+    places: Tensor
+    padding: Tensor
+
+
+class Row:
+    """Base class: ``MyRow(model, side, options)``.
+
+    Args:
+        model: a `fairseq_xling.interop.clcr.Clcr`.
+        side: 0 for the first language, 1 for the second.
+
+    Raises:
+        UserError: if a module was not trained, or an option is missing.
+    """
+
+    reads_translation: ClassVar[bool] = False
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        self.model, self.side, self.options = model, side, options
+
+    def __call__(self, view: View) -> Chosen:
+        """Which vectors make each sequence."""
+        raise NotImplementedError(type(self).__name__)
+
+
+def in_text_order(kept: Tensor) -> Chosen:
+    """The tokens that are ``kept`` (B, T), as they stand.
+
+    >>> chosen = in_text_order(torch.tensor([[False, True, True], [True, False, False]]))
+    >>> chosen.places.tolist(), chosen.padding.tolist()
+    ([[1, 2], [0, 1]], [[False, False], [False, True]])
+    """
+    counts = kept.sum(1)
+    longest = int(counts.max()) if len(counts) else 0
+    front = torch.sort((~kept).long(), dim=1, stable=True).indices[:, :longest]
+    padding = torch.arange(longest, device=kept.device) >= counts[:, None]
+    return Chosen(front, padding)
+
+
+def reordered(chosen: Chosen, ranks: Tensor) -> Chosen:
+    """``chosen`` with token k at position ``ranks[:, k]``; padding ranks last."""
+    order = ranks.masked_fill(chosen.padding, torch.iinfo(torch.int64).max).argsort(
+        dim=1, stable=True
+    )
+    return Chosen(chosen.places.gather(1, order), chosen.padding)
+
+
+rows: Registry[type[Row]] = Registry("`--row`", __name__)

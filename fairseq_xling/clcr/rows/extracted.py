@@ -1,0 +1,23 @@
+"""T+E: key-points, where they stand (SPEC C8)."""
+
+from typing import Any
+
+from fairseq_xling.clcr.rows import Chosen, Row, RowOptions, View, in_text_order, rows
+from fairseq_xling.errors import UserError
+
+
+@rows.register("T+E")
+class ExtractedRow(Row):
+    """Tokens with p(key-point) > delta; each stands for its block."""
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        super().__init__(model, side, options)
+        module = model.model.require("extract", model.checkpoint)
+        self.extractor = module.sides[side]
+        self.delta = module.delta if options.delta is None else options.delta
+        if not 0 <= self.delta <= 1:
+            raise UserError(f"`--delta` must lie in [0, 1], got {self.delta}")
+
+    def __call__(self, view: View) -> Chosen:
+        kept = self.extractor.probability(view.vectors) > self.delta
+        return in_text_order(kept & view.content)

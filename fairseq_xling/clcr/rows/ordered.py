@@ -1,0 +1,38 @@
+"""T+E+R: key-points in the second language's order (SPEC C11, C12)."""
+
+from typing import Any
+
+import torch
+
+from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
+from fairseq_xling.clcr.rows.extracted import ExtractedRow
+from fairseq_xling.errors import UserError
+
+
+@rows.register("T+E+R")
+class OrderedRow(ExtractedRow):
+    """Key-points of the first language reordered; those of the second are in order already."""
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        super().__init__(model, side, options)
+        self.head = None
+        if side == 0:
+            key = f"order_{options.order}"
+            self.head = model.model.require(key, model.checkpoint).head
+            _ = self.head.searches[options.search]  # an unknown name ends here
+        if options.beam < 1:
+            raise UserError(f"`--beam` must be at least 1, got {options.beam}")
+
+    def __call__(self, view: View) -> Chosen:
+        chosen = super().__call__(view)
+        several = (~chosen.padding).sum(1) > 1
+        if self.head is None or not bool(several.any()):
+            return chosen
+        width = view.vectors.shape[2]
+        states = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
+        padding = chosen.padding[several]
+        scores = self.head(states[several], padding)
+        found = self.head.find(scores, padding, search=self.options.search, width=self.options.beam)
+        ranks = torch.arange(chosen.places.shape[1], device=scores.device).repeat(len(states), 1)
+        ranks[several] = found.ranks.to(ranks)
+        return reordered(chosen, ranks)

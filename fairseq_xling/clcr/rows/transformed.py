@@ -1,0 +1,11 @@
+"""T: all words, where they stand."""
+
+from fairseq_xling.clcr.rows import Chosen, Row, View, in_text_order, rows
+
+
+@rows.register("T")
+class TransformedRow(Row):
+    """Sequences as long as the sentences."""
+
+    def __call__(self, view: View) -> Chosen:
+        return in_text_order(view.content)
