@@ -80,4 +80,4 @@ class Ordering:
 
 
 # By ordering, the rows of the specification that it is of.
-SPEC_ROWS = {"identity": ("T18",)}
+SPEC_ROWS = {"identity": ("T18",), "relative": ("C12",)}
