@@ -16,6 +16,7 @@ from types import ModuleType
 import fairseq_xling
 from fairseq_xling import cli
 from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.seeds import check_seeds
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -80,6 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     from fairseq_xling.compat import quiet_engine
 
     try:
+        check_seeds(args)
         with quiet_engine():
             args.run(args)
     except (UserError, OSError) as error:

@@ -7,6 +7,8 @@ over the file, the file over a preset, a preset over the defaults.
 
 import argparse
 import dataclasses
+import math
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -15,6 +17,7 @@ import yaml
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.seeds import check_seed
 
 Config = TypeVar("Config")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
@@ -115,7 +118,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
     [1, 2]
 
     Raises:
-        UserError: unless they are different whole numbers that are not negative.
+        UserError: unless they are different seeds (see `fairseq_xling.seeds`).
     """
     try:
         seeds = [int(seed) for seed in text.split(",")]
@@ -123,11 +126,28 @@ def parse_seeds(option: str, text: str) -> list[int]:
         raise UserError(f"`{option}` must be whole numbers, got {text!r}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise UserError(f"`{option}` must be different and not negative, got {text!r}")
-    return seeds
+    return [check_seed(option, seed) for seed in seeds]
+
+
+def split_words(option: str, text: str) -> tuple[str, ...]:
+    """The words of an option that holds several as one text, quoted as in a shell.
+
+    >>> split_words("--train-args", "--lr 0.1 --note 'a b'")
+    ('--lr', '0.1', '--note', 'a b')
+
+    Raises:
+        UserError: if a quotation does not end.
+    """
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UserError(f"`{option}`: {error}, got {text!r}") from None
 
 
 def _checked(field: dataclasses.Field, value: Any) -> Any:
     value = _convert(field, value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"`--{option_name(field.name)}` must be finite, got {value}")
     least, choices = field.metadata["least"], field.metadata["choices"]
     if least is not None and not value >= least:
         raise UserError(f"`--{option_name(field.name)}` must be at least {least}, got {value}")

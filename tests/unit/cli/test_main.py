@@ -5,12 +5,14 @@ import sys
 
 import pytest
 
-from fairseq_xling.cli.main import build_parser, join_words, verbs
+from fairseq_xling.cli.main import build_parser, join_words, main, verbs
 
 LIGHT = """
 import sys
 from fairseq_xling.cli.main import build_parser
 build_parser(["prepare"]).parse_args(["prepare", "out", "--languages", "en"])
+build_parser(["ablate"]).parse_args(["ablate", "similarity", "--output", "out"])
+build_parser(["trelm"]).parse_args(["trelm", "run", "--output", "out"])
 heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)
 """
@@ -40,3 +42,16 @@ def test_a_verb_may_be_typed_as_two_words():
 def test_heavy_packages_are_not_imported_to_read_a_light_verbs_options():
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["synthesize out", "demo", "embed train data --output v", "eval meanshift x y", "init s d"],
+)
+def test_a_seed_that_no_generator_takes_is_refused_by_every_verb(command, capsys, tmp_path):
+    words = command.replace("init s d", "init s --data d --output o").split()
+    for seed, rule in (("-1", "not be negative, got -1"), ("4294967296", "be at most 4294967295")):
+        assert main([*words, "--seed", seed]) == 1
+        line = capsys.readouterr().err
+        assert line.startswith(f"fairseq-xling: error: `--seed` must {rule}")
+        assert line.count("\n") == 1
