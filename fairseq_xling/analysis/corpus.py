@@ -24,8 +24,9 @@ _PIECE = 1 << 22  # tokens looked at together
 
 
 class Corpus(Protocol):
-    """``total`` sentences, each its ids and a final ``</s>``."""
+    """``total`` sentences, each its ids and a final ``</s>``; ``name`` says whence."""
 
+    name: str
     total: int
 
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
@@ -41,6 +42,7 @@ class TextCorpus:
 
     def __init__(self, path: Path, encode: TextEncoder):
         self._path, self._encode = path, encode
+        self.name = str(path)
         self.total = sum(1 for _ in read_lines(path))
         if not self.total:
             raise UserError(f"{path}: holds no lines")
@@ -55,6 +57,7 @@ class SplitCorpus:
 
     def __init__(self, file: TokenFile):
         self._file = file
+        self.name = file.prefix
         self.total = len(file)
 
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:

@@ -5,9 +5,6 @@ before the next one begins. The folder appears under its name when all is there.
 """
 
 import argparse
-import contextlib
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.analysis.measures import Encoder
+from fairseq_xling.analysis.new_folder import META, is_finished, new_folder
 from fairseq_xling.analysis.units import Work, units
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, read_lines, write_json
+from fairseq_xling.files import read_json, read_lines, write_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.progress import progress
 
-META = "meta.json"
 BLOCK = 2048  # sentences
 DTYPES = ("float32", "float16")
 
@@ -52,16 +49,12 @@ def extract(
     layers = parse_layers(args.layers, last)
     settings = {"unit": args.unit, "layers": list(layers), "dtype": args.dtype, "lang": lang}
     settings |= {"max_tokens": args.max_tokens, **origin}
-    if _is_there(output, settings):
+    if is_finished(output, settings):
         return read_json(output / META)
-    folder = output.parent / f".{output.name}.partial"
-    folder.mkdir(parents=True, exist_ok=True)
-    with exclusive(folder, f"`--output` {output}: another `extract` is writing it"):
-        begun = folder / "settings.json"
-        if not begun.is_file() or read_json(begun) != settings:
-            for path in folder.iterdir():
-                path.unlink()
-            write_json(begun, settings)
+    total = sum(1 for _ in read_lines(text))
+    if not total:
+        raise UserError(f"{text}: holds no lines")
+    with new_folder(output, settings, "extract") as folder:
         encode = TextEncoder.load(data.path, lang)
         work = Work(
             folder,
@@ -75,9 +68,6 @@ def extract(
             lambda: encoder.embeddings(lang),
         )
         unit = units[args.unit](work, args)
-        total = sum(1 for _ in read_lines(text))
-        if not total:
-            raise UserError(f"{text}: holds no lines")
         with progress(total, f"extract {args.unit}", "sentences") as bar:
             bar.update(unit.done)
             for lines in blocks(text, unit.done):
@@ -89,14 +79,10 @@ def extract(
                 bar.update(len(lines))
         meta = {"settings": settings, "width": encoder.width, **unit.finish()}
         write_json(folder / META, meta)
-        begun.unlink()
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(output)  # empty, or `_is_there` would have refused it
-        os.replace(folder, output)
     return meta
 
 
-def parse_layers(text: str, last: int) -> tuple[int, ...]:
+def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, ...]:
     """Layers separated by commas, ranges with a dash, or ``all``; 0 is the embeddings.
 
     >>> parse_layers("0,2-4", 6), parse_layers("all", 2)
@@ -107,15 +93,18 @@ def parse_layers(text: str, last: int) -> tuple[int, ...]:
     """
     if text == "all":
         return tuple(range(last + 1))
-    found: list[int] = []
+    found: set[int] = set()
     for piece in text.split(","):
-        first, _, end = piece.partition("-")
-        if not first.strip().isdigit() or (end and not end.strip().isdigit()):
-            raise UserError(f"`--layers` must look like 0,2-4 or all, got {text!r}")
-        found += range(int(first), int(end or first) + 1)
-    if not found or max(found) > last:
-        raise UserError(f"`--layers` must lie in [0, {last}], got {text!r}")
-    return tuple(sorted(set(found)))
+        ends = [end.strip() for end in piece.split("-")]
+        if len(ends) > 2 or not all(end.isdecimal() for end in ends):
+            raise UserError(f"`{option}` must look like 0,2-4 or all, got {text!r}")
+        first, end = int(ends[0]), int(ends[-1])
+        if end > last:
+            raise UserError(f"`{option}` must lie in [0, {last}], got {text!r}")
+        if first > end:
+            raise UserError(f"`{option}` must have ranges that rise, got {piece.strip()!r}")
+        found.update(range(first, end + 1))
+    return tuple(sorted(found))
 
 
 def blocks(text: Path, done: int) -> Iterator[Sequence[str]]:
@@ -123,11 +112,3 @@ def blocks(text: Path, done: int) -> Iterator[Sequence[str]]:
     lines = islice(read_lines(text), done, None)
     while block := list(islice(lines, BLOCK)):
         yield block
-
-
-def _is_there(output: Path, settings: Mapping[str, Any]) -> bool:
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return False
-    if (output / META).is_file() and read_json(output / META).get("settings") == settings:
-        return True
-    raise UserError(f"`--output` {output}: must be new; it holds something else")

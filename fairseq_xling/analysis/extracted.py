@@ -54,7 +54,9 @@ class Extracted:
             UserError: if a value is NaN or infinite (file and row).
         """
         for start in range(0, self.rows, _BLOCK):
-            block = torch.from_numpy(self._arrays[layer][start : start + _BLOCK].astype("float32"))
+            with np.errstate(over="ignore"):  # infinity is found below
+                rows = self._arrays[layer][start : start + _BLOCK].astype("float32")
+            block = torch.from_numpy(rows)
             finite = torch.isfinite(block).all(1)
             if not finite.all():
                 row = start + int((~finite).nonzero()[0])
@@ -105,7 +107,10 @@ class Extracted:
             blank = (block == 0).all(1)
             if blank.any():
                 line = done + int(blank.nonzero()[0]) + 1
-                raise UserError(f"{self.path}: line {line} of its text is blank; take it out")
+                raise UserError(
+                    f"{self.path}: line {line} of its text is blank, or has no word that the "
+                    "vocabulary knows; take it out"
+                )
             done += len(block)
 
     def _file(self, layer: int) -> Path:

@@ -121,7 +121,10 @@ def compute_mean(
                     work.keep("sums", {"sums": sums.cpu().numpy()}, about_sums)
                 bar.update(len(sentences))
         if not mean.count:
-            raise UserError(f"{output}: no token of {lang!r} in {done} sentences has a mean")
+            raise UserError(
+                f"{corpus.name}: has no subword of {lang!r} that the vocabulary knows, in {done} "
+                "sentences"
+            )
         result = MeanFile(mean.value().cpu(), lang, mean.count, dict(identity), dict(about))
         write_mean(output, result)
     return result

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.analysis.new_folder import is_finished, new_folder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.files import read_json, sha256, write_json
 from fairseq_xling.mapping.fitted import FittedMap, Side, read_map
 from fairseq_xling.mapping.states import BLOCK, META, Selection, States
 from fairseq_xling.registry import unknown_name
@@ -46,16 +47,9 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     about = read_json(states.path / META)
     settings = {**about["settings"], "layers": layers, "mapped": note}
     warnings = _other_language(fitted, states, args.side)
-    if _is_there(output, settings):
+    if is_finished(output, settings):
         return read_json(output / META), warnings
-    partial = output.parent / f".{output.name}.partial"
-    partial.mkdir(parents=True, exist_ok=True)
-    with exclusive(partial, f"`--output` {output}: another `map apply` is writing it"):
-        begun = partial / "settings.json"
-        if not begun.is_file() or read_json(begun) != settings:
-            for path in partial.iterdir():
-                path.unlink()
-            write_json(begun, settings)
+    with new_folder(output, settings, "map apply") as partial:
         with progress(len(layers) * states.rows, "map apply", "rows") as bar:
             for layer, side in sides.items():
                 if not (partial / states.file(layer).name).exists():
@@ -68,10 +62,6 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         files = {"map": args.map, "folder": states.path / META}
         meta = {**about, "settings": settings, "width": widths.pop()}
         write_json(partial / META, {**meta, "provenance": provenance(files)})
-        begun.unlink()
-        if output.exists():
-            output.rmdir()  # empty, or `_is_there` would have refused it
-        os.replace(partial, output)
     return read_json(output / META), warnings
 
 
@@ -100,15 +90,7 @@ def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
 
 
 def _other_language(fitted: FittedMap, states: States, side: str) -> list[str]:
-    lang = fitted.settings.get(side, {}).get("lang", states.lang)
-    if lang == states.lang:
+    lang = fitted.other_language(states.lang, side)
+    if lang is None:
         return []
     return [f"{states.path} is of {states.lang!r}, the map's {side} side of {lang!r} (`--side`)"]
-
-
-def _is_there(output: Path, settings: dict[str, Any]) -> bool:
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return False
-    if (output / META).is_file() and read_json(output / META).get("settings") == settings:
-        return True
-    raise UserError(f"`--output` {output}: must be new; it holds something else")

@@ -111,6 +111,11 @@ class FittedMap:
             raise UserError(f"a map by {self.method!r} moves both sides, so nothing can stay fixed")
         return undo_steps(self.apply(rows, layer), fixed.steps)
 
+    def other_language(self, lang: str, side: str) -> str | None:
+        """The language of the text that ``side`` was fitted on, if it is known and not ``lang``."""
+        known = self.settings.get(side, {}).get("lang", lang)
+        return None if known == lang else known
+
     def __getitem__(self, layer: int) -> LayerMap:
         if layer not in self.layers:
             known = ", ".join(map(str, self.layers))

@@ -165,6 +165,8 @@ def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -
 
 
 def _check(options: MapOptions) -> None:
+    if Path(options.output).is_dir():
+        raise UserError(f"`--output` {options.output}: is a folder, not a file")
     if options.match not in MATCHES:
         raise unknown_name("way to `--match`", options.match, list(MATCHES))
     for name, least in (("refine", 0), ("max_rank", 1), ("criterion_rank", 1), ("k", 1)):

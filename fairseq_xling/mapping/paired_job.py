@@ -140,7 +140,8 @@ def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
         got = ", ".join(files) or "none"
         raise UserError(f"`--pairs {kind}` takes {wanted}, got {got}")
     if files and not Path(files[0]).is_file():
-        raise UserError(f"{files[0]}: no such file")
+        what = "is a folder, not a file" if Path(files[0]).is_dir() else "no such file"
+        raise UserError(f"{files[0]}: {what}")
     return kind, Path(files[0]) if files else None
 
 

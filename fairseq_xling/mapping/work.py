@@ -59,5 +59,10 @@ def work_folder(output: str | Path, identity: Any) -> Iterator[WorkFolder]:
     path = Path(f"{output}.work")
     path.mkdir(parents=True, exist_ok=True)
     with exclusive(path, f"{output}: another run is writing it"):
-        yield WorkFolder(path, identity)
+        try:
+            yield WorkFolder(path, identity)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.rmdir()  # where nothing was kept
+            raise
         shutil.rmtree(path)

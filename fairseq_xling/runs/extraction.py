@@ -6,9 +6,9 @@ from pathlib import Path
 from fairseq_xling.analysis.extract import extract
 from fairseq_xling.analysis.units import units
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.runs.evaluation import check_languages
+from fairseq_xling.runs.language_means import check_files, check_max_tokens
 from fairseq_xling.runs.provenance import provenance
 
 
@@ -19,14 +19,11 @@ def run_extract(args: argparse.Namespace) -> None:
         UserError: for files that are missing, or settings that make no sense.
     """
     units[args.unit]  # an unknown name ends here
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    check_max_tokens(args.max_tokens)
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):
         files["words"] = Path(args.words)
-    for path in files.values():
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
+    check_files(*files.values())
     data = DataFolder(args.data)
     from fairseq_xling.interop.encoder import Encoder
 

@@ -86,11 +86,12 @@ def read_means(
     return found[languages[0]], found[languages[1]]
 
 
-def check_files(*paths: str | None) -> None:
+def check_files(*paths: str | Path | None) -> None:
     """Raise a UserError for the first of ``paths`` that is no file; None is left out."""
     for path in paths:
         if path is not None and not Path(path).is_file():
-            raise UserError(f"{path}: no such file")
+            what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+            raise UserError(f"{path}: {what}")
 
 
 def check_max_tokens(number: int) -> None:

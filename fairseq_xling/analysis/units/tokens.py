@@ -17,6 +17,7 @@ from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.analysis.units import Work, units
+from fairseq_xling.errors import UserError
 
 
 @units.register("tokens")
@@ -51,6 +52,8 @@ class Tokens:
 
     def finish(self) -> dict[str, Any]:
         rows = self._arrays.rows["ids"]
+        if not rows:
+            raise UserError(f"{self._work.text}: has no subword that the vocabulary knows")
         self._arrays.finish()
         return {
             "rows": rows,

@@ -31,7 +31,7 @@ class Types:
     """See the module's docstring."""
 
     def __init__(self, work: Work, args: argparse.Namespace):
-        self._work = work
+        self._work, self._wanted = work, args.words
         words = words_of_file(args.words) if args.words else _frequent(work, args.most)
         spelling = spell(words, work.encode)
         if not spelling:
@@ -77,6 +77,11 @@ class Types:
 
     def finish(self) -> dict[str, Any]:
         found = self._means.counts > 0
+        if not found.any():
+            raise UserError(
+                f"{self._work.text}: has none of the {len(self._words):,} words"
+                + (f" of {self._wanted}" if self._wanted else "")
+            )
         rows = torch.where(found)[0]
         means = self._means.means()[:, rows].numpy()
         for layer, vectors in zip(self._work.layers, means, strict=True):

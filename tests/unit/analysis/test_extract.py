@@ -251,7 +251,9 @@ def test_a_finished_folder_is_left_as_it_is_and_another_is_not_overwritten(folde
     assert read_json(tmp_path / "other" / "meta.json")["settings"]["layers"] == [0]
 
 
-@pytest.mark.parametrize("layers", ["3", "1-3", "x", "", "-1", "2-1"])
+@pytest.mark.parametrize(
+    "layers", ["3", "1-3", "x", "", "-1", "2-1", "0,2-1", "0-", "0-1-2", "²", "0-9999999999999"]
+)
 def test_layers_that_are_not_there_are_refused(layers):
     with pytest.raises(UserError, match="`--layers` must"):
         parse_layers(layers, 2)
@@ -266,3 +268,10 @@ def test_an_empty_text_and_words_that_cannot_be_spelt_are_refused(folder, text, 
         run(folder, text, tmp_path / "out", unit="types", words=str(tmp_path / "words"))
     with pytest.raises(UserError, match="`--most` must be at least 1, got 0"):
         run(folder, text, tmp_path / "out", unit="types", most=0)
+    (tmp_path / "words").write_text("red\n")
+    (tmp_path / "unknown").write_text("zzz\n\n")
+    with pytest.raises(UserError, match=r"unknown: has none of the 1 words of .*words"):
+        run(folder, tmp_path / "unknown", tmp_path / "out", unit="types", words=tmp_path / "words")
+    with pytest.raises(UserError, match="unknown: has no subword that the vocabulary knows"):
+        run(folder, tmp_path / "unknown", tmp_path / "out", unit="tokens")
+    assert {path.name for path in tmp_path.iterdir()} == {"text", "empty", "words", "unknown"}

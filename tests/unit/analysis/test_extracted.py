@@ -100,7 +100,9 @@ def test_sentences_without_words_are_named_by_their_line(tmp_path, folder, monke
     rows = normal(10, 3)
     rows[5] = 0
     blank = Extracted(write_extracted(tmp_path / "blank", {0: rows}))
-    with pytest.raises(UserError, match=r"blank: line 6 of its text is blank; take it out"):
+    with pytest.raises(
+        UserError, match=r"blank: line 6 of its text is blank, or has no word that the voc"
+    ):
         blank.check_sentences()
     types = Extracted(write_extracted(tmp_path / "types", {0: rows}, words="abcdefghij"))
     with pytest.raises(UserError, match=r"types: must hold sentences, got types; extract with"):

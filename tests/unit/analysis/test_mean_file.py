@@ -74,13 +74,14 @@ def test_a_finished_file_stays_unless_something_else_is_asked_for(corpus, tmp_pa
 
 def test_a_text_without_tokens_has_no_mean(tmp_path):
     class Blank:
-        total = 2
+        name, total = "text", 2
 
         def blocks(self, done=0):
             yield [np.array([2]), np.array([2])]
 
-    with pytest.raises(UserError, match="out: no token of 'en' in 2 sentences has a mean"):
+    with pytest.raises(UserError, match="text: has no subword of 'en' that the vocabulary knows"):
         compute(Blank(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_damaged_file_or_one_of_another_kind_is_refused(tmp_path):

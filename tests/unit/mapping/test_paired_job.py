@@ -199,6 +199,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
         (("--pairs", "rows", "x"), "`--pairs rows` takes no file, got x"),
         (("--pairs", "dictionary"), "`--pairs dictionary` takes a file, got none"),
         (("--pairs", "dictionary", "none.tsv"), "none.tsv: no such file"),
+        (("--pairs", "dictionary", str(tmp_path)), "is a folder, not a file"),
     ):
         assert message in fails(capsys, "procrustes", de, en, out, pairs=pairs)
     assert {path.name for path in tmp_path.iterdir()} == before
@@ -206,7 +207,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     assert (
         "layer 0: " in line and "layer00.npy: must be finite, got NaN or infinity in row 7" in line
     )
-    assert not out.exists()
+    assert {path.name for path in tmp_path.iterdir()} == before
     assert call("procrustes", holes, en, out, "--layers", "2") == 0
     assert call("unconstrained", de, narrow, out, "--layers", "0") == 0
     assert read_map(out).apply(torch.from_numpy(x), 0).shape == (80, 4)

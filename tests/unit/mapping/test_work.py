@@ -34,6 +34,12 @@ def test_the_folder_goes_when_all_is_done_and_stays_after_a_failure(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_left_of_a_run_that_kept_nothing(tmp_path):
+    with pytest.raises(UserError, match="bad"), work_folder(tmp_path / "out", 1):
+        raise UserError("bad")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_two_runs_on_one_output_are_refused(tmp_path):
     with (
         work_folder(tmp_path / "out", 1),

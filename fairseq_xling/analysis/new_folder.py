@@ -1,0 +1,62 @@
+"""A folder of results that appears under its name whole, or not at all, and survives a kill.
+
+It is filled as ``.NAME.partial`` beside its place, with ``settings.json`` inside that says what it
+will be. ``meta.json``, whose ``settings`` are the same, tells a finished one.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, read_json, write_json
+
+META = "meta.json"
+_SETTINGS = "settings.json"
+
+
+def is_finished(output: Path, settings: Mapping[str, Any]) -> bool:
+    """Whether ``output`` was written with these settings; False if there is nothing yet.
+
+    Raises:
+        UserError: if it holds anything else.
+    """
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return False
+    if (output / META).is_file():
+        meta = read_json(output / META)
+        if isinstance(meta, dict) and meta.get("settings") == settings:
+            return True
+    raise UserError(f"`--output` {output}: must be new; it holds something else")
+
+
+@contextlib.contextmanager
+def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator[Path]:
+    """The folder to fill, which takes the name ``output`` when the block ends well.
+
+    What a killed run with the same ``settings`` left is still in it. A user's mistake takes it
+    away: once that is mended it would be of no use.
+
+    Raises:
+        UserError: if another process is filling it.
+    """
+    folder = output.parent / f".{output.name}.partial"
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder, f"`--output` {output}: another `{verb}` is writing it"):
+        begun = folder / _SETTINGS
+        if not begun.is_file() or read_json(begun) != settings:
+            for path in folder.iterdir():
+                path.unlink()
+            write_json(begun, settings)
+        try:
+            yield folder
+        except UserError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        begun.unlink()
+        if output.exists():
+            output.rmdir()  # empty, or `is_finished` would have refused it
+        os.replace(folder, output)
