@@ -58,7 +58,8 @@ def fit_layer(
             zero, as that of a blank line, the pair is left out.
 
     Raises:
-        UserError: if widths differ and must not, or no pair is left.
+        UserError: if widths differ and must not, no pair is left, the vectors of a side are all
+            the same, or so large that their squares are not finite.
     """
     widths = moving[0], fixed[0]
     if method.square and widths[0] != widths[1]:
@@ -69,12 +70,22 @@ def fit_layer(
         )
     steps = [fit_steps(blocks, normalize) for _, blocks in (moving, fixed)]
     sums, blank = Sums(*widths), 0
+    variety = _Variety(), _Variety()
     for x, y in pairs:
         there = x.bool().any(1) & y.bool().any(1)
         blank += int((~there).sum())
+        for seen, z in zip(variety, (x, y), strict=True):
+            seen.add(z[there])
         sums.add(*(apply_steps(z[there].double(), s) for z, s in zip((x, y), steps, strict=True)))
     if not sums.count:
         raise UserError(f"none of the {blank} pairs has a vector on both sides that is not zero")
+    for side, seen in zip(("moving", "fixed"), variety, strict=True):
+        if sums.count > 1 and not seen.found:
+            raise UserError(
+                f"vectors to match must differ, those of the {side} side are all the same"
+            )
+    if not (torch.isfinite(sums.xx).all() and torch.isfinite(sums.yy).all()):
+        raise UserError("vectors to match must have finite squares, got larger ones")
     found = method.solve(sums)
     fit = {"pairs": sums.count, "blank": blank, "cosine": cosine_of(sums, *found)}
     if widths[0] == widths[1]:
@@ -82,3 +93,16 @@ def fit_layer(
     return LayerMap(
         Side(widths[0], steps[0], found.moving), Side(widths[1], steps[1], found.fixed), fit
     )
+
+
+class _Variety:
+    """Whether rows that come in blocks are not all the same."""
+
+    def __init__(self) -> None:
+        self.found = False
+        self._first: Tensor | None = None
+
+    def add(self, rows: Tensor) -> None:
+        if len(rows) and not self.found:
+            self._first = rows[0].clone() if self._first is None else self._first
+            self.found = bool((rows != self._first).any())

@@ -75,3 +75,15 @@ def test_mistakes_are_one_line(pairs):
     x[0], y[1] = 0, 0
     with pytest.raises(UserError, match="none of the 2 pairs has a vector on both sides"):
         fit_rows(x, y, normalize="none")
+
+
+@pytest.mark.parametrize("steps", ["none", "centre", "iterative"])
+def test_a_side_that_never_changes_and_one_too_large_to_square_are_refused(pairs, steps):
+    x, y = pairs
+    with pytest.raises(UserError, match="must differ, those of the moving side are all the same"):
+        fit_rows(torch.ones_like(x), y, normalize=steps)
+    with pytest.raises(UserError, match="must differ, those of the fixed side are all the same"):
+        fit_rows(x, torch.ones_like(y), normalize=steps)
+    for method in ("procrustes", "unconstrained", "meeting"):
+        with pytest.raises(UserError, match="must have finite squares, got larger ones"):
+            fit_rows(1e200 * x, y, method, normalize="none")
