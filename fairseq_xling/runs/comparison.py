@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairseq_xling.analysis.comparisons import Compare, Comparison, Sides
+    from fairseq_xling.analysis.extracted import Extracted
+    from fairseq_xling.mapping.fitted import FittedMap
 
 FORMAT = 1
 
@@ -64,6 +66,8 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
         files["dictionary"] = Path(args.dictionary)
     sides = Sides(x, y, args.layers, mapping)
     found = compare(sides, args)
+    if mapping is not None:
+        found.notes += _other_languages(mapping, x, y)
     header, rows = table(sides, found)
     record = {
         "measure": args.verb.removeprefix("eval-"),
@@ -81,6 +85,17 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     }
     figure = draw_comparison(sides, found) if args.figure else None
     finish(args, found.title, header, rows, found.notes, record, files, figure)
+
+
+def _other_languages(mapping: "FittedMap", x: "Extracted", y: "Extracted") -> list[str]:
+    """A note for each side that the map was not fitted for."""
+    sides = {"moving": x, "fixed": y}
+    langs = {side: mapping.other_language(folder.lang, side) for side, folder in sides.items()}
+    return [
+        f"WARNING: {sides[side].path} is of {sides[side].lang!r}, the map's {side} side of {lang!r}"
+        for side, lang in langs.items()
+        if lang is not None
+    ]
 
 
 def table(sides: "Sides", found: "Comparison") -> tuple[list[str], list[list[Any]]]:
@@ -128,7 +143,8 @@ def check_output(args: argparse.Namespace) -> None:
     """Refuse names that nothing can be written under, before anything is computed.
 
     Raises:
-        UserError: for a file of results that is not .json, or a figure that is not .svg or .png.
+        UserError: for a file of results that is not .json, a figure that is not .svg or .png, or
+            the name of a folder.
     """
     from fairseq_xling.runs.figure_file import check_figure
 
@@ -136,6 +152,9 @@ def check_output(args: argparse.Namespace) -> None:
         raise UserError(f"`--output` must end in .json, got {args.output!r}")
     if args.figure:
         check_figure(args.figure)
+    for option, name in (("output", args.output), ("figure", args.figure)):
+        if name and Path(name).is_dir():
+            raise UserError(f"`--{option}` {name}: is a folder, not a file")
 
 
 def finish(

@@ -343,7 +343,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["tatoeba", "en", "short"], "must have equally many rows, got 60 and 59"),
         (["tatoeba", "en", "wide"], "widths must be equal, or a map must be given, got 8 and 9"),
         (["tatoeba", "en", "nan"], "layer02.npy: must be finite, got NaN or infinity in row 17"),
-        (["tatoeba", "en", "blank"], "blank: line 4 of its text is blank; take it out"),
+        (["tatoeba", "en", "blank"], "blank: line 4 of its text is blank, or has no word"),
         (["tatoeba", "en", "deep"], "layers differ, 0,1,2 and 0,1,2,3; name those to compare"),
         (["tatoeba", "en", "nothing"], "nothing: no such folder; `fairseq-xling extract` writes"),
         (["tatoeba", "en", "."], "not a folder that `fairseq-xling extract` wrote"),
@@ -366,11 +366,16 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
             "layer 1: CKA needs rows that differ, those of `y` are all the same",
         ),
         (["cka", "en", "same", "--all-layers"], "those of `y` are all the same"),
+        (["cka", "en", "de", "--all-layers", "--layers", "1"], "got `--layers` 1, too"),
+        (["cka", "en", "de", "--output", "d.json"], "`--output` d.json: is a folder, not a file"),
+        (["cka", "en", "de", "--figure", "d.svg"], "`--figure` d.svg: is a folder, not a file"),
+        (["cka", "en", "huge"], "huge/layer02.npy: must be finite, got NaN or infinity in row 0"),
         (["meanshift", "en", "short"], "must have equally many rows, got 60 and 59"),
         (["meanshift", "en", "wide"], "widths must be equal"),
         (["meanshift", "en", "de", "--held-out", "1"], "`--held-out` must lie between 0 and 1"),
         (["meanshift", "en", "de", "--held-out", "0.01"], "must leave 1 pair to learn from and 2"),
         (["meanshift", "en", "de", "--seed", "-1"], "`--seed` must not be negative, got -1"),
+        (["meanshift", "en", "de", "--seed", "4294967296"], "must be at most 4294967295, got 429"),
         (["bli", "en", "de", "--dictionary", "d"], "en: has no words, its rows are sentences"),
         (["bli", "types", "types", "--dictionary", "none"], "none: no such file"),
         (["bli", "types", "types", "--dictionary", "empty"], "empty: the dictionary is empty"),
@@ -379,6 +384,10 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
             "d: none of its 1 entries has a vector for both words in types and types",
         ),
         (["bli", "types", "thin", "--dictionary", "d2"], "widths must be equal, or a map must be"),
+        (
+            ["bli", "thin", "types", "--dictionary", "d2"],
+            "; the other way round it has 1: give X and Y in the dictionary's order",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -402,6 +411,10 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     write_extracted(
         rotated / "thin", {n: normal(2, 5) for n in range(3)}, words=["v0", "v1"], lang="de"
     )
+    huge = {n: 1e300 * rows for n, rows in x.items()}
+    write_extracted(rotated / "huge", huge, dtype="float64")
+    for name in ("d.json", "d.svg"):
+        (rotated / name).mkdir()
     (rotated / "empty").write_text("\n")
     (rotated / "d").write_text("house haus\n")
     (rotated / "d2").write_text("w0 v0\n")

@@ -106,11 +106,15 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     ways = parse_ways(args.nearest)
     words = sides.x.words, sides.y.words
     dictionary = read_dictionary(args.dictionary)
-    entries = pair_up(dictionary, *words, args.ignore_case, args.skip_identical)
+    how = args.ignore_case, args.skip_identical
+    entries = pair_up(dictionary, *words, *how)
+    turned = pair_up([(b, a) for a, b in dictionary], *words, *how).used
+    hint = f"; the other way round it has {turned:,}: give X and Y in the dictionary's order"
+    hint = hint if turned > entries.used else ""
     if not entries.used:
         raise UserError(
             f"{args.dictionary}: none of its {entries.all} entries has a vector for both words in "
-            f"{sides.x.path} and {sides.y.path}"
+            f"{sides.x.path} and {sides.y.path}{hint}"
         )
     candidates = CANDIDATES[args.candidates](entries, len(words[1]))
     place = torch.full((len(words[1]),), -1, dtype=torch.int64)
@@ -137,7 +141,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         chance=(1 / count, "P@1 by chance"),
         notes=[
             f"coverage: {entries.used:,} of {entries.all:,} entries have a vector for both words "
-            f"({entries.used / entries.all:.1%}){skipped}",
+            f"({entries.used / entries.all:.1%}){skipped}{hint}",
             "a word with several translations is scored by the best of them; a tie counts as wrong",
         ],
         details={

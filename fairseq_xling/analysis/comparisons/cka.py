@@ -32,8 +32,11 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     """CKA by layer; with ``args.all_layers`` that of every layer with every layer as well.
 
     Raises:
-        UserError: for rows that do not pair up, blank sentences, or a layer that never changes.
+        UserError: for rows that do not pair up, blank sentences, a layer that never changes, or
+            some layers and all of them at once.
     """
+    if args.all_layers and sides.wanted:
+        raise UserError(f"`--all-layers` compares all, got `--layers` {sides.wanted}, too")
     check_same_rows(sides.x, sides.y)
     if sides.x.unit == "sentences":
         for folder in (sides.x, sides.y):
