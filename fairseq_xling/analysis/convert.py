@@ -133,7 +133,8 @@ def bleu_1(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str 
         tokenizer: sacrebleu's; ``none`` for text that is tokens and spaces already.
 
     Raises:
-        UserError: if the two have not equally many lines or none, or for an unknown tokenizer.
+        UserError: if the two have not equally many lines or none, or for a tokenizer that is
+            unknown or not installed.
 
     >>> found = bleu_1(["b a x"], ["a b c d"], "none")
     >>> round(found.precision, 2), round(found.brevity_penalty, 4), round(found.score, 2)
@@ -147,7 +148,13 @@ def bleu_1(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str 
     if tokenizer not in sacrebleu.BLEU.TOKENIZERS:
         known = ", ".join(sorted(sacrebleu.BLEU.TOKENIZERS))
         raise UserError(f"`tokenizer` must be one of {known}, got {tokenizer!r}")
-    metric = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none", max_ngram_order=1, force=True)
+    try:
+        metric = sacrebleu.BLEU(
+            tokenize=tokenizer, smooth_method="none", max_ngram_order=1, force=True
+        )
+    except (ImportError, RuntimeError, OSError) as error:  # a package or a download is missing
+        reason = " ".join(str(error).split())
+        raise UserError(f"`tokenizer` {tokenizer}: cannot be used here ({reason})") from None
     found = metric.corpus_score(list(hypotheses), [list(references)])
     return Bleu1(found.precisions[0], found.score, found.bp, str(metric.get_signature()))
 

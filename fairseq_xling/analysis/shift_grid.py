@@ -62,11 +62,12 @@ def parse_cell(text: str, last: int) -> Cell:
         UserError: for anything else, or a layer that is not there.
     """
     layer, _, alpha = text.partition(",")
-    if not layer.strip().isdigit() or not 1 <= int(layer) <= last:
+    if not layer.strip().isdecimal() or not 1 <= int(layer) <= last:
         raise UserError(f"`--fixed` must be LAYER,ALPHA with a layer in [1, {last}], got {text!r}")
     try:
-        return Cell(int(layer), parse_alphas(alpha)[0])
-    except UserError:
+        (number,) = parse_alphas(alpha)
+        return Cell(int(layer), number)
+    except (UserError, ValueError):
         raise UserError(f"`--fixed` must be LAYER,ALPHA such as 11,3, got {text!r}") from None
 
 

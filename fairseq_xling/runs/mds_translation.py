@@ -63,13 +63,13 @@ def run_translate(args: argparse.Namespace) -> None:
     cells = [Cell(args.layer, args.alpha)] if single else _grid(args, last)
     if single and not 1 <= args.layer <= last:
         raise UserError(f"`--layer` must lie in [1, {last}], got {args.layer}")
+    fixed = _fixed(args, last)
     output, job = Path(args.output), Job(args, encoder, data, pair)
+    given = read_means(means, args.checkpoint, pair) if means else None
+    for lang in pair if given is None else ():
+        data.mono(args.means_split, lang)  # an error ends here, before anything is written
     with _work(args, pair, output, single) as work:
-        found = (
-            read_means(means, args.checkpoint, pair)
-            if means
-            else tuple(_split_mean(args, encoder, data, lang, work) for lang in pair)
-        )
+        found = given or tuple(_split_mean(args, encoder, data, lang, work) for lang in pair)
         job.difference = mean_difference(found[0].mean, found[1].mean)
         files = {"checkpoint": args.checkpoint, "text": args.text, "data": data.path / "meta.json"}
         files |= {"reference": args.reference} if args.reference else {}
@@ -80,7 +80,7 @@ def run_translate(args: argparse.Namespace) -> None:
             write_single(output, summary, cells[0], scores, provenance(files))
             return
         scores = {cell: job.cell(cell, output / "cells") for cell in cells}
-        write_table(output, summary, scores, _fixed(args, last), provenance(files))
+        write_table(output, summary, scores, fixed, provenance(files))
 
 
 @dataclass
@@ -167,7 +167,10 @@ class Job:
 
         shift = None
         if cell != NO_SHIFT:
-            shift = (cell.layer, cell.alpha * self.difference[cell.layer])
+            vector = cell.alpha * self.difference[cell.layer]
+            if not torch.isfinite(vector.float().square().sum()):
+                raise UserError(f"`--alpha` {cell.alpha:g} is too large: no state can hold it")
+            shift = (cell.layer, vector)
         for indices, ids in translate_tokens(
             self.encoder, sentences, self.pair, shift, self.args.max_tokens
         ):
@@ -175,7 +178,11 @@ class Job:
 
 
 def _pair(args: argparse.Namespace) -> tuple[str, str]:
-    source, target = (parse_languages(lang)[0] for lang in (args.source, args.target))
+    sides = {"from": parse_languages(args.source), "to": parse_languages(args.target)}
+    for option, langs in sides.items():
+        if len(langs) > 1:
+            raise UserError(f"`--{option}` must be one language, got {','.join(langs)!r}")
+    (source,), (target,) = sides.values()
     if source == target:
         raise UserError(f"`--from` and `--to` must be two languages, got {source!r} for both")
     return source, target

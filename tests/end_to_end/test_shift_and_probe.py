@@ -32,6 +32,10 @@ def study(tmp_path_factory):
     return root
 
 
+DE = object()  # the German text
+GRID = ["--layers", "1", "--alphas", "1", "--reference", DE]
+
+
 def model(study):
     return [str(study / "model" / "checkpoint_last.pt"), "--data", str(study / "data")]
 
@@ -134,10 +138,21 @@ def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, caps
         (["--layer", "1", "--alpha", "1", "--to", "fr"], "not on 'fr' of the data folder"),
         (["--layer", "1", "--alpha", "1", "--means", "x", "y"], "x: no such file"),
         (["--layer", "1", "--alpha", "1", "--reference", __file__], "must have the 40 lines of"),
+        (["--layer", "1", "--alpha", "1e30"], "`--alpha` 1e+30 is too large: no state can hold"),
+        (["--layer", "1", "--alpha", "1", "--from", "en,de"], "`--from` must be one language, got"),
+        (["--layer", "1", "--alpha", "1", "--means-split", "no"], "has no monolingual 'no' text"),
+        ([*GRID, "--means-split", "no"], "has no monolingual 'no' text"),
+        ([*GRID, "--means", __file__, __file__], "not a safetensors file, or damaged"),
+        ([*GRID, "--fixed", "1,1,2"], "`--fixed` must be LAYER,ALPHA such as 11,3, got '1,1,2'"),
+        ([*GRID, "--tokenizer", "ja-mecab"], "`tokenizer` ja-mecab: cannot be used here"),
     ],
 )
 def test_mistakes_of_translate_are_one_line(study, tmp_path, capsys, options, message):
-    assert message in fails(capsys, translate(study, tmp_path / "out", *options))
+    assert message in fails(
+        capsys,
+        translate(study, tmp_path / "out", *[text(study, "de") if o is DE else o for o in options]),
+    )
+    assert not list(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())
 
 

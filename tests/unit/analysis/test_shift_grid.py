@@ -17,7 +17,7 @@ def test_alphas_are_different_finite_and_not_zero(text):
         parse_alphas(text)
 
 
-@pytest.mark.parametrize("text", ["11", "0,1", "13,1", "x,1", "11,0", "11,x", ""])
+@pytest.mark.parametrize("text", ["11", "0,1", "13,1", "x,1", "11,0", "11,x", "", "1,1,2", "²,1"])
 def test_a_fixed_cell_is_a_layer_and_an_alpha(text):
     with pytest.raises(UserError, match="`--fixed` must be LAYER,ALPHA"):
         parse_cell(text, 12)
