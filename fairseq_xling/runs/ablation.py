@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import functools
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.ablation_config import AblationConfig, load_config
 from fairseq_xling.runs.ablation_table import Cell, write_ablation
-from fairseq_xling.runs.corpus_steps import eval_command, prepare_step
+from fairseq_xling.runs.config_file import split_words
+from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, text_files
 from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
@@ -112,7 +112,8 @@ def _data_steps(
 ) -> Path:
     """Add what makes the setting's data folder, unless an earlier setting has; its path."""
     text = Path(config.data_text)
-    origin, inputs, kind = ["--from", str(text)], [text], setting.vocab
+    origin, inputs = ["--from", str(text)], text_files(text, [source, target])
+    kind = setting.vocab
     if setting.other_text:
         kind = f"{kind}-other"
         subset = run / "text" / f"other.train.{target}.txt"
@@ -165,7 +166,7 @@ def _task_steps(
         outputs[task] = run / "tasks" / f"{task}-{name}"
         encoders = {"model": (folder / "checkpoint_best.pt", data)}
         languages = [config.language_list[0], target]
-        options = ["--device", config.device, *shlex.split(config.task_args)]
+        options = ["--device", config.device, *split_words("--task-args", config.task_args)]
         text = Path(config.data_text)
         steps[f"{task}-{name}"] = transfer_step(
             f"{task}-{name}", gold, outputs[task], text, languages, encoders, "1", options

@@ -2,14 +2,13 @@
 
 import argparse
 import dataclasses
-import shlex
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
-from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.config_file import option, parse_seeds, split_words
 from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
 from fairseq_xling.runs.sharing_settings import SETTINGS
 from fairseq_xling.runs.training_command import Training
@@ -35,7 +34,7 @@ class AblationConfig:
     updates: int = option(1600, "optimiser steps", least=1)
     every: int = option(200, "steps between validations; a divisor of updates", least=1)
     max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate")
+    lr: float = option(0.003, "peak learning rate", least=0)
     warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     words_limit: int = option(5000, "sentences that give the dictionary's words their contexts")
@@ -72,7 +71,7 @@ class AblationConfig:
     @property
     def training(self) -> Training:
         extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += tuple(shlex.split(self.train_args))
+        extra += split_words("--train-args", self.train_args)
         return Training(
             self.arch, self.updates, self.every, self.max_tokens, self.lr, self.warmup, extra
         )
@@ -101,7 +100,8 @@ def _check(config: AblationConfig) -> None:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
-    _ = config.seed_list  # an error ends here
+    split_words("--task-args", config.task_args)
+    _ = config.seed_list, config.training  # an error ends here
     for task in config.task_table.values():
         task.check(Path(config.data_text), config.language_list)
     codes = [setting.code for setting in SETTINGS]

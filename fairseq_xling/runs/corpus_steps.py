@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.step import Step
 
 
@@ -29,6 +31,35 @@ def synthesize_step(
         *(("--annotated", str(annotated)) if annotated is not None else ()),
     ]
     return Step(name, commands=[command], outputs=[text])
+
+
+def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
+    """What `fairseq-xling prepare --from FOLDER` reads for ``languages``, and nothing else there.
+
+    Raises:
+        UserError: if a language has no training text.
+    """
+    from fairseq_xling.text.sources import find_sources
+
+    found = find_sources(folder, languages)
+    for lang in languages:
+        if not found.text_of(lang):
+            raise UserError(f"{folder}: has no training text of {lang!r}, mono/train.{lang}.txt")
+    return [path for files in found.by_role().values() for path in files]
+
+
+def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) -> None:
+    """Refuse what `fairseq-xling prepare` would, before anything runs.
+
+    Raises:
+        UserError: for a type of vocabulary or a segmentation that is unknown.
+    """
+    from fairseq_xling.text.options import parse_segmentation
+    from fairseq_xling.text.pieces import KINDS
+
+    if vocab_type not in KINDS:
+        raise UserError(f"`--vocab-type`: {unknown_name('value', vocab_type, list(KINDS))}")
+    parse_segmentation([how.strip() for how in segment.split(",") if how.strip()], languages)
 
 
 def prepare_step(

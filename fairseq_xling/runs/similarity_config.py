@@ -1,7 +1,6 @@
 """Options of the similarity study, from a YAML file and the command line, checked at once."""
 
 import dataclasses
-import shlex
 from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
@@ -9,7 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.config_file import option, parse_seeds, split_words
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
 from fairseq_xling.runs.training_command import Training
 
@@ -48,7 +47,7 @@ class SimilarityConfig:
     updates: int = option(1600, "optimiser steps of every encoder", least=1)
     every: int = option(200, "steps between validations; a divisor of updates", least=1)
     max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate")
+    lr: float = option(0.003, "peak learning rate", least=0)
     warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     method: str = option("procrustes", "how maps are fitted, as in `fairseq-xling map`")
@@ -99,7 +98,7 @@ class SimilarityConfig:
     @property
     def training(self) -> Training:
         extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += tuple(shlex.split(self.train_args))
+        extra += split_words("--train-args", self.train_args)
         return Training(
             self.arch, self.updates, self.every, self.max_tokens, self.lr, self.warmup, extra
         )
@@ -135,6 +134,11 @@ def check_config(config: SimilarityConfig) -> None:
     Raises:
         UserError: for the first.
     """
+    from fairseq_xling.analysis.dictionary import read_dictionary
+    from fairseq_xling.analysis.extract import parse_layers
+    from fairseq_xling.mapping.steps import parse_elements
+    from fairseq_xling.runs.corpus_steps import check_vocabulary
+
     if not (Path(config.data_text or ".") / "mono").is_dir():
         raise UserError(
             f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
@@ -156,7 +160,12 @@ def check_config(config: SimilarityConfig) -> None:
     if config.method not in PAIRED or config.method == "contextual":
         known = [name for name in PAIRED if name != "contextual"]
         raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
+    check_vocabulary(config.vocab_type, config.segment, config.language_list)
+    parse_elements(config.normalize)
+    if not config.encoder:  # a ready one may be deeper
+        parse_layers(config.compare_layers, config.layers, "--compare-layers")
     _ = config.seed_list, config.row_list, config.measure_list  # an error ends here
+    _ = config.training
     source, *targets = config.language_list
     names = [*config.language_list, *(f"{source}-{target}" for target in targets)]
     for name, files in config.ready.items():
@@ -171,7 +180,8 @@ def check_config(config: SimilarityConfig) -> None:
             "say `--same false`"
         )
     for target in targets:
-        config.dictionaries(target)
+        for path in config.dictionaries(target):
+            read_dictionary(path)
         for split in ("valid", "test"):
             for lang in (source, target):
                 config.text(f"parallel/{split}.{source}-{target}.{lang}")

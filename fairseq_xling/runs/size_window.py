@@ -9,11 +9,12 @@ import dataclasses
 import functools
 from pathlib import Path
 
+from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
 from fairseq_xling.analysis.slices import write_slices
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.config_file import load_config
-from fairseq_xling.runs.corpus_steps import prepare_step
+from fairseq_xling.runs.config_file import load_config, split_words
+from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, text_files
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_models import MODELS, Place
@@ -57,6 +58,11 @@ def check_config(config: SizeWindowConfig) -> None:
         raise UserError(f"`--vocab` must be joint or union, got {config.vocab!r}")
     if not Path(config.dictionary_path).exists():
         raise UserError(f"{config.dictionary_path}: no such dictionary (`--dictionary`)")
+    source, *targets = config.language_list
+    for target in targets:
+        read_dictionary(dictionary_path(config.dictionary_path, source, target))
+    check_vocabulary(config.vocab_type, config.segment, config.language_list)
+    split_words("--train-args", config.train_args)
     if len(config.window_list) < 2:
         raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
     if config.max_tokens < max(config.window_list) + 2:
@@ -82,7 +88,7 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
             full,
             config.language_list,
             source=["--from", str(text)],
-            inputs=[text / "mono"],
+            inputs=text_files(text, config.language_list),
             mode=config.vocab,
             vocab_type=config.vocab_type,
             vocab_size=max(1, config.vocab_size // share),

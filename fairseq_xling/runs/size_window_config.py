@@ -51,7 +51,7 @@ class SizeWindowConfig:
     updates: int = option(1600, "optimiser steps, the same for every size", least=1)
     every: int = option(200, "steps between validations; a divisor of updates", least=1)
     max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate")
+    lr: float = option(0.003, "peak learning rate", least=0)
     warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     contexts: int = option(

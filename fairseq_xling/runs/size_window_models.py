@@ -7,7 +7,6 @@ the measure ``words``. Adding one is adding a class.
 import argparse
 import dataclasses
 import functools
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +20,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.registry import Registry
+from fairseq_xling.runs.config_file import split_words
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.evaluation import FORMAT
 from fairseq_xling.runs.provenance import provenance
@@ -133,7 +133,7 @@ class Encoder:
             config.max_tokens,
             config.lr,
             config.warmup,
-            (*extra, *shlex.split(config.train_args)),
+            (*extra, *split_words("--train-args", config.train_args)),
         )
         source, *targets = config.language_list
         folder = place.run / "models" / place.name

@@ -135,6 +135,10 @@ def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what
         ),
         ({"encoder": ("de=x",), "data": ("de=x",)}, "x: no such file or folder"),
         ({"encoder": ("en=.",), "data": ("en=.",)}, "say `--same false`"),
+        ({"normalize": "unti"}, "unknown normalisation 'unti'; did you mean 'unit'"),
+        ({"compare_layers": "0,5"}, r"`--compare-layers` must lie in \[0, 4\], got '0,5'"),
+        ({"segment": "zh=char"}, "`--segment` zh=char: unknown language 'zh'"),
+        ({"train_args": "'"}, "`--train-args`: No closing quotation"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):

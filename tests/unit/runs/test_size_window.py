@@ -16,6 +16,9 @@ from fairseq_xling.runs.size_window_table import Cell, drop, table
 def text(tmp_path):
     for name in ("mono", "dictionary"):
         (tmp_path / "text" / name).mkdir(parents=True)
+    for lang in PRESETS["paper"]["languages"].split(","):
+        (tmp_path / "text" / "mono" / f"train.{lang}.txt").write_text("a\n")
+        (tmp_path / "text" / "dictionary" / f"en-{lang}.tsv").write_text("a\tb\n")
     return tmp_path / "text"
 
 
@@ -58,11 +61,26 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
         ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
         ({"vocab": "separate"}, "`--vocab` must be joint or union, got 'separate'"),
         ({"dictionary": "none.tsv"}, r"none\.tsv: no such dictionary"),
+        ({"languages": "en,xx"}, r"has no dictionary en-xx\.tsv"),
+        ({"vocab_type": "bytes"}, "`--vocab-type`: unknown value 'bytes'"),
+        ({"segment": "fr=char"}, "`--segment` fr=char: unknown language 'fr'"),
+        ({"train_args": "'"}, '`--train-args`: No closing quotation, got "\'"'),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
         check_config(dataclasses.replace(config(), **changes))
+
+
+def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(config, text, tmp_path):
+    (text / "gold").mkdir()
+    (text / "gold" / "tags").write_text("x")
+    prepare = size_window_steps(tmp_path / "run", config())[0]
+    names = {path.relative_to(text).as_posix() for path in prepare.inputs}
+    assert names == {"mono/train.en.txt", "mono/train.de.txt", "dictionary/en-de.tsv"}
+    (text / "mono" / "train.de.txt").unlink()
+    with pytest.raises(UserError, match=r"text: has no training text of 'de', mono/train\.de\.txt"):
+        size_window_steps(tmp_path / "run", config())
 
 
 def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
