@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.extract import BLOCK
-from fairseq_xling.clcr.row_folders import Row, View
+from fairseq_xling.clcr.rows import Row, View
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.clcr.sequences_writer import is_written, write_sequences
 from fairseq_xling.errors import UserError
@@ -65,14 +65,14 @@ def encode(
             bar.update(writer.done)
             for lines in _blocks(files, writer.done):
                 texts = [e.encode(part) for e, part in zip(encoders, lines, strict=True)]
-                writer.append(*_block(model, row, side, texts, max_tokens))
+                writer.append(*encode_block(model, row, side, texts, max_tokens))
                 bar.update(len(lines[0]))
         writer.finish(about())
     return read_json(output / META)
 
 
 @torch.no_grad()
-def _block(
+def encode_block(
     model: Any, row: Row, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Vectors, counts, spans and lengths of a block of sentences."""

@@ -1,0 +1,104 @@
+"""Key-point classifiers: noise, thresholds, and the table of how well they do."""
+
+import pytest
+import torch
+
+from fairseq_xling.clcr.extract import MOST, Extractor, confident_weights, estimated_rates
+from fairseq_xling.clcr.keypoints import confusion, shares, table_row
+from fairseq_xling.clcr.modules.extract import parse_rates
+from fairseq_xling.errors import UserError
+
+DIM = 10
+
+
+def planted(count, seed=0):
+    """States of tokens, and whether a plane parts them as pivots."""
+    generator = torch.Generator().manual_seed(seed)
+    states = torch.randn(count, DIM, generator=generator)
+    return states, states[:, 0] + 0.5 * states[:, 1] > 0.3
+
+
+def flipped(labels, rate, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return labels ^ (torch.rand(len(labels), generator=generator) < rate)
+
+
+def fitted(states, labels, steps=300, **options):
+    torch.manual_seed(0)
+    extractor = Extractor(DIM, **options)
+    optimizer = torch.optim.Adam(extractor.parameters(), lr=0.02)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (extractor.loss(states, labels) / len(states)).backward()
+        optimizer.step()
+    return extractor.eval()
+
+
+def accuracy(extractor, delta):
+    states, labels = planted(2000, seed=5)
+    with torch.no_grad():
+        return float(((extractor.probability(states) > delta) == labels).float().mean())
+
+
+@pytest.mark.row("C8")
+def test_planted_pivots_are_recovered():
+    assert accuracy(fitted(*planted(600)), 0.5) > 0.97
+
+
+@pytest.mark.row("C9")
+@pytest.mark.parametrize("rates", [None, (0.2, 0.2)])
+def test_confident_labels_do_better_than_plain_ones_where_a_fifth_is_flipped(
+    rates, record_property
+):
+    states, labels = planted(600)
+    noisy = flipped(labels, 0.2)
+    plain = fitted(states, noisy)
+    confident = fitted(states, noisy, confident=True, rates=rates)
+    for delta in (0.2, 0.5):
+        record_property(f"plain {delta}", accuracy(plain, delta))
+        record_property(f"confident {delta}", accuracy(confident, delta))
+    assert accuracy(confident, 0.2) > accuracy(plain, 0.2) + 0.1
+    assert accuracy(confident, 0.5) > accuracy(plain, 0.5) - 0.01
+
+
+@pytest.mark.row("C9")
+def test_a_classifier_that_can_learn_the_noise_by_heart_gains_at_one_half_too():
+    states, labels = planted(300)
+    noisy = flipped(labels, 0.2)
+    plain = fitted(states, noisy, hidden=64, steps=120)
+    confident = fitted(states, noisy, hidden=64, steps=120, confident=True, rates=(0.2, 0.2))
+    assert accuracy(confident, 0.5) > accuracy(plain, 0.5)
+
+
+@pytest.mark.row("C9")
+def test_weights_undo_known_noise_in_expectation():
+    """Sum over noisy labels of P(y|x) w(x, y) loss(y) is the loss under the clean labels."""
+    clean, rates = torch.linspace(0.0, 1.0, 21), torch.tensor([0.3, 0.1])
+    noisy = clean * (1 - rates[0]) + (1 - clean) * rates[1]
+    yes = confident_weights(torch.ones(21, dtype=torch.bool), noisy, rates)
+    no = confident_weights(torch.zeros(21, dtype=torch.bool), noisy, rates)
+    torch.testing.assert_close(noisy * yes, clean)
+    torch.testing.assert_close((1 - noisy) * no, 1 - clean)
+
+
+def test_rates_are_read_off_the_least_probabilities():
+    noisy = torch.cat([torch.full((50,), 0.8), torch.full((50,), 0.1)])
+    torch.testing.assert_close(estimated_rates(noisy), torch.tensor([0.2, 0.1]))
+    assert float(estimated_rates(torch.full((9,), 0.5)).max()) == pytest.approx(MOST)
+
+
+def test_rates_on_the_command_line_are_checked():
+    assert parse_rates("") is None and parse_rates("0.2,0.1") == [0.2, 0.1]
+    for text in ("0.2", "a,b", "0.2,0.6"):
+        with pytest.raises(UserError, match="`--flip-rates` must be two numbers"):
+            parse_rates(text)
+
+
+@pytest.mark.row("C10")
+def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
+    kept = torch.tensor([1, 1, 1, 0, 0, 0, 0, 1, 1, 0], dtype=torch.bool)
+    gold = torch.tensor([1, 1, 0, 1, 0, 0, 0, 1, 1, 0], dtype=torch.bool)
+    counts = {name: int(count) for name, count in confusion(kept, gold).items()}
+    assert counts == {"hit": 4, "false": 1, "missed": 1, "right": 4}
+    assert shares(counts) == {"accuracy": 0.8, "precision": 0.8, "recall": 0.8}
+    assert table_row("en", 0.2, counts) == ["en", 0.2, 0.8, 0.8, 0.8, 5, 10]

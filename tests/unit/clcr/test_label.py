@@ -1,0 +1,121 @@
+"""Writing pivots: what is found, what lies on disk, and going on after a kill."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fairseq_xling.clcr import label
+from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.data.mmap import TokenFile, write_items
+from fairseq_xling.errors import UserError
+from tests.toy_clcr import toy, toy_pairs
+
+COUNT = 23
+SETTINGS = {"pair": ["en", "de"], "threshold": 0.5}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return toy()
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(label, "BLOCK", 5)
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Both sides as token files, and the gold links."""
+    first, second, links = toy_pairs(COUNT)
+    for name, items in (("en", first), ("de", second)):
+        write_items(tmp_path / name, items, np.dtype("<u2"))
+    return (TokenFile(tmp_path / "en"), TokenFile(tmp_path / "de")), links
+
+
+def write(model, text, output, **changes):
+    return label.write_labels(model, text, output, {**SETTINGS, **changes}, 64, {})
+
+
+def read_links(folder):
+    lines = (folder / "pivots.pharaoh").read_text().splitlines()
+    return [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lines]
+
+
+@pytest.mark.row("C6")
+def test_planted_pairs_are_all_found_and_nothing_else(model, text, tmp_path):
+    sides, links = text
+    meta = write(model, sides, tmp_path / "labels")
+    assert read_links(tmp_path / "labels") == links
+    assert meta["pivots"] == sum(map(len, links)) and meta["sentences"] == COUNT
+    distances = np.load(tmp_path / "labels" / "distances.npy")
+    assert len(distances) == meta["pivots"] and (distances < 1e-3).all()
+
+
+def test_the_order_that_training_reads_says_the_same_as_the_links(model, text, tmp_path):
+    sides, links = text
+    write(model, sides, tmp_path / "labels")
+    order = Labels(tmp_path / "labels").order(sides, ("en", "de"))
+    found = [sorted((int(i) - 1, j) for j, i in enumerate(order[row]) if i) for row in range(COUNT)]
+    assert found == links
+
+
+@pytest.mark.row("C6")
+def test_a_higher_threshold_keeps_all_that_a_lower_one_does(model, text, tmp_path):
+    kept = []
+    for number, threshold in enumerate((0.0, 0.5, 6.0, 8.0, 1e9)):
+        output = tmp_path / f"labels{number}"
+        write(model, text[0], output, threshold=threshold)
+        kept.append({(n, *x) for n, line in enumerate(read_links(output)) for x in line})
+    assert all(low <= high for low, high in itertools.pairwise(kept))
+    assert len(kept[0]) == 0 < len(kept[1]) < len(kept[-1])
+
+
+@pytest.mark.row("C6")
+def test_no_pair_under_the_threshold_is_an_empty_folder_that_can_be_read(model, text, tmp_path):
+    meta = write(model, text[0], tmp_path / "labels", threshold=0.0)
+    assert meta["pivots"] == 0
+    assert read_links(tmp_path / "labels") == [[] for _ in range(COUNT)]
+    assert not Labels(tmp_path / "labels").order(text[0], ("en", "de")).tokens.any()
+
+
+def test_killed_in_between_it_goes_on_and_ends_in_the_same_bytes(model, text, tmp_path):
+    class Killed(Exception):
+        pass
+
+    class Dying:
+        pair, norm, left = model.pair, model.norm, 3
+
+        def transform(self, side, states):
+            return model.transform(side, states)
+
+        def pairs(self, *arguments):
+            self.left -= 1
+            if not self.left:
+                raise Killed
+            return model.pairs(*arguments)
+
+    write(model, text[0], tmp_path / "whole")
+    with pytest.raises(Killed):
+        write(Dying(), text[0], tmp_path / "labels")
+    assert not (tmp_path / "labels").exists()
+    write(model, text[0], tmp_path / "labels")
+    for file in (tmp_path / "whole").iterdir():
+        assert file.read_bytes() == (tmp_path / "labels" / file.name).read_bytes(), file.name
+    assert {f.name for f in (tmp_path / "labels").iterdir()} == {
+        *("pivots.pharaoh", "distances.npy", "order.bin", "order.idx", "meta.json")
+    }
+
+
+def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):
+    write(model, text[0], tmp_path / "labels")
+    with pytest.raises(UserError, match="must be new; it holds something else"):
+        write(model, text[0], tmp_path / "labels", threshold=0.6)
+    labels = Labels(tmp_path / "labels")
+    with pytest.raises(UserError, match="its pairs are of en-de, not of de-en"):
+        labels.order(text[0], ("de", "en"))
+    with pytest.raises(UserError, match="was made of other text"):
+        labels.order(text[0][::-1], ("en", "de"))
+    with pytest.raises(UserError, match="no pivots; `fairseq-xling clcr label` writes them"):
+        Labels(tmp_path / "none")
