@@ -19,12 +19,13 @@ from fairseq_xling.clcr.classify_config import (
     VALID,
     ClassifyConfig,
     LabelledFile,
-    Row,
+    folder,
     labelled_files,
     table_rows,
 )
 from fairseq_xling.clcr.classify_table import read_beside, write_table
 from fairseq_xling.clcr.esim_fit import EsimOptions, Pairs, fit_esim
+from fairseq_xling.clcr.row_folders import Row
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_width
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
@@ -72,7 +73,7 @@ def run_classify(args: argparse.Namespace) -> None:
         ]
         used: dict[str, Path] = {file.name: file.path for file in files}
         used |= {
-            f"{row.name} {file.name} {side}": row.folder(file, side) / META
+            f"{row.name} {file.name} {side}": folder(row, file, side) / META
             for row in rows
             for file in files
             for side in SIDES
@@ -110,7 +111,7 @@ def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str]) -> list[Pa
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for one in labelled:
-        sides = [Sequences(row.folder(one.file, side)) for side in SIDES]
+        sides = [Sequences(folder(row, one.file, side)) for side in SIDES]
         for side in sides:
             if side.lang != one.file.lang:
                 raise UserError(
@@ -133,7 +134,7 @@ def _result(
 ) -> dict[str, Any]:
     """The scores of one training, from its file if that is there; predictions lie beside it."""
     origin = {
-        f"{one.file.name} {side}": sha256(row.folder(one.file, side) / META)
+        f"{one.file.name} {side}": sha256(folder(row, one.file, side) / META)
         for one in labelled
         for side in SIDES
     }
@@ -178,12 +179,12 @@ def _result(
 
 
 def _write(
-    file: LabelledFile, predicted: Sequence[str], config: ClassifyConfig, folder: Path
+    file: LabelledFile, predicted: Sequence[str], config: ClassifyConfig, output: Path
 ) -> None:
     """Predictions in the form of the file, in the place of its labels."""
     form, columns = _format(config), parse_columns(config.columns)
     items = list(form.read(file.path, columns))
-    form.write(folder / file.name.removesuffix(".gz"), items, predicted, columns)
+    form.write(output / file.name.removesuffix(".gz"), items, predicted, columns)
 
 
 def _majority(labelled: Sequence[Labels]) -> tuple[str, Mapping[str, float]]:

@@ -1,18 +1,15 @@
 """The settings of `fairseq-xling clcr classify`, and which folders each row of its table reads."""
 
 import dataclasses
-import re
-import string
 from pathlib import Path
 
 from fairseq_xling.clcr.esim_fit import EsimOptions
+from fairseq_xling.clcr.row_folders import Row, parse_rows, stem
 from fairseq_xling.errors import UserError
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds
 from fairseq_xling.transfer.items import parse_files
 
 SIDES = ("premise", "hypothesis")
-_PLACES = ("file", "lang", "side")
 TRAIN, VALID = "train", "valid"
 
 
@@ -64,38 +61,6 @@ class LabelledFile:
     lang: str
     path: Path
 
-    @property
-    def stem(self) -> str:
-        """What ``{file}`` stands for.
-
-        >>> LabelledFile("valid", "en", Path("nli/dev.en.tsv.gz")).stem
-        'dev.en'
-        """
-        return Path(self.path.name.removesuffix(".gz")).stem
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A row of the table.
-
-    Attributes:
-        name: as the user calls it; code: in names of files.
-        pattern: of the paths of its folders.
-    """
-
-    name: str
-    code: str
-    pattern: str
-
-    def folder(self, file: LabelledFile, side: str) -> Path:
-        """The sequences of one side of a labelled file.
-
-        >>> row = Row("T+E", "T+E", "seq/{file}.{side}")
-        >>> str(row.folder(LabelledFile("train", "en", Path("a/train.en.tsv")), "premise"))
-        'seq/train.en.premise'
-        """
-        return Path(self.pattern.format(file=file.stem, lang=file.lang, side=side))
-
 
 def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
     """Training, validation and all test files, in this order.
@@ -131,34 +96,10 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
 
 
 def table_rows(config: ClassifyConfig) -> list[Row]:
-    """What ``--vectors`` says.
+    """What ``--vectors`` says; errors as `parse_rows`."""
+    return parse_rows("--vectors", config.vectors, ("file", "lang", "side"), "side")
 
-    Raises:
-        UserError: for a pattern that cannot be read or has no {side}, or two rows of one name.
-    """
-    if not config.vectors:
-        raise UserError("`--vectors` must be given")
-    found = []
-    for text in config.vectors:
-        name, equals, pattern = text.partition("=")
-        if not (equals and name.strip() and pattern):
-            raise UserError(
-                f"`--vectors` must look like T+E=FOLDER/{{file}}.{{side}}, got {text!r}"
-            )
-        try:
-            places = [
-                place for _, place, *_ in string.Formatter().parse(pattern) if place is not None
-            ]
-        except ValueError as error:
-            raise UserError(f"`--vectors` {text}: {error}") from None
-        for place in places:
-            if place not in _PLACES:
-                raise unknown_name("place in `--vectors`", place, list(_PLACES))
-        if "side" not in places:
-            raise UserError(f"`--vectors` {text}: must have {{side}}, a folder for each sentence")
-        found.append(Row(name.strip(), re.sub(r"[^\w.+()-]", "_", name.strip()), pattern))
-    codes = [row.code for row in found]
-    for row in found:
-        if codes.count(row.code) > 1:
-            raise UserError(f"`--vectors`: there are two rows {row.name!r}")
-    return found
+
+def folder(row: Row, file: LabelledFile, side: str) -> Path:
+    """The sequences of one side of a labelled file in a row of the table."""
+    return row.folder(file=stem(file.path), lang=file.lang, side=side)

@@ -23,6 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="model file")
     add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add_examples(parser)
+    add("--layers", metavar="LAYERS", help="such as 0,2-4 or all, a probe each (default: the last)")
+    add("--mix", action="store_true", help="one probe of a learnt mixture of --layers instead")
+    add_probe(parser)
+    add("--dtype", default="float32", choices=["float32", "float16"], help="of vectors on disk")
+    add("--max-tokens", type=int, default=8192, metavar="N", help="most padded tokens in a batch")
+    add("--output", required=True, metavar="DIR", help="folder to write")
+
+
+def add_examples(parser: argparse.ArgumentParser) -> None:
+    """The files of a probe."""
+    add = parser.add_argument
     add("--train", required=True, metavar="LANG=FILE", help="examples to train on")
     add("--valid", required=True, metavar="LANG=FILE", help="examples that say when it is best")
     add(
@@ -33,8 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="examples to predict, and score where they have labels; repeatable",
     )
     add("--offsets", default="tokens", choices=["tokens", "characters"], help="what spans count")
-    add("--layers", metavar="LAYERS", help="such as 0,2-4 or all, a probe each (default: the last)")
-    add("--mix", action="store_true", help="one probe of a learnt mixture of --layers instead")
+
+
+def add_probe(parser: argparse.ArgumentParser) -> None:
+    """The network of a probe, and its training."""
+    add = parser.add_argument
     add("--classifier", default="mlp", help="of the pooled spans: linear or mlp")
     add("--hidden", type=int, default=256, metavar="N", help="units of the mlp")
     add("--projection", type=int, default=256, metavar="N", help="width that spans are pooled in")
@@ -44,10 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=int, default=50, metavar="N", help="most passes over the examples")
     add("--patience", type=int, default=5, metavar="N", help="passes without a gain before the end")
     add("--seeds", default="1", metavar="SEEDS", help="a probe each, comma-separated")
-    add("--dtype", default="float32", choices=["float32", "float16"], help="of vectors on disk")
-    add("--max-tokens", type=int, default=8192, metavar="N", help="most padded tokens in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="DIR", help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:

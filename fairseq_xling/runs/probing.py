@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ def run_probe(args: argparse.Namespace) -> None:
             together.
     """
     seeds = parse_seeds("--seeds", args.seeds)
-    options = [_options(args, seed) for seed in seeds]
+    options = [probe_options(args, seed) for seed in seeds]
     check_max_tokens(args.max_tokens)
-    files = _read_files(args)
+    files = read_files(args)
     check_files(args.checkpoint)
     data = DataFolder(args.data)
     from fairseq_xling.interop.encoder import Encoder
@@ -95,16 +95,21 @@ def run_probe(args: argparse.Namespace) -> None:
         if not all(path.is_file() for *_, path in probes):
             _keep_states(args, encoder, data, files, variants, output, origin)
         results = [
-            _result(files, variant, one, path, output, args.device) for variant, one, path in probes
-        ]
+            probe_result(
+                files, variant.code, variant.layers, one, path, output, args.device,
+                lambda file, variant=variant: _open(file, variant, output),
+            )
+            for variant, one, path in probes
+        ]  # fmt: skip
         used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
         used |= {file.name: file.path for file in files}
         tested = {file.name: file.lang for file in files[2:]}
-        write_table(output, tested, _baseline(files), results, provenance(used))
+        write_table(output, tested, baseline(files), results, provenance(used))
         shutil.rmtree(output / "states", ignore_errors=True)
 
 
-def _options(args: argparse.Namespace, seed: int) -> ProbeOptions:
+def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
+    """The options of one probe; raises a UserError for one out of range."""
     names = [field.name for field in dataclasses.fields(ProbeOptions) if field.name != "seed"]
     return ProbeOptions(seed=seed, **{name: getattr(args, name) for name in names})
 
@@ -115,8 +120,12 @@ def _digest(variant: Variant, options: ProbeOptions) -> str:
     return f"seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _read_files(args: argparse.Namespace) -> list[File]:
-    """Training, validation and all test files, in this order."""
+def read_files(args: argparse.Namespace) -> list[File]:
+    """Training, validation and all test files, in this order.
+
+    Raises:
+        UserError: if one is missing or damaged, or they do not go together.
+    """
     found: list[File] = []
     for option, texts in ((TRAIN, [args.train]), (VALID, [args.valid]), ("test", args.test)):
         for text in texts:
@@ -172,19 +181,26 @@ def _open(file: File, variant: Variant, output: Path) -> Spans:
     return open_spans(output / "states" / file.name, variant.layers, file.placed, file.labels)
 
 
-def _result(
+def probe_result(
     files: Sequence[File],
-    variant: Variant,
+    code: str,
+    layers: Sequence[int],
     options: ProbeOptions,
     path: Path,
     output: Path,
     device: str,
+    opened: Callable[[File], Spans],
 ) -> dict[str, Any]:
-    """The scores of one probe, from ``path`` if they are there; its predictions lie beside them."""
+    """The scores of one probe, from ``path`` if they are there; its predictions lie beside them.
+
+    Args:
+        code: what is probed, in files and tables; layers: of what encoder's, if they are of one.
+        opened: gives the spans of a file.
+    """
     if path.is_file():
         return read_json(path)
-    train, dev = (_open(file, variant, output) for file in files[:2])
-    what = f"probe {variant.code} seed {options.seed}"
+    train, dev = (opened(file) for file in files[:2])
+    what = f"probe {code} seed {options.seed}"
     with progress(options.epochs, what, "epochs") as bar:
 
         def passed(f1: float) -> None:
@@ -193,8 +209,8 @@ def _result(
 
         probe = fit_probe(train, dev, options, device, passed)
     result: dict[str, Any] = {
-        "variant": variant.code,
-        "layers": list(variant.layers),
+        "variant": code,
+        "layers": list(layers),
         "options": dataclasses.asdict(options),
         "epoch": probe.epoch,
         "dev_f1": probe.curve,
@@ -203,7 +219,7 @@ def _result(
         "without_vectors": {},
     }
     for file in files[1:]:
-        spans = _open(file, variant, output)
+        spans = opened(file)
         predictions = probe.predict(spans)
         result["without_vectors"][file.name] = int((~spans.usable).sum())
         if file.labels is not None:
@@ -218,7 +234,7 @@ def _result(
     return result
 
 
-def _baseline(files: Sequence[File]) -> dict[str, dict[str, Any]]:
+def baseline(files: Sequence[File]) -> dict[str, dict[str, Any]]:
     """What always predicting the most frequent training label scores, by test file."""
     label = prior(files[0].labels or [])
     found = {}

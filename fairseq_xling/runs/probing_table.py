@@ -20,12 +20,16 @@ def write_table(
     baseline: Mapping[str, Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
     origin: Mapping[str, Any],
+    missing: str = "lie beyond the model's positions or hold no letter",
+    row: str = "E8",
 ) -> None:
     """Write ``results.json``, ``table.csv`` and, for several layers, ``plot.svg``; print a table.
 
     Args:
         tested: the language of each test file, by its name.
         baseline: F1 of the most frequent label, by file.
+        missing: what is wrong with examples that have no vectors.
+        row: of the specification, for the index.
     """
     scored = [name for name in tested if name in baseline]
     columns = [f"{shown(tested, x)} {name}" for x in scored for name in ("P", "R", "F1")]
@@ -43,7 +47,7 @@ def write_table(
     write_csv(output / "table.csv", _CSV, list(_long_rows(tested, results)))
     seeds = sorted({result["options"]["seed"] for result in results})
     notes = [f"micro precision, recall and F1 in percent; seeds {', '.join(map(str, seeds))}"]
-    notes += _notes(results)
+    notes += _notes(results, missing)
     write_json(
         output / "results.json",
         {
@@ -52,6 +56,7 @@ def write_table(
             "baseline": baseline,
             "probes": list(results),
             "notes": notes,
+            "row": row,
             "provenance": origin,
         },
     )
@@ -106,14 +111,16 @@ def _long_rows(tested: Mapping[str, str], results: Sequence[Mapping[str, Any]]) 
             yield [result["variant"], seed, name, tested.get(name, ""), *figures]
 
 
-def _notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(results: Sequence[Mapping[str, Any]], missing: str) -> list[str]:
     found = []
-    for name, count in results[0]["without_vectors"].items():
-        if count:
-            found.append(
-                f"{name}: {count:,} examples lie beyond the model's positions or hold no letter; "
-                "their labels count as missed"
-            )
+    counts = {(one["variant"], *x): None for one in results for x in one["without_vectors"].items()}
+    for name in results[0]["without_vectors"]:
+        numbers = {variant: count for variant, file, count in counts if file == name}
+        alike = len(set(numbers.values())) == 1
+        for variant, count in list(numbers.items())[: 1 if alike else None]:
+            if count:
+                where = name if alike else f"{variant}, {name}"
+                found.append(f"{where}: {count:,} examples {missing}; their labels count as missed")
     for result in results:
         if result["mix"]:
             shares = ", ".join(

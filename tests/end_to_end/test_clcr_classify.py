@@ -145,7 +145,7 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
 
     good = rows(task, ("T+E", "TE"))
     assert "`--vectors` must be given" in says()
-    assert "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'" in says("--vectors", "x")
+    assert "`--vectors` must look like T+E=FOLDER/{side}, got 'x'" in says("--vectors", "x")
     assert "unknown place in `--vectors` 'sides'; did you mean 'side'?" in says(
         "--vectors", "T=x/{file}.{sides}"
     )

@@ -10,14 +10,16 @@ null, or left out, where it is not known. Other keys stay as they are.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json, shown
+from fairseq_xling.transfer.offsets import on_one_line
 
 OFFSETS = ("tokens", "characters")
 _SPANS = ("span1", "span2")
@@ -67,6 +69,28 @@ def read_examples(path: str | Path, offsets: str = "tokens") -> list[Example]:
     if not found:
         raise UserError(f"{path}: holds no examples")
     return found
+
+
+def write_texts(examples: Sequence[Example], output: str | Path) -> int:
+    """Write each text once, in the order of its first example, a line each; how many there are.
+
+    A line end in a text becomes a space, so that characters keep their places.
+    """
+    texts = dict.fromkeys(example.text for example in examples)
+    with atomic_write(output, "w") as file:
+        file.writelines(on_one_line(text) + "\n" for text in texts)
+    return len(texts)
+
+
+def in_characters(example: Example) -> Example:
+    """An example whose spans count tokens, with spans that count characters.
+
+    >>> in_characters(Example("f:1", " The  cat", ((1, 2), (0, 2)), None)).spans
+    ((6, 9), (1, 9))
+    """
+    places = [match.span() for match in re.finditer(r"\S+", example.text)]
+    spans = tuple((places[first][0], places[end - 1][1]) for first, end in example.spans)
+    return replace(example, spans=spans)
 
 
 def write_predictions(

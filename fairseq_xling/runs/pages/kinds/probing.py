@@ -43,7 +43,7 @@ class Probing:
                 Section("Table", header=header, rows=rows, notes=record["notes"]),
             ],
             tables={"table": (header, rows), "scores": _scores(probes)},
-            measured=_measured(probes),
+            measured=_measured(probes, record.get("row", "E8")),
         )
 
 
@@ -71,7 +71,7 @@ def _scores(probes: Sequence[Mapping[str, Any]]) -> Table:
     ]
 
 
-def _measured(probes: Sequence[Mapping[str, Any]]) -> list[Measured]:
+def _measured(probes: Sequence[Mapping[str, Any]], row: str) -> list[Measured]:
     found = []
     for file in probes[0]["scores"]:
         by_probe: dict[str, list[float]] = {}
@@ -80,5 +80,5 @@ def _measured(probes: Sequence[Mapping[str, Any]]) -> list[Measured]:
         best = max(by_probe, key=lambda name: statistics.fmean(by_probe[name]))
         if file != "valid" or len(probes[0]["scores"]) == 1:
             value = 100 * statistics.fmean(by_probe[best])
-            found.append(Measured("E8", f"micro F1 (%) of {file}, best probe {best}", value))
+            found.append(Measured(row, f"micro F1 (%) of {file}, best probe {best}", value))
     return found

@@ -1,0 +1,90 @@
+"""The verb ``clcr probe``: edge probing of sequences before and after each step (SPEC C16)."""
+
+import argparse
+import hashlib
+from pathlib import Path
+
+from fairseq_xling.analysis.probing.examples import in_characters
+from fairseq_xling.analysis.probing.fit import ProbeOptions
+from fairseq_xling.analysis.probing.spans import Spans
+from fairseq_xling.analysis.probing.states import place
+from fairseq_xling.clcr.probing import sequence_spans
+from fairseq_xling.clcr.row_folders import Row, parse_rows, stem
+from fairseq_xling.clcr.sequences import META, Sequences
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, sha256
+from fairseq_xling.runs.config_file import parse_seeds
+from fairseq_xling.runs.folder import claim
+from fairseq_xling.runs.probing import File, baseline, probe_options, probe_result, read_files
+from fairseq_xling.runs.probing_table import write_table
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.transfer.encode import Codec
+
+_MISSING = "have a span of which no key-point was kept"
+
+
+def run_clcr_probe(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.cli.clcr_probe`.
+
+    Raises:
+        UserError: for options that make no sense, files or folders that are missing, damaged or do
+            not go together; before anything is trained.
+    """
+    options = [probe_options(args, seed) for seed in parse_seeds("--seeds", args.seeds)]
+    rows = parse_rows("--vectors", args.vectors, ("file", "lang"), "file")
+    files = read_files(args)
+    data = DataFolder(args.data)
+    _place(args, data, files)
+    for row in rows:
+        widths = {_open(row, file).width for file in files}  # what does not fit ends here
+        if len(widths) > 1:
+            raise UserError(f"`--vectors` {row.name}: must be of one width, got {sorted(widths)}")
+    output = Path(args.output)
+    claim(output, {"offsets": args.offsets, "files": {f.name: sha256(f.path) for f in files}})
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        results = [
+            probe_result(
+                files, row.name, [], one, output / "probes" / f"{_code(row, files, one)}.json",
+                output, args.device, lambda file, row=row: _open(row, file),
+            )
+            for row in rows
+            for one in options
+        ]  # fmt: skip
+        used = {"data": data.path / "meta.json", **{file.name: file.path for file in files}}
+        used |= {f"{row.name} {f.name}": _folder(row, f) / META for row in rows for f in files}
+        tested = {file.name: file.lang for file in files[2:]}
+        write_table(output, tested, baseline(files), results, provenance(used), _MISSING, "C16")
+
+
+def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> None:
+    """Find the spans of all files among the subwords of their texts."""
+    codecs: dict[str, Codec] = {}
+    for file in files:
+        if file.lang not in codecs:
+            codecs[file.lang] = Codec(data.path, file.lang, 0)  # it frames nothing here
+        examples = file.examples
+        if args.offsets == "tokens":
+            examples = [in_characters(example) for example in examples]
+        file.placed = place(examples, codecs[file.lang], "characters")
+
+
+def _folder(row: Row, file: File) -> Path:
+    return row.folder(file=stem(file.path), lang=file.lang)
+
+
+def _open(row: Row, file: File) -> Spans:
+    if file.placed is None:
+        raise ValueError(f"{file.path} was not placed")
+    sequences = Sequences(_folder(row, file))
+    if sequences.lang != file.lang:
+        raise UserError(
+            f"{sequences.path}: must be in {file.lang} as `{file.path}` is, got {sequences.lang}"
+        )
+    return sequence_spans(sequences, file.placed, file.labels)
+
+
+def _code(row: Row, files: list[File], options: ProbeOptions) -> str:
+    """A name for files: what differs is another probe."""
+    text = repr((row.name, options, [sha256(_folder(row, file) / META) for file in files]))
+    return f"{row.code}-seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

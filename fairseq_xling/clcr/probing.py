@@ -1,0 +1,81 @@
+"""Probing folders of sequences: what the kept vectors of a span still tell (SPEC C16).
+
+CLCR, section 4.3: the probe (`fairseq_xling.analysis.probing`) is the same as on an encoder. A span
+of a text is all kept vectors whose subwords lie within it. A span of which nothing was kept has no
+vectors: it is not predicted, and its labels count as missed, so extraction costs recall.
+
+Symbols: ``E`` texts, ``R`` rows of their sequences, ``N`` examples, ``S`` spans of each.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.analysis.probing.spans import Spans
+from fairseq_xling.analysis.probing.states import Placed
+from fairseq_xling.clcr.sequences import Sequences
+from fairseq_xling.errors import UserError
+
+
+class SortedRows:
+    """The vectors of a folder, sentence by sentence in the order of the text: (R, D) as an array.
+
+    A reordered sequence has the vectors of a span here and there; a probe pools them, so that their
+    order does not matter to it, and takes them from one slice.
+    """
+
+    def __init__(self, array: np.ndarray, order: np.ndarray):
+        self._array, self._order = array, order
+        self.shape = array.shape
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._array[self._order[rows]]
+
+
+def sequence_spans(
+    sequences: Sequences, placed: Placed, labels: Sequence[Sequence[str]] | None
+) -> Spans:
+    """The examples over a folder of sequences of their texts, mapped.
+
+    Args:
+        placed: examples whose spans count the subwords of whole texts, as the folder's spans do.
+
+    Raises:
+        UserError: if the folder is not of these texts, or two rows of a sentence overlap.
+    """
+    _check_texts(sequences, placed)
+    starts = np.cumsum(sequences.lengths, dtype=np.int64) - sequences.lengths  # (E,)
+    ends = np.repeat(starts, sequences.counts)[:, None] + sequences.spans  # (R, 2), over all texts
+    order = np.argsort(ends[:, 0], kind="stable")
+    first, end = ends[order].T
+    if (first[1:] < end[:-1]).any():
+        raise UserError(
+            f"{sequences.path / 'spans.npy'}: rows of a sentence must not overlap; a span could "
+            "not tell which are its own"
+        )
+    wanted = starts[placed.owner][:, None, None] + placed.places  # (N, S, 2)
+    from_row = np.searchsorted(first, wanted[..., 0], side="left")
+    to_row = np.searchsorted(end, wanted[..., 1], side="right")
+    some = ((from_row < to_row) & (wanted[..., 0] < wanted[..., 1]))[..., None]
+    places = np.where(some, np.stack([from_row, to_row], axis=-1), 0)
+    return Spans([SortedRows(sequences.array, order)], places, labels)  # type: ignore[list-item]
+
+
+def _check_texts(sequences: Sequences, placed: Placed) -> None:
+    if sequences.sentences != len(placed.texts):
+        raise UserError(
+            f"{sequences.path}: must have a sentence for each of {len(placed.texts)} texts, got "
+            f"{sequences.sentences}; encode what `fairseq-xling probe texts` writes"
+        )
+    sizes = np.array([len(ids) - 1 for ids in placed.texts])
+    wrong = np.flatnonzero(sizes != sequences.lengths)
+    if len(wrong):
+        line = int(wrong[0])
+        raise UserError(
+            f"{sequences.path}: sentence {line + 1} must have {sizes[line]} subwords, got "
+            f"{sequences.lengths[line]}; it is another text, or `--data` another folder"
+        )
