@@ -78,12 +78,13 @@ class RelativeOrder(OrderHead):
         *,
         search: str = "beam",
         width: int = 10,
-        weigh: str = "sign",
+        weigh: str = "likelihood",
     ) -> Found:
         """As the base class; ``cost`` is the sum of disagreements.
 
         Args:
-            weigh: what a disagreement costs, see `fairseq_xling.clcr.search.disagreement`.
+            weigh: what a disagreement costs, see `fairseq_xling.clcr.search.disagreement`; the
+                default is -log p, as in absolute order (SPEC G12).
         """
         lengths = lengths_of(scores, padding_mask)
         return arrange(disagreement(scores, weigh), lengths, search=search, width=width)

@@ -95,7 +95,7 @@ class RelativeOrderHead(AuxiliaryHead):
         slots = expand(kept + (ends & ~padding))
         # <s> and </s> keep their places; what is between them is ordered.
         inner = self.arrange(words, slots)[:, 1:-1, 1:-1]
-        found = self.order.find(inner, slots.padding[:, 2:], width=width, weigh="likelihood")
+        found = self.order.find(inner, slots.padding[:, 2:], width=width)
         rank = torch.arange(slots.source.shape[1], device=words.device).repeat(len(words), 1)
         rank[:, 1:-1] = found.ranks + 1
         order, lengths = assemble(slots, rank, torch.zeros_like(rank))

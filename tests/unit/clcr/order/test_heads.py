@@ -109,9 +109,9 @@ def test_the_habit_is_that_of_the_distance_and_all_far_ones_have_one():
     size = DISTANCES + 4
     scores = head(torch.zeros(1, size, 16))[0]
     for i, j in ((0, 1), (3, 5), (0, DISTANCES), (0, size - 1)):
-        habit = float(head.habit[min(j - i, DISTANCES) - 1])
-        assert float(scores[i, j]) == pytest.approx(habit)
-        assert float(scores[j, i]) == pytest.approx(-habit)
+        habit = head.habit[min(j - i, DISTANCES) - 1].item()
+        assert scores[i, j].item() == pytest.approx(habit)
+        assert scores[j, i].item() == pytest.approx(-habit)
     assert (scores.diagonal() == 0).all()
 
 
