@@ -27,17 +27,18 @@ _CPU_ROWS, _ROWS = 256, 8192  # positions whose logits exist at a time
 
 
 @contextmanager
-def shifting(encoder: Any, layer: int, vector: Tensor) -> Iterator[None]:
+def shifting(encoder: Any, layer: int, vector: Tensor, option: str = "--layer") -> Iterator[None]:
     """Within this block, ``vector`` (D,) is added to the output of layer ``layer``, from 1.
 
     Args:
         encoder: a `SeparableEncoder` of any kind; a pass goes through ``depth`` layers.
+        option: what names the layer, for the error.
 
     Raises:
         UserError: if there is no such layer.
     """
     if not 1 <= layer <= encoder.depth:
-        raise UserError(f"`--layer` must lie in [1, {encoder.depth}], got {layer}")
+        raise UserError(f"`{option}` must lie in [1, {encoder.depth}], got {layer}")
     passed = 0
 
     def shift(module: Any, inputs: Any, output: Tensor) -> Tensor | None:

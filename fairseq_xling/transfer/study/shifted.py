@@ -9,8 +9,8 @@ language by its dev set, as is done here in steps of 0.2, or takes a given one. 
 tokens of text without annotation. Freezing is `--freeze-layers`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,39 +22,25 @@ from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.transfer.predict import Predictor
 from fairseq_xling.transfer.study.plan import Test
 
 ALPHAS = tuple(round(0.2 * k, 1) for k in range(1, 11))
 
 
-@contextmanager
-def shifting(model: Any, layer: int, vector: Tensor) -> Iterator[None]:
-    """Within this block, ``vector`` (D,) is added to the output of layer ``layer``, from 1.
-
-    Raises:
-        UserError: if there is no such layer.
-    """
-    slot = _slot(model.encoder, layer)
-    modules = {id(slot.select(lang)): slot.select(lang) for lang in model.encoder.languages}
-    handles = [
-        module.register_forward_hook(lambda _, __, output: output + vector)
-        for module in modules.values()
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 @torch.no_grad()
 def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -> Tensor:
     """The mean (D,) of a layer's states over the tokens of the folder's validation text.
 
-    Special symbols do not count.
+    Special symbols do not count. Layers are those of `Encoder.states`: a TRILayer is one of them.
+
+    Raises:
+        UserError: if there is no such layer, or no text.
     """
-    task = predictor.task
+    task, last = predictor.task, predictor.model.encoder.depth
+    if not 1 <= layer <= last:
+        raise UserError(f"`--shift-layer` must lie in [1, {last}], got {layer}")
     file = task.folder.mono("valid", lang)
     number = min(sentences, len(file))
     chosen = np.linspace(0, len(file) - 1, number).round().astype(int)
@@ -62,34 +48,11 @@ def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -
     mean = LanguageMean()
     for _, batch in reader.batches([file[i] for i in chosen], lang):
         src = batch["net_input"]["src"]
-        states = _layer(predictor.model.encoder, src, lang, layer)
+        states = predictor.model.encoder.states(src, (lang, lang))[layer]
         mean.add(states[None], src["tokens"] >= SPECIALS)
     if not mean.count:
         raise UserError(f"{task.folder.path}: has no validation text of {lang!r} for its mean")
     return mean.value()[0].float()
-
-
-def _slot(encoder: Any, layer: int) -> Any:
-    """Layer ``layer``, from 1, of every language.
-
-    Raises:
-        UserError: if there is no such layer.
-    """
-    if not 1 <= layer <= len(encoder.layers):
-        raise UserError(f"`--shift-layer` must lie in [1, {len(encoder.layers)}], got {layer}")
-    return encoder.layers[layer - 1]
-
-
-def _layer(encoder: Any, src: Mapping[str, Tensor], lang: str, layer: int) -> Tensor:
-    """The output of layer ``layer``, wherever a TRILayer stands."""
-    kept: list[Tensor] = []
-    module = _slot(encoder, layer).select(lang)
-    handle = module.register_forward_hook(lambda _, __, output: kept.append(output))
-    try:
-        encoder.states(src, (lang, lang))
-    finally:
-        handle.remove()
-    return kept[0][:, : src["tokens"].shape[1]]
 
 
 def test_shifted(
@@ -108,7 +71,7 @@ def test_shifted(
             continue
         vector = centre - language_mean(predictor, test.reads, layer, sentences)
         alpha, curve = _alpha(predictor, test, vector, dev, shift, metric)
-        with shifting(predictor.model, layer, alpha * vector):
+        with _shifted(predictor, layer, alpha * vector):
             one = predictor.predict(test.reads, test.path)
         found[test.lang] = {"alpha": alpha, "dev": curve, "scores": one.scores}
     return found
@@ -126,10 +89,14 @@ def _alpha(
         return float(shift["alpha"]), {}
     curve = {}
     for alpha in ALPHAS:
-        with shifting(predictor.model, shift["layer"], alpha * vector):
+        with _shifted(predictor, shift["layer"], alpha * vector):
             scores = predictor.predict(test.reads, dev[test.lang]).scores
         if metric not in scores:
             raise UserError(f"`--shift-dev` {dev[test.lang]}: nothing in it is annotated")
         curve[alpha] = scores[metric]
     best = max(curve, key=lambda alpha: curve[alpha])
     return best, {f"{alpha:g}": value for alpha, value in curve.items()}
+
+
+def _shifted(predictor: Predictor, layer: int, vector: Tensor) -> AbstractContextManager[None]:
+    return shifting(predictor.model.encoder, layer, vector, "--shift-layer")

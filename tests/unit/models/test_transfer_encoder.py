@@ -40,7 +40,7 @@ def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src
     assert not torch.equal(model(src, ("en", "en"), {})["states"], before)
 
 
-@pytest.mark.row("A11")
+@pytest.mark.row("A11", "G15")
 def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
     model = TransferEncoder(make_encoder("emb,1", layers=3), nn.Linear(16, 2))
     model.freeze(0, False)

@@ -6,19 +6,22 @@ import pytest
 import torch
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.transfer.study import plan, shifted
-from fairseq_xling.transfer.study.shifted import ALPHAS, language_mean, shifting
+from fairseq_xling.transfer.study.shifted import ALPHAS, language_mean
 
 
-@pytest.fixture(params=["", "1"])
+@pytest.fixture(params=["", "1", "TRILayer"])
 def model(request):
-    """An encoder whose first layer is shared, or each language's own."""
+    """An encoder whose first layer is shared, or each language's own, or which has a TRILayer."""
     torch.manual_seed(1)
     shape = EncoderShape(2, 16, 32, 4, 12, dropout=0.0, attention_dropout=0.0, init_std=0.3)
-    plan = SharingPlan.parse(request.param, 2)
-    return SimpleNamespace(encoder=SeparableEncoder(shape, {"en": 30, "de": 30}, plan).eval())
+    kind = TriEncoder if request.param == "TRILayer" else SeparableEncoder
+    plan = SharingPlan.parse("" if kind is TriEncoder else request.param, 2)
+    return SimpleNamespace(encoder=kind(shape, {"en": 30, "de": 30}, plan).eval())
 
 
 def states(model, lang):
@@ -31,9 +34,9 @@ def states(model, lang):
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model, lang):
     before, vector = states(model, lang), torch.linspace(-1, 1, 16)
-    with shifting(model, 1, 0.0 * vector):
+    with shifting(model.encoder, 1, 0.0 * vector):
         assert torch.equal(states(model, lang)[-1], before[-1])
-    with shifting(model, 1, 0.5 * vector):
+    with shifting(model.encoder, 1, 0.5 * vector):
         moved = states(model, lang)
     torch.testing.assert_close(moved[1] - before[1], (0.5 * vector).expand(1, 4, 16))
     assert torch.equal(moved[0], before[0]) and not torch.allclose(moved[-1], before[-1])
@@ -43,14 +46,18 @@ def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model
 @pytest.mark.row("S14")
 def test_a_planted_offset_is_taken_back(model):
     before, offset = states(model, "de")[-1], torch.linspace(3, -2, 16)
-    with shifting(model, 1, offset), shifting(model, 1, -1.0 * offset):
+    with shifting(model.encoder, 1, offset), shifting(model.encoder, 1, -1.0 * offset):
         torch.testing.assert_close(states(model, "de")[-1], before)
 
 
-@pytest.mark.parametrize("layer", [0, 3])
+@pytest.mark.parametrize("layer", [0, 4])
 def test_a_layer_that_is_not_there_is_refused(model, layer):
-    message = rf"`--shift-layer` must lie in \[1, 2\], got {layer}"
-    with pytest.raises(UserError, match=message), shifting(model, layer, torch.zeros(16)):
+    last = model.encoder.depth
+    message = rf"`--shift-layer` must lie in \[1, {last}\], got {layer}"
+    with (
+        pytest.raises(UserError, match=message),
+        shifting(model.encoder, layer, torch.zeros(16), "--shift-layer"),
+    ):
         pass
 
 
@@ -112,7 +119,7 @@ def scores(predictor, alpha, dev=None):
     return shifted.test_shifted(predictor, TESTS, "en", dev or {}, settings, "accuracy")
 
 
-@pytest.mark.row("S14")
+@pytest.mark.row("S14", "G15")
 def test_what_a_planted_offset_took_from_accuracy_comes_back(predictor):
     assert predictor.predict("en", Path("test")).scores["accuracy"] == 100
     broken = predictor.predict("de", Path("test")).scores["accuracy"]
@@ -133,12 +140,34 @@ def test_the_dev_file_chooses_alpha_and_nothing_else_is_read_for_it(predictor):
     gold = predictor.gold[Path("dev")]
     try:
         vector = language_mean(predictor, "en", 1, 40) - language_mean(predictor, "de", 1, 40)
-        with shifting(predictor.model, 1, 0.8 * vector):
+        with shifting(predictor.model.encoder, 1, 0.8 * vector):
             predictor.gold[Path("dev")] = predictor._best(predictor.files[Path("dev")], "de")
         found = scores(predictor, "auto", {"de": Path("dev")})["de"]
     finally:
         predictor.gold[Path("dev")] = gold
     assert found["alpha"] == 0.8 and found["scores"]["accuracy"] < 100
+
+
+@pytest.mark.row("G15")
+def test_the_shift_leads_from_the_tested_language_to_the_source(predictor, monkeypatch):
+    """SPEC G15: ``alpha D_{L->en}`` is added, ``D = R_en - R_L``."""
+    added = []
+
+    def note(encoder, layer, vector, option):
+        added.append((layer, vector))
+        return shifting(encoder, layer, vector, option)
+
+    monkeypatch.setattr(shifted, "shifting", note)
+    scores(predictor, "0.5")
+    english, german = (language_mean(predictor, lang, 1, 40) for lang in ("en", "de"))
+    ((layer, vector),) = added
+    assert layer == 1 and float(vector.norm()) > 1
+    torch.testing.assert_close(vector, 0.5 * (english - german))
+
+
+def test_a_mean_of_a_layer_that_is_not_there_is_refused(predictor):
+    with pytest.raises(UserError, match=r"`--shift-layer` must lie in \[1, 2\], got 3"):
+        language_mean(predictor, "en", 3, 40)
 
 
 def test_the_mean_is_that_of_all_tokens_that_are_not_special(predictor):
