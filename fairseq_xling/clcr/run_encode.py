@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.clcr.encode import encode
-from fairseq_xling.clcr.row_folders import RowOptions, rows
+from fairseq_xling.clcr.rows import RowOptions, rows
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
 from fairseq_xling.runs.provenance import provenance
