@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling.analysis.new_folder import META
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 
-META = "meta.json"
 DTYPES = ("float32", "float16")
 
 

@@ -7,8 +7,8 @@
             writer.finish({"provenance": provenance(files)})
     sequences = Sequences(output)
 
-The folder appears under its name when `SequencesWriter.finish` was called and the block ends
-without an error. Until then blocks lie in ``.NAME.partial`` beside it; a call with the same
+The folder appears under its name at the end of the block, whose last call is
+`SequencesWriter.finish`. Until then blocks lie in ``.NAME.partial`` beside it; a call with the same
 settings goes on behind the sentences that are there, and the arrays come out byte for byte as
 without the interruption.
 
@@ -17,7 +17,6 @@ Symbols as in `sequences`; ``B`` sentences and ``R`` rows of a block.
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.clcr.sequences import DTYPES, META
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, write_json
+from fairseq_xling.analysis.new_folder import META, is_finished, new_folder
+from fairseq_xling.clcr.sequences import DTYPES
+from fairseq_xling.files import write_json
 
 
 def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
@@ -36,13 +35,7 @@ def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
     Raises:
         UserError: if it holds anything else.
     """
-    output = Path(output)
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return False
-    meta = output / META
-    if meta.is_file() and read_json(meta).get("settings") == _plain(settings):
-        return True
-    raise UserError(f"`--output` {output}: must be new; it holds something else")
+    return is_finished(Path(output), _plain(settings))
 
 
 @contextlib.contextmanager
@@ -59,25 +52,14 @@ def write_sequences(
     Raises:
         UserError: if another process is writing it.
     """
-    output = Path(output)
     if settings["dtype"] not in DTYPES or not settings["lang"]:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)} and lang a code: {settings}")
     identity = {"settings": _plain(settings), "width": width}
-    folder = output.parent / f".{output.name}.partial"
-    folder.mkdir(parents=True, exist_ok=True)
-    with exclusive(folder, f"`--output` {output}: another command is writing it"):
-        begun = folder / "settings.json"
-        if not begun.is_file() or read_json(begun) != identity:
-            for path in folder.iterdir():
-                path.unlink()
-            write_json(begun, identity)
+    with new_folder(Path(output), identity, "clcr encode") as folder:
         writer = SequencesWriter(folder, identity["settings"], width)
         yield writer
-        if writer.finished:
-            begun.unlink()
-            if output.exists():
-                output.rmdir()  # empty, or `is_written` would have refused it
-            os.replace(folder, output)
+        if not writer.finished:
+            raise ValueError(f"{output}: `finish` was not called")
 
 
 class SequencesWriter:

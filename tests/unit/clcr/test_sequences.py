@@ -116,6 +116,8 @@ def test_begun_work_of_other_settings_is_thrown_away(tmp_path):
         write(tmp_path / "x", {**SETTINGS, "delta": 0.5}, stop=2)
     with write_sequences(tmp_path / "x", SETTINGS, WIDTH) as writer:
         assert writer.done == 0
+        append(writer, 0, 6, *content())
+        writer.finish({})
 
 
 def test_a_finished_folder_is_known_by_its_settings(tmp_path):
@@ -130,10 +132,21 @@ def test_a_finished_folder_is_known_by_its_settings(tmp_path):
 
 
 def test_two_writers_at_a_time_are_refused(tmp_path):
-    message = f"`--output` {tmp_path / 'x'}: another command is writing it"
+    message = f"`--output` {tmp_path / 'x'}: another `clcr encode` is writing it"
     first, second = (write_sequences(tmp_path / "x", SETTINGS, WIDTH) for _ in range(2))
-    with first, pytest.raises(UserError, match=message), second:
+    with first as writer:
+        with pytest.raises(UserError, match=message), second:
+            pass
+        writer.finish({})
+
+
+def test_a_writer_that_did_not_finish_leaves_no_folder(tmp_path):
+    with (
+        pytest.raises(ValueError, match="`finish` was not called"),
+        write_sequences(tmp_path / "x", SETTINGS, WIDTH),
+    ):
         pass
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(
@@ -147,9 +160,11 @@ def test_two_writers_at_a_time_are_refused(tmp_path):
     ],
 )
 def test_blocks_that_do_not_fit_together_are_refused(tmp_path, arguments, message):
-    writer = write_sequences(tmp_path / "x", SETTINGS, WIDTH)
-    with writer as opened, pytest.raises(ValueError, match=message):
-        opened.append(*arguments)
+    with (
+        pytest.raises(ValueError, match=message),
+        write_sequences(tmp_path / "x", SETTINGS, WIDTH) as writer,
+    ):
+        writer.append(*arguments)
 
 
 def test_damaged_folders_are_named(tmp_path):
