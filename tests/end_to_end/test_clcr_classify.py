@@ -180,3 +180,18 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
         *good, "--test", f"en={tmp_path}/more.en.tsv"
     )
     assert not (tmp_path / "run").exists()
+
+
+def test_the_sentences_of_pairs_are_written_as_text(tmp_path, capsys):
+    source = tmp_path / "dev.en.tsv"
+    source.write_text("id\tgold\tfirst\tsecond\n1\tyes\ta dog\tan animal\n2\tno\tb\tc d\n")
+    stem = tmp_path / "text" / "dev.en"
+    columns = ["--columns", "text=first,pair=second,label=gold"]
+    assert main(["clcr", "texts", str(source), *columns, "--output", str(stem)]) == 0
+    assert "2 sentences each" in capsys.readouterr().out
+    assert (tmp_path / "text" / "dev.en.premise").read_text() == "a dog\nb\n"
+    assert (tmp_path / "text" / "dev.en.hypothesis").read_text() == "an animal\nc d\n"
+    (tmp_path / "one.tsv").write_text("a\tyes\n")
+    given = ["clcr", "texts", str(tmp_path / "one.tsv"), "--output", str(tmp_path / "one")]
+    assert "one.tsv:1: must have a premise and a hypothesis" in fails(capsys, main(given))
+    assert not (tmp_path / "one.premise").exists()
