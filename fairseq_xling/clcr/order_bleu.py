@@ -10,6 +10,7 @@ Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-
 B sentences, K key-points (padded at the end).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,6 +101,35 @@ def ngrams_kept(
     real = (windows >= 0).all(2)
     follows = (windows[..., 1:] - windows[..., :-1] == 1).all(2)
     return (follows & real).sum(1), real.sum(1)
+
+
+class OrderCounts:
+    """Order BLEU of orders of the same key-points, as shares, from batches: nothing is kept.
+
+    >>> import torch
+    >>> counts = OrderCounts()
+    >>> counts.add(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None])
+    >>> counts.precision(2), counts.precision(3), round(counts.cumulative(2), 6)
+    (0.25, 0.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.kept, self.count = dict.fromkeys(ORDERS, 0), dict.fromkeys(ORDERS, 0)
+
+    def add(self, ranks: Tensor, positions: Tensor, padding_mask: Tensor | None = None) -> None:
+        """Count a batch; arguments as of `ngrams_kept`."""
+        for n in ORDERS:
+            kept, count = ngrams_kept(ranks, positions, n, padding_mask)
+            self.kept[n] += int(kept.sum())
+            self.count[n] += int(count.sum())
+
+    def precision(self, n: int) -> float:
+        """Of the predicted n-grams the share that is gold, NaN where there is none."""
+        return self.kept[n] / self.count[n] if self.count[n] else float("nan")
+
+    def cumulative(self, n: int) -> float:
+        """The geometric mean of the precisions up to n; that of 1-grams is 1, and no brevity."""
+        return math.prod(self.precision(k) for k in ORDERS if k <= n) ** (1 / n)
 
 
 def _share(percent: float, n: int, longest: int) -> float:

@@ -1,0 +1,219 @@
+"""The verb ``clcr order``: order BLEU of each trained order head and search (CLCR, Table 3).
+
+Key-points are pseudo-gold pivots, as in training, and the gold order is that of their partners in
+the second language (SPEC C13). So a head is measured by itself: what the extraction keeps or loses
+does not come in.
+
+B sentence pairs, M tokens of s1, N of s2, K key-points.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.clcr.labels import META, Labels
+from fairseq_xling.clcr.modules import PairStates
+from fairseq_xling.clcr.modules.extract import partner_of_source
+from fairseq_xling.clcr.modules.order import key_points
+from fairseq_xling.clcr.order_bleu import ORDERS, OrderCounts
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.sources import Pairs
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.comparison import check_output, finish
+from fairseq_xling.text.progress import progress
+
+BLOCK = 2048  # sentence pairs
+WIDTH = 10  # of a beam whose width is not given
+HEADER = [
+    *("order", "search", "pairs right"),
+    *(f"BLEU-{n}" for n in ORDERS),
+    *(f"cumulative {n}" for n in ORDERS),
+    "sentences/s",
+]
+_PREFIX = "order_"
+
+
+@dataclass
+class Measured:
+    """One row: a head and a search, and what it came to.
+
+    Attributes:
+        right, decisions: single decisions of the classifier, before any search.
+        seconds: of head and search.
+    """
+
+    order: str
+    search: str
+    width: int
+    head: Any = None
+    counts: OrderCounts = field(default_factory=OrderCounts)
+    right: int = 0
+    decisions: int = 0
+    seconds: float = 0.0
+
+    def add(self, states: Tensor, positions: Tensor, padding: Tensor) -> None:
+        """Order a batch of key-points (B, K, E) and count what is kept of the gold order (B, K)."""
+        started = time.perf_counter()
+        if self.head is None:
+            ranks = torch.arange(positions.shape[1]).expand_as(positions)
+        else:
+            scores = self.head(states, padding)
+            width = self.width or WIDTH
+            ranks = self.head.find(scores, padding, search=self.search, width=width).ranks
+        self.seconds += time.perf_counter() - started
+        if self.head is not None:
+            right, decisions = self.head.correct(scores, positions, padding)
+            self.right += int(right)
+            self.decisions += int(decisions)
+        self.counts.add(ranks.to(positions), positions, padding)
+
+    def row(self, sentences: int) -> list[Any]:
+        """The row under `HEADER`."""
+        return [
+            *(self.order, self.search + (f" {self.width}" if self.width else "")),
+            self.right / self.decisions if self.decisions else None,
+            *(_or_none(self.counts.precision(n)) for n in ORDERS),
+            *(_or_none(self.counts.cumulative(n)) for n in ORDERS),
+            round(sentences / self.seconds) if self.head is not None and self.seconds else None,
+        ]
+
+
+def run_order(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.cli.clcr_order`.
+
+    Raises:
+        UserError: for files that are missing or do not go together, heads that were not trained,
+            and searches that none of them has.
+    """
+    check_output(args)
+    if args.max_tokens < 1:
+        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    searches = parse_searches(args.searches)
+    from fairseq_xling.interop.clcr import Clcr
+
+    model = Clcr.load(args.checkpoint, args.data, args.device)
+    sides = model.folder.parallel(args.split, *model.pair)
+    labels = Labels(Path(args.labels, args.split))
+    pairs = Pairs(*sides, model.pair, model.positions, labels.order(sides, model.pair))
+    measured = plan(model, searches)
+    sentences, points = evaluate(model, pairs, measured, args.max_tokens)
+    if not sentences:
+        raise UserError(
+            f"{labels.path}: no sentence has two pivots to order; label with a higher threshold"
+        )
+    rows = [one.row(sentences) for one in measured]
+    notes = [
+        f"{sentences:,} sentences of {args.split} with {points:,} key-points, of "
+        f"{len(pairs):,}; the others have fewer than two",
+        "pairs right: single decisions of the classifier, for abs of its positions; BLEU-n: "
+        "precision of n-grams; cumulative: geometric mean up to n",
+    ]
+    title = f"Order BLEU, {'-'.join(model.pair)}"
+    record = {
+        "clcr": "order",
+        "title": title,
+        "pair": "-".join(model.pair),
+        "split": args.split,
+        "sentences": sentences,
+        "key_points": points,
+        "header": HEADER,
+        "rows": rows,
+        "notes": notes,
+    }
+    files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
+    finish(args, title, HEADER, rows, notes, record, files, None)
+
+
+def plan(model: Any, searches: Sequence[tuple[str, int]]) -> list[Measured]:
+    """A row for the source's order, and one for each trained head and search that it has.
+
+    Raises:
+        UserError: if no order head was trained, or a search is one of none.
+    """
+    heads = {
+        key.removeprefix(_PREFIX): part.head
+        for key, part in model.parts.items()
+        if key.startswith(_PREFIX)
+    }
+    if not heads:
+        raise UserError(
+            f"{model.checkpoint}: has no trained order head; train one with `--clcr-module order`"
+        )
+    for name, _ in searches:
+        if not any(name in head.searches for head in heads.values()):
+            known = sorted({search for head in heads.values() for search in head.searches})
+            raise unknown_name("search of the trained order heads", name, known)
+    found = [Measured("as in the source", "", 0)]
+    for order, head in sorted(heads.items()):
+        found += [Measured(order, *one, head) for one in searches if one[0] in head.searches]
+    return found
+
+
+@torch.no_grad()
+def evaluate(
+    model: Any, pairs: Pairs, measured: Sequence[Measured], max_tokens: int
+) -> tuple[int, int]:
+    """Fill the rows; how many sentences have two key-points or more, and how many of those."""
+    sentences = points = 0
+    with progress(len(pairs), "order", "pairs", checks=True) as bar:
+        for states, positions, padding in _batches(model, pairs, max_tokens):
+            bar.update(len(states))
+            several = (~padding).sum(1) > 1
+            if not bool(several.any()):
+                continue
+            batch = states[several], positions[several], padding[several]
+            sentences += int(several.sum())
+            points += int((~batch[2]).sum())
+            for one in measured:
+                one.add(*batch)
+    return sentences, points
+
+
+def _batches(model: Any, pairs: Pairs, max_tokens: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Key-points (B, K, E), their gold positions and padding, every sentence pair once."""
+    for start in range(0, len(pairs), BLOCK):
+        rows = [pairs[index] for index in range(start, min(start + BLOCK, len(pairs)))]
+        # Without the <s> that the model's own batches put there.
+        texts = [[side.tokens[1:] for side in sides] for sides in _sides(rows)]
+        for indices, states, masks in model.pairs(*texts, max_tokens):
+            partner = pad_rows([rows[i].order for i in indices], -1).to(masks[1].device)
+            partner = partner.masked_fill(~masks[1], -1)
+            space = model.transform(0, states[0])
+            batch = PairStates(states, masks, partner, space)
+            yield key_points(space, partner_of_source(batch))
+
+
+def _sides(rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    return [row.source for row in rows], [row.target for row in rows]
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def parse_searches(text: str) -> list[tuple[str, int]]:
+    """Names with the width of a beam, ``beam:10,hungarian``; width 0 where none is given.
+
+    >>> parse_searches("beam:1, local")
+    [('beam', 1), ('local', 0)]
+
+    Raises:
+        UserError: for a width that is no number above 0, and where nothing is named.
+    """
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        name, colon, width = piece.partition(":")
+        if colon and not (width.isdigit() and int(width)):
+            raise UserError(f"`--searches` must have a width of at least 1, got {piece!r}")
+        found.append((name, int(width) if colon else 0))
+    if not found:
+        raise UserError("`--searches` must name one, got none")
+    return found
