@@ -114,6 +114,7 @@ def clipped(hypotheses, references):
     return right, *(sum(c.total() for c in side) for side in counts)
 
 
+@pytest.mark.row("G19")
 def test_bleu_1_is_the_clipped_precision_of_the_corpus_with_the_brevity_penalty():
     hypotheses = ["the the the cat", "a dog", "", "red house here"]
     references = ["the cat sat on mats", "dog a", "one two", "here is the red house"]

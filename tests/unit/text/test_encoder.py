@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.summary import summary
 
 MODES = ["joint", "union", "prefixed", "separate"]
 
@@ -18,6 +20,21 @@ def test_text_comes_back(make_folder, corpus, mode, kind):
         encoder = TextEncoder.load(folder, lang)
         lines = list(read_lines(corpus / "mono" / f"train.{lang}.txt"))
         assert [encoder.decode(ids) for ids in encoder.encode(lines)] == lines
+
+
+@pytest.mark.row("D3")
+def test_what_a_small_alphabet_cannot_spell_is_counted_for_both_corpora(make_folder, corpus):
+    folder = make_folder(vocab="joint", alphabet=9)
+    meta = read_json(folder / "meta.json")
+    shares = []
+    for lang in ("en", "de"):
+        lines = list(read_lines(corpus / "mono" / f"train.{lang}.txt"))
+        ids = np.concatenate(TextEncoder.load(folder, lang).encode(lines))
+        counts = meta["mono"]["train"][lang]
+        assert (counts["unknown"], counts["tokens"]) == ((ids == UNK).sum(), len(ids))
+        shares.append(f"({100 * counts['unknown'] / counts['tokens']:.2f} % unknown)")
+    text = summary(folder, meta)
+    assert all(share in text for share in shares) and shares[0] != shares[1]
 
 
 @pytest.mark.parametrize("mode", MODES)

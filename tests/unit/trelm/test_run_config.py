@@ -1,8 +1,11 @@
+import argparse
 import dataclasses
 
 import pytest
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.adversarial import AdversarialOptions
+from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.trelm.run_config import PRESETS, TrelmConfig
 from fairseq_xling.trelm.run_training import optimisation
 
@@ -28,6 +31,20 @@ def test_the_preset_trains_as_the_paper_says(phase, expected):
     )
     assert (config.batch_size, config.max_positions, config.update_freq) == (128, 512, 1)
     assert (config.max_tokens, config.precision) == (0, "fp32")
+
+
+@pytest.mark.row("G8")
+def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_release(config):
+    """SPEC G8: 2e-5 in the last phase and 5 epochs of the game; the release has 3e-5 and 50."""
+    preset = TrelmConfig(**PRESETS["trelm"])
+    assert preset.stage("language").lr == 2e-5
+    assert not preset.map_args and AdversarialOptions().epochs == 5
+    parser = argparse.ArgumentParser()
+    METHODS["adversarial"]().add_arguments(parser)
+    assert parser.parse_args([]).epochs == 5
+    release = dataclasses.replace(preset, language_lr=3e-5, map_args="--epochs 50")
+    assert optimisation(release, release.stage("language"))[10:12] == ["--lr", "3e-05"]
+    assert parser.parse_args(release.words("map_args")).epochs == 50
 
 
 def test_the_objectives_are_the_papers_by_default():

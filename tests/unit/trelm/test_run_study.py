@@ -7,6 +7,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.runs.studies import STUDIES
 from fairseq_xling.trelm import run_study_steps
+from fairseq_xling.trelm.report_study import study_table
 from fairseq_xling.trelm.run_scratch import budget
 from fairseq_xling.trelm.run_study import Row, choose_rows
 from fairseq_xling.trelm.run_study_steps import row_config, study_steps
@@ -155,6 +156,7 @@ def test_sizes_are_different_numbers(study, sizes, message):
     assert str(error.value) == message
 
 
+@pytest.mark.row("P11")
 def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config):
     _, steps = study("trelm-baselines", commonality_steps=30, transfer_steps=40, language_steps=50)
     for code in ("small-bert", "mlm", "mlm-tlm"):
@@ -168,6 +170,32 @@ def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config
         objectives = command[command.index("--objectives") + 1]
         assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
         assert ("--no-trilayer" in command) == (code != "small-bert")
+
+
+@pytest.mark.row("P11")
+def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study, config):
+    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
+    rows, _ = study("trelm-baselines")
+
+    def run(tokens, bpw):
+        training = {"parameters": 1000}
+        return {
+            "target": "de",
+            "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
+            "translation": {},
+            "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
+        }
+
+    read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
+    found = [(row, [run(n, 4.0 + k) for k, n in enumerate(read[row.code])]) for row in rows
+             if row.code in read]  # fmt: skip
+    header, cells = study_table(found, config())
+    columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
+    assert [[cell[i] for i in columns] for cell in cells] == [
+        ["migrated", 160, 5100, 1000],
+        ["mlm", 160, 5000, 1000],
+        ["mlm-tlm", 160, 5700, 1000],
+    ]
 
 
 def test_rows_are_chosen_by_code():
