@@ -40,7 +40,8 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
         UserError: if the folders, the pairs and the layers do not fit together.
     """
     started = time.monotonic()
-    solver = PAIRED[method]()
+    own = {name: getattr(args, name) for name in getattr(PAIRED[method], "options", ())}
+    solver = PAIRED[method](**own)
     normalize = solver.normalize if args.normalize is None else args.normalize
     normalize = ",".join(parse_steps(normalize)) or "none"
     parse_elements(normalize)
@@ -59,6 +60,7 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
     settings = {
         "pairs": kind,
         "normalize": normalize,
+        **own,
         "moving": {"lang": moving.lang, "unit": moving.unit},
         "fixed": {"lang": fixed.lang, "unit": fixed.unit},
     }

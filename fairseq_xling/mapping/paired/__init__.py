@@ -27,6 +27,9 @@ class Matrices(NamedTuple):
 class PairedMethod(Protocol):
     """One file in this folder, registered in ``PAIRED``.
 
+    A method with options of its own names them in ``options``: arguments of its constructor, with
+    defaults.
+
     Attributes:
         help: one line for the user.
         normalize: the steps of normalisation that suit it, if the user names none.

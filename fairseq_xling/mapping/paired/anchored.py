@@ -1,0 +1,69 @@
+"""One map of both sides, which brings pairs together; the fixed side is held back (SPEC T23).
+
+Cao, Kitaev and Klein 2020, "Multilingual Alignment of Contextual Word Representations", section
+3.2, as compared by TreLM, Table 9: a multilingual encoder is trained by gradient on
+
+    L = sum over aligned pairs ||h_y - h_x||^2 + a sum ||h_y - h_y^0||^2
+
+with ``h^0`` the states before training, y the source language and ``a`` the weight of the anchor.
+Here what is trained is a linear map W of the encoder's states, the same for all languages, which
+begins as the identity. The loss is then quadratic, and gradient descent ends at
+
+    W = I - (d^T d + a y^T y)^+ d^T d,    d = x - y
+
+which is computed in one step. Without the anchor W takes away every direction in which pairs
+differ. Directions that no pair has stay as they are.
+
+Symbols: ``N`` pairs, ``D`` width. Rows are vectors; maps are applied from the right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+
+if TYPE_CHECKING:
+    from fairseq_xling.mapping.sums import Sums
+
+
+@PAIRED.register("anchored")
+class Anchored:
+    """See the module's docstring; ``anchor`` is ``a``.
+
+    Raises:
+        UserError: unless the anchor is finite and not negative.
+    """
+
+    help = "one map of both sides, of one encoder, towards each other; the fixed side stays near"
+    normalize = "none"
+    square = True
+    options = ("anchor",)
+
+    def __init__(self, anchor: float = 1.0):
+        if not (math.isfinite(anchor) and anchor >= 0):
+            raise UserError(f"`--anchor` must be finite and not negative, got {anchor:g}")
+        self.anchor = anchor
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        by_any_pairs(parser)
+        parser.add_argument(
+            "--anchor",
+            type=float,
+            default=self.anchor,
+            metavar="X",
+            help="weight of keeping the fixed side's states as they were, beside 1 of the pairs",
+        )
+
+    def solve(self, sums: Sums) -> Matrices:
+        import torch
+
+        from fairseq_xling.mapping.sums import least_squares_of
+
+        apart = sums.xx - sums.xy - sums.xy.T + sums.yy
+        change = least_squares_of(apart + self.anchor * sums.yy, apart)
+        w = torch.eye(len(apart), dtype=apart.dtype) - change
+        return Matrices(w, w)
