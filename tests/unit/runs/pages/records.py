@@ -280,6 +280,16 @@ RECORDS = {
         ],
         "notes": ["accuracy in percent"],
     },
+    "clcr-curves": {
+        "clcr": "curves",
+        "title": "Distance of translations by training",
+        "header": ["training", "seeds", "steps", "D en-de"],
+        "rows": [["annealed", 1, 20, "0.25"]],
+        "notes": ["at the end of training"],
+        "trainings": [
+            {"name": "annealed", "curves": {"distance en-de": [[10, 1.0], [20, 0.25]]}},
+        ],
+    },
     "clcr-report": {
         "clcr": "conditions",
         "title": "Distance of sequences, en-de",
