@@ -158,13 +158,19 @@ class Plan:
         return [specs[i] for i in rng.permutation(len(specs))]
 
     def _rows(self, number: int, counters: np.ndarray) -> np.ndarray:
-        """The rows at ``counters``: each pass over the source in a new random order."""
-        size = len(self.feeds[number].source)
+        """The rows at ``counters``: each pass over the source in a new random order.
+
+        Of a source whose rows are not the same in every pass (``renews``), row i of pass p has the
+        number ``i + p len(source)``.
+        """
+        source = self.feeds[number].source
+        size, later = len(source), getattr(source, "renews", False)
         passes, positions = np.divmod(counters, size)
         rows = np.empty(len(counters), dtype=np.int64)
         for one in np.unique(passes):
             here = passes == one
             rows[here] = permute(positions[here], size, self.seed, self._salts[number], int(one))
+            rows[here] += later * int(one) * size
         return rows
 
 

@@ -1,7 +1,8 @@
 """Two segments of one language's text, for next sentence prediction (Devlin et al., 2019).
 
 Every sentence but the last begins two rows: one with the sentence that follows it, one with another
-sentence drawn from the whole text. So exactly half of the rows are true continuations.
+sentence drawn from the whole text. So exactly half of the rows are true continuations. Each pass
+over the text draws others: row ``i + p len(source)`` is row i of pass p.
 """
 
 import numpy as np
@@ -17,7 +18,12 @@ _SEED = 1
 
 
 class SegmentPairs:
-    """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it."""
+    """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it.
+
+    ``renews``: rows behind the last are those of further passes (see `data.plan`).
+    """
+
+    renews = True
 
     def __init__(self, file: TokenFile, lang: str, max_positions: int):
         if len(file) < 3:
@@ -42,7 +48,7 @@ class SegmentPairs:
         return 4 * len(self.file.tokens) + len(self)
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
-        first, second = indices // 2, self._seconds(indices)
+        first, second = self._firsts(indices), self._seconds(indices)
         sizes = self.file.sizes
         return (
             1 + np.minimum(sizes[first], self._most[0]) + np.minimum(sizes[second], self._most[1])
@@ -55,15 +61,22 @@ class SegmentPairs:
     def __getitem__(self, index: int) -> Row:
         lang = self.languages[0]
         second = int(self._seconds(np.array([index]))[0])
-        first = np.concatenate(([CLS], _cut(self.file[index // 2], self._most[0])))
+        row = index % len(self)
+        first = np.concatenate(([CLS], _cut(self.file[row // 2], self._most[0])))
         follows = index % 2 == 0
         return Row(
             Side(first, lang), Side(_cut(self.file[second], self._most[1]), lang), follows=follows
         )
 
+    def _firsts(self, indices: np.ndarray) -> np.ndarray:
+        return indices % len(self) // 2
+
     def _seconds(self, indices: np.ndarray) -> np.ndarray:
-        first, count = indices // 2, len(self.file)
-        drawn = permute(first, count, _SEED, 0, 0)
+        first, passes, count = self._firsts(indices), indices // len(self), len(self.file)
+        drawn = np.empty_like(first)
+        for one in np.unique(passes):
+            here = passes == one
+            drawn[here] = permute(first[here], count, _SEED, 0, int(one))
         own = (drawn == first) | (drawn == first + 1)
         drawn = np.where(own, (first + 2) % count, drawn)
         return np.where(indices % 2 == 0, first + 1, drawn)

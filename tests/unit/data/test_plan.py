@@ -80,6 +80,20 @@ def test_within_a_pass_every_row_comes_once_and_the_next_pass_has_another_order(
     assert sum(a == b for a, b in zip(*passes, strict=True)) < 10
 
 
+def test_rows_that_each_pass_renews_are_numbered_by_row_and_pass(fake_feeds):
+    def drawn(renews):
+        feeds = fake_feeds(en=(40, 1.0))
+        feeds[0].source.renews = renews
+        feeds[0].source.lengths = lambda indices: np.full(len(indices), 3)
+        specs = [s for g in take(Plan(feeds, Limits(None, 8), seed=3, window=16), 20) for s in g]
+        pairs = [zip(s.counters.tolist(), s.indices.tolist(), strict=True) for s in specs]
+        return dict(pair for one in pairs for pair in one)
+
+    plain, renewed = drawn(False), drawn(True)
+    assert max(plain) > 120
+    assert renewed == {counter: row + counter // 40 * 40 for counter, row in plain.items()}
+
+
 def test_no_row_comes_a_second_time_before_all_came_once(fake_feeds):
     plan = Plan(fake_feeds(en=(300, 1.0)), Limits(None, 10), seed=1, window=64)
     rows = rows_of(take(plan, 40))  # 64 rows are 7 batches, so not yet all of them

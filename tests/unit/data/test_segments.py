@@ -52,6 +52,26 @@ def test_what_does_not_follow_comes_from_the_whole_text(make_source):
     assert abs(np.mean(distance > 0) - 0.5) < 0.1 and np.median(abs(distance)) > count / 8
 
 
+@pytest.mark.row("P7")
+def test_each_pass_draws_other_sentences_that_do_not_follow(make_source):
+    count = 200
+    source = make_source([k % 5 + 1 for k in range(count)])
+    size = len(source)
+    passes = [[source[p * size + i] for i in range(size)] for p in range(3)]
+    for rows in passes:
+        for number, row in enumerate(rows):
+            first, second = sentence_of(row.source), sentence_of(row.target)
+            assert first == number // 2 and second != first
+            assert (second == first + 1) == row.follows == (number % 2 == 0)
+    drawn = [[sentence_of(row.target) for row in rows[1::2]] for rows in passes]
+    for one, other in ((0, 1), (1, 2), (0, 2)):
+        same = sum(a == b for a, b in zip(drawn[one], drawn[other], strict=True))
+        assert same < 0.05 * count
+    indices = np.arange(3 * size)
+    real = [len(row.source.tokens) + len(row.target.tokens) for rows in passes for row in rows]
+    assert source.lengths(indices).tolist() == real
+
+
 def test_rows_are_the_same_whenever_they_are_read(make_source):
     source = make_source([1, 2, 3, 4, 5, 6])
     again = pickle.loads(pickle.dumps(source))
