@@ -5,8 +5,8 @@
     fairseq-xling map apply de-en.safetensors states-de --output states-de-mapped
 
 `procrustes`, `unconstrained`, `meeting`, `anchored` and `contextual` learn a matrix for each layer
-from pairs of rows of two folders of `fairseq-xling extract`. They write a map with the normalisation
-of both sides, which `map apply` and the measures of `fairseq-xling eval` apply to other states.
+from pairs of rows of two folders of `fairseq-xling extract`. They write a map with both sides'
+normalisation, which `map apply` and the measures of `fairseq-xling eval` apply to other states.
 
     fairseq-xling map adversarial --source-vectors source.safetensors \\
         --vectors target.safetensors --output mapped.safetensors --seeds 1,2,3
