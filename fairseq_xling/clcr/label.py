@@ -92,7 +92,7 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
     blocks = finest_blocks(*gold)
     parts = []
     with progress(len(sides[0]), "pairs to tune on", "pairs", checks=True) as bar:
-        for start, texts in _blocks(sides, 0):
+        for start, texts in blocks_of_text(sides, 0):
             found = find_pivots(model, *texts, max_tokens)
             parts.append(found._replace(row=found.row + start))
             bar.update(len(texts[0]))
@@ -140,7 +140,7 @@ def write_labels(
             arrays = GrowingArrays(folder, shapes)
             with progress(len(sides[0]), f"label {output.name}", "pairs") as bar:
                 bar.update(arrays.done)
-                for start, texts in _blocks(sides, arrays.done):
+                for start, texts in blocks_of_text(sides, arrays.done):
                     found = find_pivots(model, *texts, max_tokens).below(settings["threshold"])
                     arrays.append(_arrays(found, texts), start + len(texts[0]))
                     bar.update(len(texts[0]))
@@ -199,7 +199,7 @@ def _finish(folder: Path, target: TokenFile) -> None:
         raise ValueError(f"{folder}: the distances are gone")
 
 
-def _blocks(
+def blocks_of_text(
     sides: tuple[TokenFile, TokenFile], done: int
 ) -> Iterator[tuple[int, tuple[list[np.ndarray], list[np.ndarray]]]]:
     """Sentence pairs behind the first ``done``, up to `BLOCK` at a time, with their first's

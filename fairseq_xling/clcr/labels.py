@@ -35,6 +35,7 @@ class Labels:
         try:
             self.pair = tuple(self.meta["settings"]["pair"])
             self.threshold = float(self.meta["settings"]["threshold"])
+            self.pivots = int(self.meta["pivots"])
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
 

@@ -219,7 +219,8 @@ class ClcrModel(BaseFairseqModel):
             super().load_state_dict({**own, **known}, strict=True)
         except RuntimeError as error:
             raise UserError(f"{path}: does not fit ({_first(error)})") from None
-        self.parts[self.trained].go_on()
+        if any(name.startswith(f"parts.{self.trained}.") for name in known):
+            self.parts[self.trained].go_on()
 
     def max_positions(self) -> int:
         return self.positions

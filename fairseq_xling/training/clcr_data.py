@@ -43,7 +43,13 @@ def pair_feed(
     sides = folder.parallel(split, *pair)
     order = None
     if labels is not None:
-        order = Labels(labels / split).order(sides, pair)
+        found = Labels(labels / split)
+        if not found.pivots:
+            raise UserError(
+                f"{found.path}: holds no pivots to learn from; label again with a higher threshold "
+                f"than {found.threshold:g}"
+            )
+        order = found.order(sides, pair)
     source = Pairs(*sides, pair, positions, order)
     cut = source.num_truncated()
     if cut and cfg.too_long == "refuse":

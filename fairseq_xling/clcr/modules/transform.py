@@ -64,7 +64,7 @@ class TransformModule(Module):
         self.updates.fill_(number)
 
     def go_on(self) -> None:
-        self.before += self.updates
+        self.before += self.updates + 1  # a checkpoint was saved after the step that it names
         self.updates.zero_()
 
     def forward(self, batch: PairStates) -> Loss:

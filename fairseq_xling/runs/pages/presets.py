@@ -23,6 +23,7 @@ _NAMED = {
     "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",
     "fairseq_xling.training.bilingual_mlm": "fairseq-train --task {}",
     "fairseq_xling.training.cross_lingual_transfer": "fairseq-train --task {}",
+    "fairseq_xling.training.clcr": "fairseq-train --task {}",
     "fairseq_xling.generation.orderings": "fairseq-generate --ordering {}",
 }
 _LINE = re.compile(r"#\s*Rows:\s*(.+)")

@@ -1,0 +1,283 @@
+"""The verbs ``clcr train`` and ``clcr run``: from two encoders to sequences of vectors.
+
+transform -> lm1 -> lm2 (in turn) -> label -> extract -> order -> evaluate, encode
+
+Both verbs work in the same folder: `run` goes on from what `train` has done.
+"""
+
+import argparse
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.clcr.rows import rows
+from fairseq_xling.clcr.run_config import ClcrRunConfig, Text, check_config, texts
+from fairseq_xling.clcr.run_summary import write_summary
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import resumable_training
+
+_PRECISION = {("cpu", "bf16"): "--cpu-bf16", ("cuda", "bf16"): "--bf16", ("cuda", "fp16"): "--fp16"}
+
+
+@dataclass
+class Outcome:
+    """Where the steps of one seed leave what.
+
+    Attributes:
+        model: the last checkpoint.
+        logs: of the trainings, by name, in their order.
+        labels: folder of pivots; evaluation: what `clcr evaluate` writes; sequences: folders.
+    """
+
+    seed: int
+    model: Path
+    logs: dict[str, Path] = field(default_factory=dict)
+    labels: Path | None = None
+    evaluation: Path | None = None
+    sequences: list[Path] = field(default_factory=list)
+
+
+def run_clcr(args: argparse.Namespace, everything: bool) -> None:
+    """Plan and run all, or only the transforms and encoders; or print the plan (``args.dry_run``).
+
+    Raises:
+        UserError: for bad settings, input that is missing, or a step that fails.
+    """
+    config = load_config(ClcrRunConfig, args)
+    folder, pair = check_config(config)
+    run = Path(args.output)
+    plans = [Plan(run, config, folder, pair, seed) for seed in config.seed_list]
+    for plan in plans:
+        plan.train()
+        if everything:
+            plan.rest()
+    steps = [step for plan in plans for step in plan.steps]
+    outcomes = [plan.outcome for plan in plans]
+    if everything:
+        steps.append(_summary_step(run, outcomes, pair))
+    runner = Runner(run, steps, config.jobs)
+    if args.dry_run:
+        runner.print_plan()
+        return
+    runner.run()
+    if everything:
+        print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
+    for outcome in outcomes:
+        print(f"model: {outcome.model}")
+    print(f"exact commands: {run / 'commands.sh'}")
+
+
+def _summary_step(run: Path, outcomes: Sequence[Outcome], pair: tuple[str, str]) -> Step:
+    inputs = [path for outcome in outcomes for path in outcome.logs.values()]
+    inputs += [outcome.evaluation for outcome in outcomes if outcome.evaluation]
+    inputs += [path for outcome in outcomes for path in outcome.sequences]
+    inputs += [outcome.labels for outcome in outcomes if outcome.labels]
+    return Step(
+        "summary",
+        call=functools.partial(write_summary, run, outcomes, pair),
+        settings={"pair": list(pair)},
+        inputs=inputs,
+        outputs=[run / "summary.txt", run / "results.json"],
+    )
+
+
+class Plan:
+    """The steps of one seed."""
+
+    def __init__(
+        self,
+        run: Path,
+        config: ClcrRunConfig,
+        folder: DataFolder,
+        pair: tuple[str, str],
+        seed: int,
+    ):
+        self.run, self.config, self.folder, self.pair, self.seed = run, config, folder, pair, seed
+        self.steps: list[Step] = []
+        self.outcome = Outcome(seed, Path())
+        self.splits = ["train", *(["valid"] if self._validates() else [])]
+
+    def train(self) -> None:
+        """The transforms alone, then the encoders in turn (SPEC C5)."""
+        config = self.config
+        start = ["--encoder", ",".join(config.encoder)]
+        if config.encoder_data:
+            start += ["--encoder-data", ",".join(config.encoder_data)]
+        if config.layer:
+            start += ["--clcr-layer", config.layer]
+        outside = [Path(item.partition("=")[2]) for item in config.encoder]
+        self._training("transform", "transform", [*start, "--clcr-phase", "transform"], outside)
+        for number in range(1, config.rounds + 1):
+            for phase in ("lm1", "lm2"):
+                self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
+
+    def rest(self) -> None:
+        """Pivots, key-points, orders, evaluation, and the sequences of all texts."""
+        config = self.config
+        self._label()
+        if config.extract_steps:
+            options = ["--clcr-module", "extract", "--delta", str(config.delta)]
+            options += ["--extract-hidden", str(config.extract_hidden)]
+            options += ["--confident"] if config.confident else []
+            options += ["--flip-rates", config.flip_rates] if config.flip_rates else []
+            self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])
+        for head in config.order_list:
+            options = ["--clcr-module", "order", "--order", head]
+            self._training(f"order-{head}", "order", [*self._go_on(), *self._labels(), *options])
+        if config.extract_steps and "valid" in self.splits:
+            self._evaluate()
+        for text in texts(config, self.pair):
+            for row in config.row_list:
+                self._encode(text, row)
+
+    def _go_on(self) -> list[str]:
+        return ["--clcr-start", str(self.outcome.model)]
+
+    def _labels(self) -> list[str]:
+        return ["--clcr-labels", str(self.outcome.labels)]
+
+    def _validates(self) -> bool:
+        known = {frozenset(pair) for pair in self.folder.pairs("valid")}
+        return frozenset(self.pair) in known
+
+    def _training(
+        self, name: str, stage: str, options: Sequence[str], outside: Sequence[Path] = ()
+    ) -> None:
+        config = self.config
+        steps, lr = getattr(config, f"{stage}_steps"), getattr(config, f"{stage}_lr")
+        full = f"{name}-{self.seed}"
+        saves, log = self.run / "models" / full, self.run / "logs" / f"{full}.log"
+        precision = _PRECISION.get((config.device, config.precision))
+        length = ("--total-num-update", str(steps))
+        command = [
+            *("fairseq-train", config.data, "--user-dir", str(USER_DIR)),
+            *("--task", "clcr", "--arch", "clcr", "--criterion", "clcr"),
+            *("--clcr-pair", ",".join(self.pair), *options),
+            *("--transform", config.transform, "--attention-score", config.attention_score),
+            *("--distance-norm", config.distance_norm, "--anneal-beta", str(config.anneal_beta)),
+            *("--optimizer", "adam", "--adam-betas", f"({config.adam_betas})"),
+            *("--adam-eps", str(config.adam_eps), "--weight-decay", str(config.weight_decay)),
+            *("--clip-norm", str(config.clip), "--lr", str(lr)),
+            *(
+                "--lr-scheduler",
+                config.schedule,
+                "--warmup-updates",
+                str(min(config.warmup, steps)),
+            ),
+            *(length if config.schedule == "polynomial_decay" else ()),
+            *(("--batch-size", str(config.batch_size)) if config.batch_size else ()),
+            *("--max-tokens", str(config.max_tokens), "--update-freq", str(config.update_freq)),
+            *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
+            *("--save-dir", str(saves), "--no-epoch-checkpoints"),
+            *(() if self._validates() else ("--disable-validation",)),
+            *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
+            *("--log-interval", str(max(1, min(config.every, steps) // 4))),
+            *((precision,) if precision else ()),
+            *(("--cpu",) if config.device == "cpu" else ()),
+            *config.words("train_args"),
+            *config.words(f"{stage}_args"),
+        ]
+        inputs = [Path(config.data), *outside]
+        if not outside:
+            inputs.append(self.outcome.model)
+        if stage in ("extract", "order"):
+            inputs.append(self.outcome.labels)
+        self.steps.append(resumable_training(full, command, inputs, saves, log, steps))
+        self.outcome.model = saves / f"checkpoint_{config.checkpoint}.pt"
+        self.outcome.logs[name] = log
+
+    def _label(self) -> None:
+        config, labels = self.config, self.run / "labels" / str(self.seed)
+        command = [
+            *("fairseq-xling", "clcr", "label", str(self.outcome.model), "--data", config.data),
+            *("--splits", ",".join(self.splits), "--output", str(labels)),
+            *("--max-tokens", str(config.max_tokens), "--device", config.device),
+        ]
+        if config.threshold:
+            command += ["--threshold", str(config.threshold)]
+        else:
+            command += ["--tune-on", config.tune_on]
+        inputs = [Path(config.data), self.outcome.model]
+        self._add(f"label-{self.seed}", command, inputs, [labels], resumable=True)
+        self.outcome.labels = labels
+
+    def _evaluate(self) -> None:
+        config, output = self.config, self.run / "results" / f"evaluation-{self.seed}.json"
+        model, labels = self.outcome.model, self.outcome.labels
+        beams = ",".join(map(str, sorted({1, config.beam})))
+        deltas = ",".join(map(str, sorted({config.delta, 0.2, 0.5})))
+        command = [
+            *("fairseq-xling", "clcr", "evaluate", str(model), "--data", config.data),
+            *("--labels", str(labels), "--beam", beams, "--delta", deltas),
+            *("--device", config.device, "--output", str(output)),
+        ]
+        inputs = [Path(config.data), model, labels]
+        self._add(f"evaluate-{self.seed}", command, inputs, [output])
+        self.outcome.evaluation = output
+
+    def _encode(self, text: Text, row: str) -> None:
+        config, model = self.config, self.outcome.model
+        translated = rows[row].reads_translation
+        if translated and not text.translation:
+            return
+        name = f"{text.name}.{text.lang}"
+        output = self.run / "sequences" / str(self.seed) / row / name
+        command = [
+            *("fairseq-xling", "clcr", "encode", str(model), "--data", config.data),
+            *("--lang", text.lang, "--text", text.file, "--row", row, "--dtype", config.dtype),
+            *("--order", (config.order_list or ["rel"])[0], "--beam", str(config.beam)),
+            *("--max-tokens", str(config.max_tokens), "--device", config.device),
+            *("--output", str(output)),
+        ]
+        inputs = [Path(config.data), model, Path(text.file)]
+        late = None
+        if translated:
+            command += ["--translation", text.translation]
+            inputs += [Path(text.translation), self.outcome.labels]
+            late = functools.partial(_threshold, self.outcome.labels / "train")
+        self._add(f"encode-{row}-{name}-{self.seed}", command, inputs, [output], True, late)
+        self.outcome.sequences.append(output)
+
+    def _add(
+        self,
+        name: str,
+        command: Sequence[str],
+        inputs: Sequence[Path],
+        outputs: Sequence[Path],
+        resumable: bool = False,
+        late: functools.partial | None = None,
+    ) -> None:
+        self.steps.append(
+            Step(
+                name,
+                commands=[command],
+                inputs=inputs,
+                outputs=outputs,
+                resumable=resumable,
+                late=late,
+            )
+        )
+
+
+def _threshold(labels: Path) -> list[str]:
+    """The option with the threshold that the pivots were found with."""
+    from fairseq_xling.clcr.labels import Labels
+
+    return ["--threshold", repr(Labels(labels).threshold)]
+
+
+def output_of(args: argparse.Namespace) -> str:
+    """The run's folder.
+
+    Raises:
+        UserError: if neither it nor a configuration file is named.
+    """
+    if not (args.output or args.config):
+        raise UserError("`--output` must name a folder where there is no configuration file")
+    return args.output or str(Path("runs", "clcr", Path(args.config).stem))

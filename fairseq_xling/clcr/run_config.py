@@ -1,0 +1,207 @@
+"""The settings of `fairseq-xling clcr train` and `clcr run`, from a YAML file and the command line.
+
+Defaults suit small encoders on a CPU. The paper (Appendix C) takes layer 9 of 12, beta 0.01 and
+250,000 sentence pairs, and gives neither steps nor learning rates.
+"""
+
+import dataclasses
+import shlex
+from pathlib import Path
+
+from fairseq_xling.clcr.order import order_heads
+from fairseq_xling.clcr.rows import rows
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.runs.config_file import option, option_name, parse_seeds
+
+CHECKPOINTS = ("last", "best")
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClcrRunConfig:
+    """One sentence of help per field."""
+
+    data: str = option("", "data folder with parallel text, whose ids both encoders know")
+    pair: str = option("", "the two languages, e.g. en,de (none: the folder's only pair)")
+    encoder: tuple[str, ...] = option(
+        (), "LANG=PATH of a pretrained encoder; one for each language"
+    )
+    encoder_data: tuple[str, ...] = option(
+        (), "LANG=DIR where an encoder's own data folder is, if not where it was trained"
+    )
+    layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (none: three quarters up)")
+
+    transform: str = option("residual", "T: residual or linear")
+    attention_score: str = option("transformed", "what attention compares: transformed, raw, keys")
+    distance_norm: str = option("l2", "norm of a distance: l2 or l1")
+    anneal_beta: float = option(0.01, "temperature 1 / (1 + beta * updates); 0 is none", least=0)
+    transform_steps: int = option(2000, "steps of the transforms alone", least=1)
+    transform_lr: float = option(1e-3, "their learning rate", least=0)
+    transform_args: str = option("", "more options of their fairseq-train, as one text")
+    rounds: int = option(1, "how often the two encoders take turns; 0 leaves both alone", least=0)
+    lm_steps: int = option(500, "steps of a turn", least=1)
+    lm_lr: float = option(1e-4, "its learning rate", least=0)
+    lm_args: str = option("", "more options of its fairseq-train, as one text")
+
+    threshold: float = option(0.0, "largest distance of pivots; 0 tunes it", least=0)
+    tune_on: str = option("valid", "split with a word alignment, to tune the threshold on")
+
+    extract_steps: int = option(
+        500, "steps of the key-point classifiers; 0 leaves R out, too", least=0
+    )
+    extract_lr: float = option(1e-3, "their learning rate", least=0)
+    delta: float = option(0.2, "words with p(key-point) above are kept")
+    extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
+    confident: bool = option(False, "reweigh labels that are probably wrong")
+    flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (none: found in training)")
+    extract_args: str = option("", "more options of their fairseq-train, as one text")
+
+    orders: str = option("rel,abs", "order heads to train; the first is the one to encode with")
+    order_steps: int = option(1000, "steps of each head; 0 leaves them out", least=0)
+    order_lr: float = option(1e-3, "their learning rate", least=0)
+    order_args: str = option("", "more options of their fairseq-train, as one text")
+    beam: int = option(10, "hypotheses of the search for an order", least=1)
+
+    rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA")
+    encode_pairs: tuple[str, ...] = option(
+        (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
+    )
+    encode_text: tuple[str, ...] = option((), "NAME.LANG=FILE of text to encode; repeatable")
+    dtype: str = option("float16", "of the vectors on disk", choices=("float16", "float32"))
+
+    batch_size: int = option(0, "most sentence pairs in a batch; 0 is no limit", least=0)
+    max_tokens: int = option(4000, "most padded tokens of a side in a batch", least=1)
+    update_freq: int = option(1, "batches of a step", least=1)
+    warmup: int = option(100, "steps of warm-up", least=0)
+    schedule: str = option("inverse_sqrt", "learning rate scheduler of fairseq-train")
+    adam_betas: str = option("0.9,0.999", "Adam's betas")
+    adam_eps: float = option(1e-8, "Adam's epsilon", least=0)
+    weight_decay: float = option(0.0, "weight decay", least=0)
+    clip: float = option(1.0, "largest norm of the gradient", least=0)
+    every: int = option(250, "steps between two validations and checkpoints", least=1)
+    checkpoint: str = option(
+        "last",
+        "checkpoint that a training hands on: last, or best by its loss",
+        choices=CHECKPOINTS,
+    )
+    train_args: str = option("", "more options of every fairseq-train, as one text")
+    seeds: str = option("1", "seeds of training; each is a model of its own")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def order_list(self) -> list[str]:
+        return _names(self.orders) if self.order_steps and self.extract_steps else []
+
+    @property
+    def row_list(self) -> list[str]:
+        return _names(self.rows)
+
+    def words(self, field: str) -> tuple[str, ...]:
+        """The options in a field that holds several as one text.
+
+        Raises:
+            UserError: if a quotation in it does not end.
+        """
+        try:
+            return tuple(shlex.split(getattr(self, field)))
+        except ValueError as error:
+            text = getattr(self, field)
+            raise UserError(f"`--{option_name(field)}`: {error}, got {text!r}") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A text to encode: its name, language and file, and the file of its translation."""
+
+    name: str
+    lang: str
+    file: str
+    translation: str = ""
+
+
+def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
+    """All texts to encode.
+
+    Raises:
+        UserError: for another form, another language, a missing file, or a name used twice.
+    """
+    found = []
+    for item in config.encode_pairs:
+        name, _, files = item.partition("=")
+        both = files.split(",")
+        if not name or len(both) != 2 or not all(both):
+            raise UserError(f"`--encode-pairs` must look like NAME=FILE_A,FILE_B, got {item!r}")
+        found += [Text(name, pair[0], *both), Text(name, pair[1], *both[::-1])]
+    for item in config.encode_text:
+        place, _, file = item.partition("=")
+        name, _, lang = place.rpartition(".")
+        if not (name and lang and file):
+            raise UserError(f"`--encode-text` must look like NAME.LANG=FILE, got {item!r}")
+        if lang not in pair:
+            raise UserError(f"`--encode-text` must be of {' or '.join(pair)}, got {item!r}")
+        found.append(Text(name, lang, file))
+    for text in found:
+        if not Path(text.file).is_file():
+            raise UserError(f"{text.file}: no such file")
+        if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
+            raise UserError(f"two texts to encode are called {text.name}.{text.lang}")
+    return found
+
+
+def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
+    """The data folder and the pair of a run.
+
+    Raises:
+        UserError: for settings that do not go together, or files that are not there.
+    """
+    if not config.data:
+        raise UserError("`--data` must name a data folder with parallel text")
+    folder = DataFolder(config.data)
+    pair = _pair(folder, config.pair)
+    given = [item.partition("=")[0] for item in config.encoder]
+    if sorted(given) != sorted(pair):
+        raise UserError(
+            f"`--encoder` must be given once for {pair[0]} and once for {pair[1]}, got "
+            f"{', '.join(config.encoder) or 'none'}"
+        )
+    for item in config.encoder:
+        if not Path(item.partition("=")[2]).exists():
+            raise UserError(f"`--encoder` {item}: no such file or folder")
+    folder.parallel("train", *pair)
+    for name in config.order_list:
+        _ = order_heads[name]
+    for name in config.row_list:
+        _ = rows[name]
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_args"):
+            config.words(field.name)
+    if config.device == "cpu" and config.precision == "fp16":
+        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
+    _ = config.seed_list, texts(config, pair)
+    return folder, pair
+
+
+def _pair(folder: DataFolder, text: str) -> tuple[str, str]:
+    known = folder.pairs("train")
+    if not text and len(known) == 1:
+        return known[0]
+    pair = parse_languages(text) if text else []
+    if len(pair) != 2:
+        names = ", ".join("-".join(pair) for pair in known) or "none"
+        raise UserError(
+            f"`--pair` must be two languages with parallel text in {folder.path} ({names}), got "
+            f"{text!r}"
+        )
+    return pair[0], pair[1]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,101 @@
+"""What a run of CLCR found, as text and as JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.clcr.evaluate import ORDER_HEADER
+from fairseq_xling.clcr.keypoints import HEADER
+from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.clcr.sequences import META
+from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.runs import training_log
+from fairseq_xling.runs.provenance import versions
+from fairseq_xling.runs.tables import text_table
+
+_DISTANCES = ("distance", "relative", "entropy")
+
+
+def write_summary(run: Path, outcomes: Sequence[Any], pair: tuple[str, str]) -> None:
+    """Write ``summary.txt`` and ``results.json`` into ``run``."""
+    results = [_results(outcome, pair) for outcome in outcomes]
+    write_json(run / "results.json", {"pair": list(pair), "seeds": results, "versions": versions()})
+    with atomic_write(run / "summary.txt", "w") as file:
+        for found in results:
+            file.write(_text(found, pair) + "\n\n")
+
+
+def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"seed": outcome.seed, "distances": [], "sequences": []}
+    a, b = pair
+    for name, log in outcome.logs.items():
+        if not name.startswith(("transform", "lm")):
+            continue
+        curves = training_log.read_curves(log, "valid") or training_log.read_curves(log, "train")
+        row: dict[str, Any] = {"phase": name}
+        for way in (f"{a}_{b}", f"{b}_{a}"):
+            for kind in _DISTANCES:
+                row[f"{kind}_{way}"] = _last(curves, f"{kind}_{way}")
+        for lang in pair:
+            row[f"spread_{lang}"] = _last(curves, f"spread_{lang}")
+        found["distances"].append(row)
+    if outcome.labels:
+        meta = Labels(outcome.labels / "train").meta
+        found["threshold"] = meta["settings"]["threshold"]
+        found["tuned"] = meta.get("tuned")
+        found["pivots"] = {"pairs": meta["sentences"], "pivots": meta["pivots"]}
+    if outcome.evaluation:
+        evaluation = read_json(outcome.evaluation)
+        found |= {name: evaluation[name] for name in ("key-points", "orders")}
+    for folder in outcome.sequences:
+        meta = read_json(folder / META)
+        found["sequences"].append(
+            {
+                "folder": str(folder),
+                "row": meta["settings"]["row"],
+                "lang": meta["settings"]["lang"],
+                "sentences": meta["sentences"],
+                "vectors": meta["rows"],
+            }
+        )
+    return found
+
+
+def _last(curves: dict[str, list[tuple[int, float]]], name: str) -> float | None:
+    return curves[name][-1][1] if name in curves else None
+
+
+def _text(found: dict[str, Any], pair: tuple[str, str]) -> str:
+    parts = [f"seed {found['seed']}"]
+    if found["distances"]:
+        header = list(found["distances"][0])
+        rows = [list(row.values()) for row in found["distances"]]
+        parts.append("Distances (relative: 1 is a T that knows nothing)")
+        parts.append(text_table([name.replace("_", " ") for name in header], rows))
+    if "threshold" in found:
+        line = f"pivots: {found['pivots']['pivots']:,} of {found['pivots']['pairs']:,} pairs, "
+        line += f"threshold {found['threshold']:.4f}"
+        if found.get("tuned"):
+            line += f" (F1 {found['tuned']['f1']:.3f} on {found['tuned']['split']})"
+        parts.append(line)
+    if "key-points" in found:
+        parts.append("Key-points against pseudo-gold pivots")
+        rows = [[row[name] for name in HEADER] for row in found["key-points"]]
+        parts.append(text_table(HEADER, rows))
+        parts.append("Order of pseudo-gold key-points")
+        rows = [[row[name] for name in ORDER_HEADER] for row in found["orders"]]
+        parts.append(text_table(ORDER_HEADER, rows))
+    if found["sequences"]:
+        rows = [
+            [
+                s["row"],
+                s["lang"],
+                s["sentences"],
+                s["vectors"] / max(s["sentences"], 1),
+                s["folder"],
+            ]
+            for s in found["sequences"]
+        ]
+        parts.append("Sequences")
+        parts.append(text_table(["row", "language", "sentences", "vectors each", "folder"], rows))
+    return "\n\n".join(parts)

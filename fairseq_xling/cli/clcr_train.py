@@ -1,0 +1,35 @@
+"""Train the transforms between two encoders, and the encoders in turn, with one command.
+
+  fairseq-xling clcr train config.yaml
+  fairseq-xling clcr train --data data-bin --encoder en=bert-folder --encoder de=model.pt \\
+      --output runs/clcr/en-de
+
+A driver of `fairseq-train --task clcr`: first T12 and T21 alone, then --rounds times the first and
+the second encoder. OUTPUT/commands.sh has the exact calls. Stopped in between, the same command
+goes on; `fairseq-xling clcr run` with the same settings goes on from here.
+"""
+
+import argparse
+
+SPEC_ROWS = ("C5",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.clcr.run_config import ClcrRunConfig
+    from fairseq_xling.runs.config_file import add_options
+
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of options")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="folder of the run (default: runs/clcr/ and the name of the configuration file)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_options(parser, ClcrRunConfig, file_option=False)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.clcr.run import output_of, run_clcr
+
+    args.output = output_of(args)
+    run_clcr(args, everything=False)

@@ -1,0 +1,333 @@
+"""CLCR through the CLIs: phases, labels, modules, sequences, and mistakes."""
+
+import contextlib
+import io
+import logging
+import re
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.clcr.sequences import Sequences
+from fairseq_xling.cli.main import main
+from fairseq_xling.compat import prepare_engine
+from tests.end_to_end.engine import assert_same_training, load, logged, run, run_until
+
+WIDTHS = {"en": 16, "de": 24}
+
+
+def fairseq_train(*arguments):
+    """fairseq-train in this process: its log."""
+    prepare_engine()
+    from fairseq_cli import train
+
+    for name in ("best", "num_runs"):  # fairseq keeps these on functions
+        for function in (train.should_stop_early, train.checkpoint_utils.save_checkpoint):
+            if hasattr(function, name):
+                delattr(function, name)
+    output = io.StringIO()
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(logging.Formatter("| %(levelname)s | %(name)s | %(message)s"))
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        patch.setattr(sys, "argv", ["fairseq-train", *map(str, arguments)])
+        try:
+            train.cli_main()
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
+    return output.getvalue()
+
+
+def xling(*arguments):
+    assert main([*map(str, arguments)]) == 0
+
+
+def fails(capsys, *arguments):
+    """The single line that the command prints for bad input."""
+    assert main([*map(str, arguments)]) == 1
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def options(root, folder, *extra):
+    """Of a training of two epochs of four updates."""
+    return [
+        *(root / "data", "--user-dir", USER_DIR, "--task", "clcr", "--arch", "clcr"),
+        *"--criterion clcr --optimizer adam --lr 3e-3 --max-tokens 300 --cpu".split(),
+        *"--num-workers 0 --log-format json --log-interval 1 --no-progress-bar".split(),
+        *"--epoch-updates 4 --max-update 8 --no-epoch-checkpoints --save-dir".split(),
+        *(root / folder, *extra),
+    ]
+
+
+def train(root, folder, *extra):
+    return fairseq_train(*options(root, folder, *extra))
+
+
+def encoders(root):
+    return ",".join(f"{lang}={root / lang / 'checkpoint_last.pt'}" for lang in WIDTHS)
+
+
+def last(root, folder):
+    return root / folder / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Parallel text, separate vocabularies, and an encoder of each language, of two widths."""
+    root = tmp_path_factory.mktemp("clcr")
+    text = root / "text"
+    xling(
+        *("synthesize", text, "--languages", "en,de", "--sentences", "60", "--held-out", "12"),
+        *("--parallel-sentences", "80", "--annotated", "5"),
+    )
+    xling(
+        *("prepare", root / "data", "--languages", "en,de", "--from", text, "--vocab", "separate"),
+        *("--vocab-type", "word", "--vocab-size", "300"),
+    )
+    for lang, width in WIDTHS.items():
+        fairseq_train(
+            *(root / "data", "--user-dir", USER_DIR, "--task", "bilingual_mlm"),
+            *("--languages", lang, "--separate", "emb", "--criterion", "unified_lm"),
+            *"--arch separable_transformer_tiny --encoder-layers 4 --max-positions 24".split(),
+            *("--encoder-embed-dim", width, "--encoder-ffn-embed-dim", 2 * width),
+            *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 500".split(),
+            *"--disable-validation --cpu --num-workers 0 --max-update 2 --save-dir".split(),
+            root / lang,
+        )
+    return root
+
+
+@pytest.fixture(scope="module")
+def phases(world):
+    """Checkpoints of the three phases, and their logs."""
+    logs = {"transform": train(world, "transform", "--encoder", encoders(world))}
+    start = "transform"
+    for phase in ("lm1", "lm2"):
+        logs[phase] = train(world, phase, "--clcr-start", last(world, start), "--clcr-phase", phase)
+        start = phase
+    return logs
+
+
+@pytest.fixture(scope="module")
+def labels(world, phases):
+    xling("clcr", "label", last(world, "lm2"), "--output", world / "labels")
+    return world / "labels"
+
+
+@pytest.fixture(scope="module")
+def modules(world, labels):
+    """The checkpoint that has them all."""
+    more = ["--clcr-labels", labels]
+    steps = [("extract", "lm2", ["--clcr-module", "extract", "--confident"])]
+    steps += [("rel", "extract", ["--clcr-module", "order", "--order", "rel"])]
+    steps += [("abs", "rel", ["--clcr-module", "order", "--order", "abs"])]
+    logs = {}
+    for folder, start, chosen in steps:
+        logs[folder] = train(world, folder, "--clcr-start", last(world, start), *more, *chosen)
+    return last(world, "abs"), logs
+
+
+def changed(root, before, after):
+    one, two = (load(last(root, folder))["model"] for folder in (before, after))
+    differ = {n for n in one if n != "_extra_state" and not torch.equal(one[n], two[n])}
+    return {".".join(name.split(".")[:2]) for name in differ}
+
+
+@pytest.mark.row("C5")
+def test_each_phase_changes_its_parts_and_the_other_side_stays_bit_for_bit(world, phases):
+    assert changed(world, "transform", "lm1") == {"parts.transform", "encoders.0"}
+    assert changed(world, "lm1", "lm2") == {"parts.transform", "encoders.1"}
+    sources = {lang: load(world / lang / "checkpoint_last.pt")["model"] for lang in WIDTHS}
+    trained = load(last(world, "transform"))["model"]
+    for number, (lang, source) in enumerate(sources.items()):
+        for layer in (0, 2):
+            name = f"layers.{layer}.shared.fc1.weight"
+            ours = trained[f"encoders.{number}.encoder.{name}"]
+            assert torch.equal(ours, source[f"encoder.{name}"]), lang
+        assert not any(f"encoders.{number}.encoder.layers.3" in name for name in trained)
+
+
+@pytest.mark.row("C5", "C3")
+def test_distances_fall_and_no_encoder_collapses(phases):
+    curve = [step["loss"] for step in logged(phases["transform"], "train_inner")]
+    assert np.mean(curve[-3:]) < np.mean(curve[:3])
+    for log in phases.values():
+        for epoch in logged(log, "valid"):
+            assert epoch["valid_spread_en"] > 1 and epoch["valid_spread_de"] > 1
+            assert 0 < epoch["valid_relative_en_de"] < 2
+
+
+@pytest.mark.row("C4")
+def test_resumed_it_ends_with_the_same_parameters_and_temperature(world, phases):
+    start = ["--encoder", encoders(world)]
+    train(world, "halves", *start, "--max-update", 4)
+    train(world, "halves", *start)
+    assert_same_training(last(world, "transform"), last(world, "halves"))
+    saved = [load(last(world, phase))["model"] for phase in ("halves", "lm1")]
+    assert [int(s["parts.transform.updates"]) for s in saved] == [7, 7]  # the last of steps 0 to 7
+    assert [int(s["parts.transform.before"]) for s in saved] == [0, 8]
+
+
+@pytest.mark.row("C6", "G12")
+def test_labels_are_one_to_one_and_under_the_tuned_threshold(world, labels):
+    for split in ("train", "valid"):
+        found = Labels(labels / split)
+        lines = (labels / split / "pivots.pharaoh").read_text().splitlines()
+        distances = np.load(labels / split / "distances.npy")
+        assert sum(len(line.split()) for line in lines) == len(distances) == found.pivots
+        assert found.pivots and (distances < found.threshold).all()
+        for line in lines:
+            sides = list(zip(*(link.split("-") for link in line.split()), strict=True))
+            assert all(len(set(side)) == len(side) for side in sides)
+    assert found.meta["tuned"]["split"] == "valid"
+    assert "checkpoint" in found.meta["provenance"]["inputs"]
+
+
+@pytest.mark.row("C8", "C10", "C13")
+def test_modules_are_trained_one_by_one_and_measured_in_tables(world, labels, modules, capsys):
+    model, logs = modules
+    assert changed_parts(world) == {"extract", "order_rel", "order_abs"}
+    assert "valid_recall_de" in logged(logs["extract"], "valid")[-1]
+    assert "valid_order_accuracy" in logged(logs["abs"], "valid")[-1]
+    xling("clcr", "evaluate", model, "--labels", labels, "--output", world / "evaluation.json")
+    printed = capsys.readouterr().out
+    assert re.search(r"^en\s+0\.200\s+", printed, re.MULTILINE)
+    assert re.search(r"^rel\s+beam 10\s+", printed, re.MULTILINE)
+    last_epoch = logged(logs["extract"], "valid")[-1]
+    row = next(line.split() for line in printed.splitlines() if line.startswith("de     "))
+    assert float(row[2]) == pytest.approx(last_epoch["valid_accuracy_de"], abs=6e-4)
+
+
+def changed_parts(world):
+    before, after = (load(last(world, folder))["model"] for folder in ("lm2", "abs"))
+    shared = [n for n in before if n != "_extra_state"]
+    assert all(torch.equal(before[n], after[n]) for n in shared)  # all else stood still
+    return {n.split(".")[1] for n in after if n not in before}
+
+
+@pytest.mark.row("C14")
+def test_every_row_is_written_for_both_languages(world, modules, capsys):
+    model, _ = modules
+    files = {lang: world / "text" / "parallel" / f"test.en-de.{lang}.txt" for lang in WIDTHS}
+    found = {}
+    for row in ("T", "T+E", "T+E+R", "T+pGA"):
+        for lang, other in (("en", "de"), ("de", "en")):
+            more = ["--translation", files[other], "--threshold", "9"] if "pGA" in row else []
+            output = world / "seq" / row / lang
+            command = ["clcr", "encode", model, "--lang", lang, "--text", files[lang], "--row", row]
+            xling(*command, *more, "--order", "abs", "--output", output)
+            found[row, lang] = Sequences(output)
+    capsys.readouterr()
+    for lang in WIDTHS:
+        words = [len(line.split()) for line in files[lang].read_text().splitlines()]
+        assert found["T", lang].counts.tolist() == words == found["T", lang].lengths.tolist()
+        kept = found["T+E", lang].counts
+        assert (kept <= words).all() and np.array_equal(found["T+E+R", lang].counts, kept)
+        assert found["T", lang].width == WIDTHS["de"]
+    assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
+
+
+def test_mistakes_are_one_line(world, labels, modules, capsys):
+    both = ["--encoder", encoders(world)]
+    for extra, message in (
+        ([*both, "--attention-score", "raw"], "encoders of one width, got states of 16 and 24"),
+        ([*both, "--clcr-layer", "en=9"], r"`--clcr-layer` of en must lie in \[0, 4\]"),
+        (["--encoder", f"en={world}/en/checkpoint_last.pt"], "must name one for 'de', too"),
+        ([], "`--clcr-start` the checkpoint of an earlier one, got neither"),
+        (["--clcr-start", last(world, "en")], "holds no model of `--task clcr`"),
+        ([*both, "--clcr-module", "extract"], "needs `--clcr-labels`"),
+        ([*both, "--clcr-module", "extract", "--clcr-labels", labels], "comes after 'transform'"),
+        ([*both, "--clcr-module", "transfrom"], "did you mean 'transform'"),
+        ([*both, "--clcr-phase", "lm3"], "unknown `--clcr-phase` 'lm3'"),
+        ([*both, "--anneal-beta", "-1"], "`--anneal-beta` must be at least 0"),
+        ([*both, "--encoder", f"en={last(world, 'de')},de={last(world, 'de')}"], "'en'"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            train(world, "mistake", *extra)
+    model, _ = modules
+    line = fails(capsys, "clcr", "label", last(world, "en"), "--output", world / "no")
+    assert "holds no model of `--task clcr`" in line
+    text = world / "text" / "parallel" / "test.en-de.en.txt"
+    line = fails(
+        *(capsys, "clcr", "encode", last(world, "lm2"), "--lang", "en", "--text", text),
+        *("--output", world / "no"),
+    )
+    assert "has no trained module 'extract', only transform" in line
+    line = fails(
+        *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T+pGA"),
+        *("--output", world / "no"),
+    )
+    assert "`--translation` is needed by row T+pGA" in line
+    assert "known: " in fails(capsys, "clcr", "trian")
+
+
+@pytest.mark.row("C6")
+def test_no_pair_under_the_threshold_is_said_and_cannot_be_trained_on(world, phases, capsys):
+    command = ["clcr", "label", last(world, "lm2"), "--threshold", "1e-9"]
+    xling(*command, "--output", world / "none")
+    assert "no pair of tokens lies under the threshold 1e-09" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="holds no pivots to learn from"):
+        train(
+            *(world, "mistake", "--clcr-start", last(world, "lm2"), "--clcr-module", "extract"),
+            *("--clcr-labels", world / "none"),
+        )
+
+
+CONFIG = """\
+transform_steps: 4
+lm_steps: 4
+extract_steps: 4
+order_steps: 4
+every: 2
+warmup: 1
+max_tokens: 300
+rows: T,T+E+R,T+pGA
+"""
+
+
+def config(world):
+    files = ",".join(f"{world}/text/parallel/test.en-de.{lang}.txt" for lang in WIDTHS)
+    lines = [f"data: {world / 'data'}", f"encoder: [{encoders(world)}]"]
+    lines += [f'encode_pairs: ["test={files}"]']
+    path = world / "run.yaml"
+    path.write_text(CONFIG + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.row("C14")
+def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
+    xling("clcr", "run", config(world), "--output", world / "planned", "--dry-run")
+    steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", capsys.readouterr().out, re.MULTILINE)
+    assert steps[:7] == [
+        *("transform-1", "lm1-1-1", "lm2-1-1", "label-1", "extract-1", "order-rel-1", "order-abs-1")
+    ]
+    assert steps[7] == "evaluate-1" and steps[-1] == "summary" and len(steps) == 15
+    xling("clcr", "train", config(world), "--output", world / "planned", "--dry-run")
+    steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", capsys.readouterr().out, re.MULTILINE)
+    assert steps == ["transform-1", "lm1-1-1", "lm2-1-1"]
+    assert not (world / "planned").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.row("C14")
+def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_sequences(world, tmp_path):
+    path = config(world)
+    whole = run("fairseq-xling", "clcr", "run", path, "--output", world / "whole").stdout
+    assert "Key-points against pseudo-gold pivots" in whole
+    log = tmp_path / "killed.log"
+    command = ["fairseq-xling", "clcr", "run", str(path), "--output", str(world / "killed")]
+    assert run_until(r"lm2-1-1: done", *command, log=log)
+    again = run(*command).stdout
+    assert "transform-1: done before" in again
+    for folder in (world / "whole" / "sequences").rglob("vectors.npy"):
+        other = world / "killed" / folder.relative_to(world / "whole")
+        assert folder.read_bytes() == other.read_bytes()
+    assert "summary: done before" in run(*command).stdout
