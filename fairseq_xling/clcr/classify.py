@@ -62,8 +62,10 @@ def run_classify(args: argparse.Namespace) -> None:
         raise UserError(
             f"{files[0].path}: must have at least 2 labels, got {', '.join(names) or 0}"
         )
+    seeds = [one.seed for one in options]
     for row in rows:
-        _open(row, labelled, names)  # what is missing or damaged ends here
+        for seed in row.differing(seeds):
+            _open(row, labelled, names, seed)  # what is missing or damaged ends here
     beside = read_beside(config.beside)
     output = Path(args.output)
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
@@ -73,8 +75,9 @@ def run_classify(args: argparse.Namespace) -> None:
         ]
         used: dict[str, Path] = {file.name: file.path for file in files}
         used |= {
-            f"{row.name} {file.name} {side}": folder(row, file, side) / META
+            f"{row.name} {file.name} {side}, seed {seed}": folder(row, file, side, seed) / META
             for row in rows
+            for seed in row.differing(seeds)
             for file in files
             for side in SIDES
         }
@@ -101,7 +104,7 @@ def _format(config: ClassifyConfig) -> type[Format]:
     return find_format("tsv", config.format)
 
 
-def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str]) -> list[Pairs]:
+def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str], seed: int) -> list[Pairs]:
     """The pairs of every file as the row's sequences, mapped.
 
     Raises:
@@ -111,7 +114,7 @@ def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str]) -> list[Pa
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for one in labelled:
-        sides = [Sequences(folder(row, one.file, side)) for side in SIDES]
+        sides = [Sequences(folder(row, one.file, side, seed)) for side in SIDES]
         for side in sides:
             if side.lang != one.file.lang:
                 raise UserError(
@@ -134,7 +137,7 @@ def _result(
 ) -> dict[str, Any]:
     """The scores of one training, from its file if that is there; predictions lie beside it."""
     origin = {
-        f"{one.file.name} {side}": sha256(folder(row, one.file, side) / META)
+        f"{one.file.name} {side}": sha256(folder(row, one.file, side, options.seed) / META)
         for one in labelled
         for side in SIDES
     }
@@ -144,7 +147,7 @@ def _result(
     path = output / "trained" / f"{name}.json"
     if path.is_file():
         return read_json(path)
-    pairs = _open(row, labelled, names)
+    pairs = _open(row, labelled, names, options.seed)
     with progress(options.epochs, f"{row.name} seed {options.seed}", "epochs") as bar:
 
         def passed(accuracy: float) -> None:

@@ -24,7 +24,7 @@ class ClassifyConfig:
         (),
         "ROW=FOLDERS, a row of the table and its folders of sequences: {file} stands for the name "
         "of a labelled file without its ending, {lang} for its language, {side} for premise and "
-        "hypothesis; repeatable",
+        "hypothesis, and {seed}, where each has a model of its own; repeatable",
     )
     format: str = option("", "of the labelled files: tsv or json_lines (none: tsv)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
@@ -97,9 +97,9 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
 
 def table_rows(config: ClassifyConfig) -> list[Row]:
     """What ``--vectors`` says; errors as `parse_rows`."""
-    return parse_rows("--vectors", config.vectors, ("file", "lang", "side"), "side")
+    return parse_rows("--vectors", config.vectors, ("file", "lang", "side", "seed"), "side")
 
 
-def folder(row: Row, file: LabelledFile, side: str) -> Path:
+def folder(row: Row, file: LabelledFile, side: str, seed: int) -> Path:
     """The sequences of one side of a labelled file in a row of the table."""
-    return row.folder(file=stem(file.path), lang=file.lang, side=side)
+    return row.folder(file=stem(file.path), lang=file.lang, side=side, seed=seed)

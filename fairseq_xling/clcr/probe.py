@@ -31,28 +31,37 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
         UserError: for options that make no sense, files or folders that are missing, damaged or do
             not go together; before anything is trained.
     """
-    options = [probe_options(args, seed) for seed in parse_seeds("--seeds", args.seeds)]
-    rows = parse_rows("--vectors", args.vectors, ("file", "lang"), "file")
+    seeds = parse_seeds("--seeds", args.seeds)
+    options = [probe_options(args, seed) for seed in seeds]
+    rows = parse_rows("--vectors", args.vectors, ("file", "lang", "seed"), "file")
     files = read_files(args)
     data = DataFolder(args.data)
     _place(args, data, files)
     for row in rows:
-        widths = {_open(row, file).width for file in files}  # what does not fit ends here
-        if len(widths) > 1:
-            raise UserError(f"`--vectors` {row.name}: must be of one width, got {sorted(widths)}")
+        for seed in row.differing(seeds):
+            widths = {_open(row, file, seed).width for file in files}  # what is wrong ends here
+            if len(widths) > 1:
+                raise UserError(
+                    f"`--vectors` {row.name}: must be of one width, got {sorted(widths)}"
+                )
     output = Path(args.output)
     claim(output, {"offsets": args.offsets, "files": {f.name: sha256(f.path) for f in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         results = [
             probe_result(
                 files, row.name, [], one, output / "probes" / f"{_code(row, files, one)}.json",
-                output, args.device, lambda file, row=row: _open(row, file),
+                output, args.device, lambda file, row=row, seed=one.seed: _open(row, file, seed),
             )
             for row in rows
             for one in options
         ]  # fmt: skip
         used = {"data": data.path / "meta.json", **{file.name: file.path for file in files}}
-        used |= {f"{row.name} {f.name}": _folder(row, f) / META for row in rows for f in files}
+        used |= {
+            f"{row.name} {file.name}, seed {seed}": _folder(row, file, seed) / META
+            for row in rows
+            for seed in row.differing(seeds)
+            for file in files
+        }
         tested = {file.name: file.lang for file in files[2:]}
         write_table(output, tested, baseline(files), results, provenance(used), _MISSING, "C16")
 
@@ -69,14 +78,14 @@ def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> Non
         file.placed = place(examples, codecs[file.lang], "characters")
 
 
-def _folder(row: Row, file: File) -> Path:
-    return row.folder(file=stem(file.path), lang=file.lang)
+def _folder(row: Row, file: File, seed: int) -> Path:
+    return row.folder(file=stem(file.path), lang=file.lang, seed=seed)
 
 
-def _open(row: Row, file: File) -> Spans:
+def _open(row: Row, file: File, seed: int) -> Spans:
     if file.placed is None:
         raise ValueError(f"{file.path} was not placed")
-    sequences = Sequences(_folder(row, file))
+    sequences = Sequences(_folder(row, file, seed))
     if sequences.lang != file.lang:
         raise UserError(
             f"{sequences.path}: must be in {file.lang} as `{file.path}` is, got {sequences.lang}"
@@ -86,5 +95,7 @@ def _open(row: Row, file: File) -> Spans:
 
 def _code(row: Row, files: list[File], options: ProbeOptions) -> str:
     """A name for files: what differs is another probe."""
-    text = repr((row.name, options, [sha256(_folder(row, file) / META) for file in files]))
+    text = repr(
+        (row.name, options, [sha256(_folder(row, file, options.seed) / META) for file in files])
+    )
     return f"{row.code}-seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -23,13 +23,26 @@ class Row:
     code: str
     pattern: str
 
-    def folder(self, **places: str) -> Path:
+    def folder(self, **places: object) -> Path:
         """The folder of what ``places`` say.
 
         >>> str(Row("T", "T", "seq/{file}.{side}").folder(file="test.en", side="premise"))
         'seq/test.en.premise'
         """
         return Path(self.pattern.format(**places))
+
+    def differing(self, seeds: Sequence[int]) -> Sequence[int]:
+        """Of ``seeds`` those that have folders of their own; only the first if none has.
+
+        >>> [Row("T", "T", pattern).differing([1, 2]) for pattern in ("{seed}/{file}", "{file}")]
+        [[1, 2], [1]]
+        """
+        return seeds if self.folder_names_seed else seeds[:1]
+
+    @property
+    def folder_names_seed(self) -> bool:
+        """Whether each seed has folders of its own, those of another model."""
+        return any(place == "seed" for _, place, *_ in string.Formatter().parse(self.pattern))
 
 
 def stem(path: Path) -> str:

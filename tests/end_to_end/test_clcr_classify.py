@@ -121,6 +121,17 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
     assert found[0] == found[1]
 
 
+def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
+    for seed, row in ((1, "TE"), (2, "TER")):
+        (tmp_path / f"model{seed}").symlink_to(task / row)
+    pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{file}}.{{side}}"]
+    given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "8")
+    assert main(given) == 0
+    found = json.loads((tmp_path / "run" / "results.json").read_text())["classified"]
+    first, second = (one["accuracy"]["xx.test.xx.tsv"] for one in found)
+    assert first < 70 < second
+
+
 def test_settings_may_stand_in_a_file(task, tmp_path):
     (tmp_path / "nli.yaml").write_text(
         f"train: en={task}/train.en.tsv\nvalid: en={task}/dev.en.tsv\n"
