@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 
+UNDRAWN = frozenset({"best_loss"})  # what ends in loss and is no curve of a training
 _LINE = re.compile(r"\| (\S+) \| (\{.*\})\s*$")
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 
@@ -43,6 +44,19 @@ def _number(raw: object) -> float | None:
         return float(raw)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
+
+
+def curve_words(key: str, split: str) -> str:
+    """A curve's key in words, for a figure: an objective and its language, or a head's name.
+
+    >>> curve_words("cdlm_en-de_loss", "valid"), curve_words("order_loss", "train")
+    ('CDLM en-de, validation', 'order, training')
+    >>> curve_words("loss", "train")
+    'all together, training'
+    """
+    objective, _, rest = key.removesuffix("loss").strip("_").partition("_")
+    what = f"{objective.upper()} {rest}" if rest else objective or "all together"
+    return f"{what}, {'validation' if split == 'valid' else 'training'}"
 
 
 def read_curves(path: str | Path, tag: str) -> dict[str, list[tuple[int, float]]]:

@@ -6,10 +6,9 @@ cosines to all words, and its 50 nearest neighbours on their first two principal
 Symbols: ``V`` words, ``D`` width, ``N`` neighbours.
 """
 
-import csv
 import dataclasses
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
 from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.runs.tables import write_csv
 from fairseq_xling.text.pieces import WORD_MARK
 
 BINS = 80  # of equal width over [-1, 1]
@@ -132,26 +132,8 @@ def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Pat
     for name, content in (("inspect.png", to_png(figure)), ("inspect.svg", to_svg(figure))):
         with atomic_write(output / name) as file:
             file.write(content)
-    edges = np.linspace(-1, 1, BINS + 1).round(6).tolist()
-    _write_csv(
-        output / "histogram.csv",
-        ["file", "from", "to", "words"],
-        ([n.name, *edges[i : i + 2], int(n.counts[i])] for n in found for i in range(BINS)),
-    )
-    _write_csv(
-        output / "neighbours.csv",
-        ["file", "rank", "symbol", "cosine", "x", "y"],
-        (
-            [
-                n.name,
-                i + 1,
-                symbol,
-                *(round(float(v), 6) for v in (n.similarities[i], *n.points[i])),
-            ]
-            for n in found
-            for i, symbol in enumerate(n.neighbours)
-        ),
-    )
+    for name, table in tables(found).items():
+        write_csv(output / f"{name}.csv", *table)
     write_json(
         output / "inspect.json",
         {
@@ -164,15 +146,51 @@ def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Pat
     return "\n".join([*lines, f"{output}: inspect.svg, inspect.png, two tables and inspect.json"])
 
 
+def tables(found: Sequence[Neighbourhood]) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """``histogram`` and ``neighbours`` of all files, each a header and rows."""
+    edges = np.linspace(-1, 1, BINS + 1).round(6).tolist()
+    bins = [[n.name, *edges[i : i + 2], int(n.counts[i])] for n in found for i in range(BINS)]
+    nearest = [
+        [n.name, i + 1, symbol, *(round(float(v), 6) for v in (n.similarities[i], *n.points[i]))]
+        for n in found
+        for i, symbol in enumerate(n.neighbours)
+    ]
+    return {
+        "histogram": (["file", "from", "to", "words"], bins),
+        "neighbours": (["file", "rank", "symbol", "cosine", "x", "y"], nearest),
+    }
+
+
 def _about(found: Neighbourhood) -> dict[str, Any]:
     return {
         "file": found.name,
         "symbol": found.word,
         "words": int(found.counts.sum()),
+        "histogram": found.counts.tolist(),
         "neighbours": found.neighbours,
         "cosines": found.similarities.round(6).tolist(),
+        "points": found.points.round(6).tolist(),
+        "own": found.own.round(6).tolist(),
         "variance_shares": found.shares.round(6).tolist(),
     }
+
+
+def from_record(about: Mapping[str, Any]) -> Neighbourhood:
+    """What one of the ``files`` of ``inspect.json`` says.
+
+    Raises:
+        KeyError: if something is missing.
+    """
+    return Neighbourhood(
+        about["file"],
+        about["symbol"],
+        np.array(about["histogram"], dtype=np.int64),
+        list(about["neighbours"]),
+        np.array(about["cosines"], dtype=np.float64),
+        np.array(about["points"], dtype=np.float64).reshape(-1, 2),
+        np.array(about["own"], dtype=np.float64),
+        np.array(about["variance_shares"], dtype=np.float64),
+    )
 
 
 def _find(vectors: Vectors, name: str, word: str) -> int:
@@ -186,10 +204,3 @@ def _find(vectors: Vectors, name: str, word: str) -> int:
     near = difflib.get_close_matches(word, plain)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise UserError(f"{name}: has no word {word!r}{hint}")
-
-
-def _write_csv(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
-    with atomic_write(path, "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)

@@ -13,6 +13,7 @@ from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import text_table, write_csv
+from fairseq_xling.runs.training_log import UNDRAWN, curve_words
 from fairseq_xling.trelm.report_bleu import ORDERS
 from fairseq_xling.trelm.report_cost import Cost, cost_table
 from fairseq_xling.trelm.report_results import read_outcome
@@ -164,14 +165,14 @@ def _figure(one: dict[str, Any]) -> str:
     panels = []
     for phase, curves in one["curves"].items():
         lines = []
-        for style, key in enumerate(sorted({key for split in curves.values() for key in split})):
+        keys = sorted({key for split in curves.values() for key in split} - UNDRAWN)
+        for style, key in enumerate(keys):
             for split, points in ((name, found.get(key)) for name, found in curves.items()):
                 if points:
                     x, y = zip(*points, strict=True)
-                    label = f"{key}, {'training' if split == 'train' else 'validation'}"
-                    lines.append(Line(label, x, y, style, split == "valid"))
+                    lines.append(Line(curve_words(key, split), x, y, style, split == "valid"))
         panels.append(
-            Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted word", title=phase)
+            Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted subword", title=phase)
         )
     return to_svg(draw(panels))
 

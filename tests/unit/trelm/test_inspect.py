@@ -11,6 +11,7 @@ from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.trelm.inspect import (
     BINS,
     cosines,
+    from_record,
     inspect_vectors,
     neighbourhood,
     principal_plane,
@@ -106,6 +107,10 @@ def test_all_files_are_written_and_agree(vectors, file, tmp_path):
     report = read_json(tmp_path / "out" / "inspect.json")
     assert [about["words"] for about in report["files"]] == [100, 100]
     assert report["files"][0]["neighbours"] == found.neighbours
+    again = from_record(report["files"][0])
+    assert (again.word, again.counts.tolist()) == (found.word, found.counts.tolist())
+    for name in ("similarities", "points", "own", "shares"):
+        np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-6)
     assert ElementTree.parse(tmp_path / "out" / "inspect.svg").getroot().tag.endswith("svg")
     with Image.open(tmp_path / "out" / "inspect.png") as image:
         assert image.format == "PNG"

@@ -8,6 +8,7 @@ from fairseq_xling.runs.pages.kinds import KINDS
 from fairseq_xling.runs.pages.page import Measured, Page, Result, Table, caption
 from fairseq_xling.runs.pages.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.training_log import UNDRAWN, curve_words
 
 PAPER = "TreLM (Li et al., 2021)"
 BITS = "bits per masked subword"
@@ -101,30 +102,17 @@ def _losses(one: Mapping[str, Any]) -> list[Panel]:
     curves = one["curves"]
     for phase in (found["phase"] for found in one["phases"] if found["phase"] in curves):
         splits = curves[phase]
-        keys = sorted({key for found in splits.values() for key in found} - {"best_loss"})
+        keys = sorted({key for found in splits.values() for key in found} - UNDRAWN)
         lines = []
         for style, key in enumerate(keys):
             for split, found in splits.items():
                 if points := found.get(key):
                     x, y = zip(*points, strict=True)
-                    lines.append(Line(_words(key, split), x, y, style, split == "valid"))
+                    lines.append(Line(curve_words(key, split), x, y, style, split == "valid"))
         panels.append(
             Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted subword", title=phase)
         )
     return panels
-
-
-def _words(key: str, split: str) -> str:
-    """A curve's key in words.
-
-    >>> _words("cdlm_en-de_loss", "valid")
-    'CDLM en-de, validation'
-    >>> _words("loss", "train")
-    'all together, training'
-    """
-    objective, _, rest = key.removesuffix("loss").strip("_").partition("_")
-    what = f"{objective.upper()} {rest}".strip() if objective else "all together"
-    return f"{what}, {'validation' if split == 'valid' else 'training'}"
 
 
 def _phase_rows(found: Sequence[Mapping[str, Any]]) -> Table:

@@ -228,6 +228,23 @@ RECORDS = {
         ],
         "notes": ["convert rate: see the paper"],
     },
+    "neighbourhood": {
+        "word": "dog",
+        "files": [
+            {
+                "file": name,
+                "symbol": "▁dog",
+                "words": 100,
+                "histogram": [0] * 40 + [98, 1] + [0] * 37 + [1],
+                "neighbours": ["▁cat", "▁dogs", "▁Hund"][:count],
+                "cosines": [0.875, 0.5, 0.25][:count],
+                "points": [[1.0, 0.5], [-1.0, 0.25], [0.0, -0.75]][:count],
+                "own": [0.5, 0.5],
+                "variance_shares": [0.75, 0.125],
+            }
+            for name, count in (("de.vec", 3), ("mapped.vec", 2))
+        ],
+    },
     "probing": {
         "header": ["probe", "dev F1", "en.test P", "en.test R", "en.test F1"],
         "rows": [

@@ -106,6 +106,7 @@ def test_figures_for_the_index_are_of_rows_that_there_are(made, kind):
         ("similarity", "S9", 0.95),
         ("size-window", "E11", 5.0),
         ("trelm-run", "T9", 3.25),
+        ("neighbourhood", "T16", 0.875),
         ("trelm-run", "T18", 60.0),
         ("trelm-study", "T15", 6.99),
         ("transfer", "E3", 50.5),
@@ -215,7 +216,7 @@ def test_what_is_no_result_is_one_line(tmp_path):
 def test_a_damaged_record_is_one_line(tmp_path, kind):
     fields = {"results": [{"measures": None}], "rows": None, "models": None, "migrations": [{}]}
     fields |= {"curves": {"x": None}, "points": None, "cells": [{}], "probes": [{}]}
-    fields |= {"layers": {"0": None}, "seeds": None}
+    fields |= {"layers": {"0": None}, "seeds": None, "files": [{}]}
     damaged = {**RECORDS[kind], **{k: v for k, v in fields.items() if k in RECORDS[kind]}}
     with pytest.raises(UserError, match=r"r\.json: damaged results of kind"):
         make_page(Result(tmp_path / "r.json", damaged))
@@ -228,3 +229,20 @@ def test_a_result_without_its_origin_says_so(tmp_path):
     page = make_page(found)
     assert page.sections[0].notes[1] == "The command was not recorded."
     assert found.date.startswith("20")
+
+
+@pytest.mark.row("T16")
+def test_the_nearest_words_of_several_files_stand_side_by_side(made):
+    page, text = made("neighbourhood")
+    assert page.sections[1].header == ["rank", "de.vec", "mapped.vec"]
+    assert page.sections[1].rows[0] == [1, "▁cat (0.875)", "▁cat (0.875)"]
+    assert page.sections[1].rows[2] == [3, "▁Hund (0.250)", ""]
+    assert sum(row[3] for row in page.tables["histogram"][1]) == 200
+    assert text.count("first component, 75%") == 2
+
+
+def test_losses_are_named_in_words(made):
+    _, text = made("trelm-run")
+    assert "MLM de, training" in text and "all together, training" in text
+    drawn = "".join(part.partition("</svg>")[0] for part in text.split("<svg")[1:])
+    assert "_loss" not in drawn and "BEST" not in drawn
