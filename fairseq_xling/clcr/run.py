@@ -1,6 +1,6 @@
 """The verbs ``clcr train`` and ``clcr run``: from two encoders to sequences of vectors.
 
-transform -> lm1 -> lm2 (in turn) -> label -> extract -> order -> evaluate, encode
+transform -> lm1 -> lm2 (in turn) -> label -> extract -> order -> tables, encode
 
 Both verbs work in the same folder: `run` goes on from what `train` has done.
 """
@@ -32,14 +32,15 @@ class Outcome:
     Attributes:
         model: the last checkpoint.
         logs: of the trainings, by name, in their order.
-        labels: folder of pivots; evaluation: what `clcr evaluate` writes; sequences: folders.
+        labels: folder of pivots; tables: what `clcr keypoints` and `clcr order` write, by verb;
+            sequences: folders.
     """
 
     seed: int
     model: Path
     logs: dict[str, Path] = field(default_factory=dict)
     labels: Path | None = None
-    evaluation: Path | None = None
+    tables: dict[str, Path] = field(default_factory=dict)
     sequences: list[Path] = field(default_factory=list)
 
 
@@ -75,7 +76,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
 
 def _summary_step(run: Path, outcomes: Sequence[Outcome], pair: tuple[str, str]) -> Step:
     inputs = [path for outcome in outcomes for path in outcome.logs.values()]
-    inputs += [outcome.evaluation for outcome in outcomes if outcome.evaluation]
+    inputs += [path for outcome in outcomes for path in outcome.tables.values()]
     inputs += [path for outcome in outcomes for path in outcome.sequences]
     inputs += [outcome.labels for outcome in outcomes if outcome.labels]
     return Step(
@@ -131,7 +132,11 @@ class Plan:
             options = ["--clcr-module", "order", "--order", head]
             self._training(f"order-{head}", "order", [*self._go_on(), *self._labels(), *options])
         if config.extract_steps and "valid" in self.splits:
-            self._evaluate()
+            deltas = ",".join(map(str, sorted({config.delta, 0.2, 0.5})))
+            self._table("keypoints", "--delta", deltas)
+        if config.order_list and "valid" in self.splits:
+            beams = [f"beam:{width}" for width in sorted({1, config.beam})]
+            self._table("order", "--searches", ",".join(beams))
         for text in texts(config, self.pair):
             for row in config.row_list:
                 self._encode(text, row)
@@ -207,19 +212,18 @@ class Plan:
         self._add(f"label-{self.seed}", command, inputs, [labels], resumable=True)
         self.outcome.labels = labels
 
-    def _evaluate(self) -> None:
-        config, output = self.config, self.run / "results" / f"evaluation-{self.seed}.json"
+    def _table(self, verb: str, *options: str) -> None:
+        config, name = self.config, f"{verb}-table-{self.seed}"
+        output = self.run / "results" / f"{name}.json"
         model, labels = self.outcome.model, self.outcome.labels
-        beams = ",".join(map(str, sorted({1, config.beam})))
-        deltas = ",".join(map(str, sorted({config.delta, 0.2, 0.5})))
         command = [
-            *("fairseq-xling", "clcr", "evaluate", str(model), "--data", config.data),
-            *("--labels", str(labels), "--beam", beams, "--delta", deltas),
-            *("--device", config.device, "--output", str(output)),
+            *("fairseq-xling", "clcr", verb, str(model), "--data", config.data),
+            *("--labels", str(labels), *options, "--device", config.device),
+            *("--output", str(output)),
         ]
-        inputs = [Path(config.data), model, labels]
-        self._add(f"evaluate-{self.seed}", command, inputs, [output])
-        self.outcome.evaluation = output
+        outputs = [output, output.with_suffix(".csv")]
+        self._add(name, command, [Path(config.data), model, labels], outputs)
+        self.outcome.tables[verb] = output
 
     def _encode(self, text: Text, row: str) -> None:
         config, model = self.config, self.outcome.model

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.clcr.evaluate import ORDER_HEADER
-from fairseq_xling.clcr.keypoints import HEADER
 from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.files import atomic_write, read_json, write_json
@@ -44,9 +42,9 @@ def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
         found["threshold"] = meta["settings"]["threshold"]
         found["tuned"] = meta.get("tuned")
         found["pivots"] = {"pairs": meta["sentences"], "pivots": meta["pivots"]}
-    if outcome.evaluation:
-        evaluation = read_json(outcome.evaluation)
-        found |= {name: evaluation[name] for name in ("key-points", "orders")}
+    for verb, path in outcome.tables.items():
+        table = read_json(path)
+        found[verb] = {name: table[name] for name in ("title", "split", "header", "rows", "notes")}
     for folder in outcome.sequences:
         meta = read_json(folder / META)
         found["sequences"].append(
@@ -78,13 +76,12 @@ def _text(found: dict[str, Any], pair: tuple[str, str]) -> str:
         if found.get("tuned"):
             line += f" (F1 {found['tuned']['f1']:.3f} on {found['tuned']['split']})"
         parts.append(line)
-    if "key-points" in found:
-        parts.append("Key-points against pseudo-gold pivots")
-        rows = [[row[name] for name in HEADER] for row in found["key-points"]]
-        parts.append(text_table(HEADER, rows))
-        parts.append("Order of pseudo-gold key-points")
-        rows = [[row[name] for name in ORDER_HEADER] for row in found["orders"]]
-        parts.append(text_table(ORDER_HEADER, rows))
+    for verb in ("keypoints", "order"):
+        if verb in found:
+            table = found[verb]
+            parts.append(table["title"])
+            notes = [f"({note})" for note in table["notes"]]
+            parts.append("\n".join([text_table(table["header"], table["rows"]), *notes]))
     if found["sequences"]:
         rows = [
             [

@@ -1,4 +1,4 @@
-"""Bring two pretrained encoders together: one language-independent sequence of vectors (CLCR).
+"""Bring two pretrained encoders together, so that a sentence and its translation are alike (CLCR).
 
     fairseq-xling clcr run config.yaml      everything, with one command
 

@@ -1,0 +1,130 @@
+"""The verb ``clcr keypoints``: how well words are told to be key-points (CLCR, table 2; SPEC C10).
+
+All words of either language are counted, against pseudo-gold pivots.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.clcr.keypoints import COUNTS, HEADER, confusion, table_row
+from fairseq_xling.clcr.label import blocks_of_text
+from fairseq_xling.clcr.labels import META, Labels
+from fairseq_xling.clcr.modules import PairStates
+from fairseq_xling.clcr.modules.extract import pivot_masks
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.sources import frame_order
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.comparison import check_output, finish
+from fairseq_xling.text.progress import progress
+
+Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
+
+
+def run_keypoints(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.cli.clcr_keypoints`.
+
+    Raises:
+        UserError: for files that are missing, thresholds that make no sense, or a model without
+            the module.
+    """
+    check_output(args)
+    deltas = parse_deltas(args.delta)
+    if args.max_tokens < 1:
+        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    from fairseq_xling.interop.clcr import Clcr
+
+    model = Clcr.load(args.checkpoint, args.data, args.device)
+    model.model.require("extract", model.checkpoint)
+    labels = Labels(Path(args.labels, args.split))
+    sides = model.folder.parallel(args.split, *model.pair)
+    counts = count_keypoints(model, sides, labels, deltas, args.max_tokens)
+    rows = [list(table_row(*key, found)) for key, found in counts.items()]
+    notes = [f"words of {args.split}, against the pseudo-gold pivots of {labels.path}"]
+    title = f"Key-points, {'-'.join(model.pair)}"
+    record = {
+        "clcr": "keypoints",
+        "title": title,
+        "pair": "-".join(model.pair),
+        "split": args.split,
+        "header": list(HEADER),
+        "rows": rows,
+        "notes": notes,
+    }
+    files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
+    finish(args, title, list(HEADER), rows, notes, record, files, None)
+
+
+@torch.no_grad()
+def count_keypoints(
+    model: Any,
+    sides: tuple[TokenFile, TokenFile],
+    labels: Labels,
+    deltas: Sequence[float],
+    max_tokens: int,
+) -> Counts:
+    """The confusion matrices of all words of a split."""
+    order = labels.order(sides, model.pair)
+    counts: Counts = {
+        (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
+    }
+    with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
+        for start, texts in blocks_of_text(sides, 0):
+            for batch in _batches(model, texts, order, start, max_tokens):
+                for lang, found, gold in _judged(model, batch):
+                    for delta in deltas:
+                        _add(counts[lang, delta], confusion(found > delta, gold))
+            bar.update(len(texts[0]))
+    return counts
+
+
+def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Of each language p(key-point) and labels of its words (n,)."""
+    views, gold = (batch.space, batch.states[1]), pivot_masks(batch)
+    for side, lang in enumerate(model.pair):
+        mask = batch.masks[side]
+        extractor = model.parts["extract"].sides[side]
+        yield lang, extractor.probability(views[side][mask]), gold[side][mask]
+
+
+def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
+    for name, count in more.items():
+        total[name] += int(count)
+
+
+def _batches(
+    model: Any, texts: Any, order: TokenFile, start: int, max_tokens: int
+) -> Iterator[PairStates]:
+    for indices, states, masks in model.pairs(*texts, max_tokens):
+        lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
+        rows = [
+            frame_order(order[start + int(i)], m, n)
+            for i, m, n in zip(indices, *lengths, strict=True)
+        ]
+        partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
+        yield PairStates(states, masks, partner, model.transform(0, states[0]))
+
+
+def parse_deltas(text: str) -> list[float]:
+    """Thresholds separated by commas.
+
+    >>> parse_deltas("0.2, 0.5")
+    [0.2, 0.5]
+
+    Raises:
+        UserError: for anything but numbers in [0, 1].
+    """
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        try:
+            found.append(float(piece))
+        except ValueError:
+            found.append(-1.0)
+    if not found or not all(0 <= delta <= 1 for delta in found):
+        raise UserError(f"`--delta` must be numbers in [0, 1], got {text!r}")
+    return found
