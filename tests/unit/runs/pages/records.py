@@ -307,6 +307,17 @@ RECORDS = {
             {"name": "annealed", "curves": {"distance en-de": [[10, 1.0], [20, 0.25]]}},
         ],
     },
+    "clcr-order": {
+        "clcr": "order",
+        "title": "Order BLEU, en-de",
+        "pair": "en-de",
+        "header": ["order", "search", "pairs right", "BLEU-2", "BLEU-3"],
+        "rows": [
+            ["as in the source", "", None, 0.25, None],
+            ["rel", "beam 10", 0.75, 0.5, 0.375],
+        ],
+        "notes": ["BLEU-n: precision of n-grams"],
+    },
     "clcr-report": {
         "clcr": "conditions",
         "title": "Distance of sequences, en-de",

@@ -120,6 +120,7 @@ def test_figures_for_the_index_are_of_rows_that_there_are(made, kind):
         ("probing", "E8", 70.0),
         ("clcr-classify", "C15", 80.5),
         ("clcr-curves", "C4", 0.25),
+        ("clcr-order", "C13", 0.25),
         ("clcr-report", "C1", 0.875),
         ("map-states", "S1", 0.75),
         ("map-vectors", "T11", 0.5),
