@@ -45,8 +45,8 @@ def test_the_pair_is_the_folders_only_one_or_the_one_that_is_named(tiny_corpus):
     folder = DataFolder(tiny_corpus.path)
     assert choose_pair(folder, None) == ("en", "de")
     assert choose_pair(folder, "de,en") == ("de", "en")
-    with pytest.raises(UserError, match="`--clcr-pair` must be two languages, e.g. en,de"):
+    with pytest.raises(UserError, match=r"`--clcr-pair` must be two languages, e\.g\. en,de"):
         choose_pair(folder, "en,de,fr")
     several = SimpleNamespace(path="x", pairs=lambda split: [("en", "de"), ("en", "zh")])
-    with pytest.raises(UserError, match="has not one pair .* but en-de, en-zh"):
+    with pytest.raises(UserError, match=r"has not one pair .* but en-de, en-zh"):
         choose_pair(several, None)
