@@ -88,7 +88,10 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
         UserError: if the split has no alignment, or nothing can be found in it.
     """
     sides = folder.parallel(split, *model.pair)
-    gold = _gold_links(folder, split, model.pair)
+    try:
+        gold = _gold_links(folder, split, model.pair)
+    except UserError as error:
+        raise UserError(f"{error}; or give `--threshold` instead of tuning it") from None
     blocks = finest_blocks(*gold)
     parts = []
     with progress(len(sides[0]), "pairs to tune on", "pairs", checks=True) as bar:
