@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.clcr.esim_fit import EsimOptions
-from fairseq_xling.clcr.row_folders import Row, parse_rows, stem
+from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.config_file import option, parse_seeds
 from fairseq_xling.transfer.items import parse_files
@@ -23,8 +23,9 @@ class ClassifyConfig:
     vectors: tuple[str, ...] = option(
         (),
         "ROW=FOLDERS, a row of the table and its folders of sequences: {file} stands for the name "
-        "of a labelled file without its ending, {lang} for its language, {side} for premise and "
-        "hypothesis, and {seed}, where each has a model of its own; repeatable",
+        "of a labelled file without its ending, {name} without its language either, {lang} for its "
+        "language, {side} for premise and hypothesis, {seed}, where each has a model of its own; "
+        "repeatable",
     )
     format: str = option("", "of the labelled files: tsv or json_lines (none: tsv)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
@@ -97,9 +98,9 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
 
 def table_rows(config: ClassifyConfig) -> list[Row]:
     """What ``--vectors`` says; errors as `parse_rows`."""
-    return parse_rows("--vectors", config.vectors, ("file", "lang", "side", "seed"), "side")
+    return parse_rows("--vectors", config.vectors, ("side",))
 
 
 def folder(row: Row, file: LabelledFile, side: str, seed: int) -> Path:
     """The sequences of one side of a labelled file in a row of the table."""
-    return row.folder(file=stem(file.path), lang=file.lang, side=side, seed=seed)
+    return row.folder(side=side, **places_of(file.path, file.lang, seed))

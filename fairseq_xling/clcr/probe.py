@@ -9,7 +9,7 @@ from fairseq_xling.analysis.probing.fit import ProbeOptions
 from fairseq_xling.analysis.probing.spans import Spans
 from fairseq_xling.analysis.probing.states import place
 from fairseq_xling.clcr.probing import sequence_spans
-from fairseq_xling.clcr.row_folders import Row, parse_rows, stem
+from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.clcr.sequences import META, Sequences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
@@ -33,7 +33,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
     """
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
-    rows = parse_rows("--vectors", args.vectors, ("file", "lang", "seed"), "file")
+    rows = parse_rows("--vectors", args.vectors)
     files = read_files(args)
     data = DataFolder(args.data)
     _place(args, data, files)
@@ -79,7 +79,7 @@ def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> Non
 
 
 def _folder(row: Row, file: File, seed: int) -> Path:
-    return row.folder(file=stem(file.path), lang=file.lang, seed=seed)
+    return row.folder(**places_of(file.path, file.lang, seed))
 
 
 def _open(row: Row, file: File, seed: int) -> Spans:

@@ -45,19 +45,25 @@ class Row:
         return any(place == "seed" for _, place, *_ in string.Formatter().parse(self.pattern))
 
 
-def stem(path: Path) -> str:
-    """What ``{file}`` stands for.
+PLACES = ("file", "name", "lang", "seed")
 
-    >>> stem(Path("nli/dev.en.tsv.gz"))
-    'dev.en'
+
+def places_of(path: Path, lang: str, seed: int) -> dict[str, object]:
+    """What `PLACES` stand for, of a file in ``lang``: its name without its ending, the same without
+    its language, the language, and the seed.
+
+    >>> places_of(Path("nli/dev.en.tsv.gz"), "en", 1)
+    {'file': 'dev.en', 'name': 'dev', 'lang': 'en', 'seed': 1}
     """
-    return Path(path.name.removesuffix(".gz")).stem
+    stem = Path(path.name.removesuffix(".gz")).stem
+    values = (stem, stem.removesuffix(f".{lang}"), lang, seed)
+    return dict(zip(PLACES, values, strict=True))
 
 
-def parse_rows(option: str, texts: Sequence[str], places: Sequence[str], needed: str) -> list[Row]:
-    """Rows ``NAME=PATTERN`` whose pattern holds some of ``places`` in braces, ``needed`` for one.
+def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> list[Row]:
+    """Rows ``NAME=PATTERN`` whose pattern holds some of `PLACES` in braces, and all of ``more``.
 
-    >>> [row] = parse_rows("--vectors", ["T+E(.2)=seq/{file}"], ["file", "lang"], "file")
+    >>> [row] = parse_rows("--vectors", ["T+E(.2)=seq/{file}"])
     >>> row.name, row.code
     ('T+E(.2)', 'T+E(.2)')
 
@@ -70,17 +76,19 @@ def parse_rows(option: str, texts: Sequence[str], places: Sequence[str], needed:
     for text in texts:
         name, equals, pattern = (piece.strip() for piece in text.partition("="))
         if not (equals and name and pattern):
-            raise UserError(f"`{option}` must look like T+E=FOLDER/{{{needed}}}, got {text!r}")
+            example = ".".join(f"{{{place}}}" for place in ("file", *more))
+            raise UserError(f"`{option}` must look like T+E=FOLDER/{example}, got {text!r}")
         try:
             parts = list(string.Formatter().parse(pattern))
         except ValueError as error:
             raise UserError(f"`{option}` {text}: {error}") from None
         named = [place for _, place, *_ in parts if place is not None]
         for place in named:
-            if place not in places:
-                raise unknown_name(f"place in `{option}`", place, list(places))
-        if needed not in named:
-            raise UserError(f"`{option}` {text}: must have {{{needed}}}, each has a folder")
+            if place not in (*PLACES, *more):
+                raise unknown_name(f"place in `{option}`", place, [*PLACES, *more])
+        for places in (("file", "name"), *((place,) for place in more)):
+            if not {*places} & {*named}:
+                raise UserError(f"`{option}` {text}: must have {{{places[0]}}}, each has a folder")
         found.append(Row(name, re.sub(r"[^\w.+()-]", "_", name), pattern))
     codes = [row.code for row in found]
     for row in found:

@@ -7,8 +7,9 @@
 
 Labelled files are those of `eval transfer --head classification`: premise, hypothesis, label,
 separated by tabs. Each --vectors is a row of the table; seq/T/train.en.premise then holds the
-sequences of the premises of train.en.tsv, as `fairseq-xling clcr encode` writes them. After
-`clcr run` with several seeds, {seed} in --vectors gives each training the model of its own seed.
+sequences of the premises of train.en.tsv, as `fairseq-xling clcr encode` writes them. What
+`clcr run` with encode-pairs train.premise=..., train.hypothesis=... wrote for several seeds is
+--vectors "T+E=RUN/sequences/{seed}/T+E/{name}.{side}.{lang}"
 
 Trains on the source language alone, keeps the epoch that is best on its dev file, and tests on
 every language. Writes table.md, table.csv, plot.svg, results.json and predictions in the form of

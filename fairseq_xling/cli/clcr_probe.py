@@ -7,8 +7,8 @@
 
 Rows are those of `fairseq-xling probe`. Each --vectors is a row of the table; {file} stands for the
 name of a file of rows without its ending: seq/T/pos.train then holds the sequences of its texts,
-each text once, in the order of `fairseq-xling probe texts`. {seed} may stand in it, too, where each
-of --seeds has a model of its own.
+each text once, in the order of `fairseq-xling probe texts`. {name} is {file} without its language,
+{lang}; and {seed} may stand where each of --seeds has a model of its own.
 
 A span is all kept vectors whose subwords lie within it. Where none was kept nothing is predicted,
 and the labels count as missed. Writes results.json, table.csv and predictions. Stopped in between,

@@ -124,7 +124,7 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
 def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
     for seed, row in ((1, "TE"), (2, "TER")):
         (tmp_path / f"model{seed}").symlink_to(task / row)
-    pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{file}}.{{side}}"]
+    pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{name}}.{{lang}}.{{side}}"]
     given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "8")
     assert main(given) == 0
     found = json.loads((tmp_path / "run" / "results.json").read_text())["classified"]
@@ -156,11 +156,12 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
 
     good = rows(task, ("T+E", "TE"))
     assert "`--vectors` must be given" in says()
-    assert "`--vectors` must look like T+E=FOLDER/{side}, got 'x'" in says("--vectors", "x")
+    assert "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'" in says("--vectors", "x")
     assert "unknown place in `--vectors` 'sides'; did you mean 'side'?" in says(
         "--vectors", "T=x/{file}.{sides}"
     )
     assert "must have {side}" in says("--vectors", "T=x/{file}")
+    assert "must have {file}" in says("--vectors", "T=x/{lang}.{side}")
     assert "there are two rows 'T+E'" in says(*good, *good)
     assert "no such folder; `fairseq-xling clcr encode` writes one" in says(
         "--vectors", f"T={task}/none/{{file}}.{{side}}"
