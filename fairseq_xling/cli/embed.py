@@ -1,13 +1,14 @@
-"""Word vectors of a data folder's subwords: train them, link them, or look at them.
+"""Word vectors: of a data folder's subwords (train them, link them, look at them), or of words.
 
 fairseq-xling embed train data-bin --languages de --output de.safetensors --dim 384
 fairseq-xling embed link data-bin --pair en-de --source-vectors en.st --output de.safetensors
+fairseq-xling embed words data-bin --lang de --text de.txt --output fasttext-de
 fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --output figures
 """
 
 import argparse
 
-SPEC_ROWS = ("T14", "T16")
+SPEC_ROWS = ("T14", "T16", "S4")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         formatter_class=formatter,
     )
     _add_link(link)
+    words = actions.add_parser(
+        "words",
+        help="fastText on a text, or ready .vec vectors, as a folder for `eval bli` and `map`",
+        description=_WORDS,
+        formatter_class=formatter,
+    )
+    _add_words(words)
     inspect = actions.add_parser(
         "inspect",
         help="figures of a word's neighbourhood in one or more files of vectors",
@@ -55,6 +63,15 @@ is aligned with in the parallel training text.
 Such vectors lie among the source's embeddings already and need no map. Subwords that the source
 spells alike have its embedding where no link says better; one without either is drawn by
 `fairseq-xling init`. The folder must have been prepared with an --aligner or --alignment.
+"""
+
+_WORDS = """\
+Train a vector for every word of a text by fastText, or take those of a .vec file, and write them as
+`fairseq-xling extract --unit static` writes an encoder's: the baseline without an encoder of
+`fairseq-xling eval bli` and `map`. Words are those of the data folder's segmentation. With --words
+STATIC/words.txt both have the same words to choose from.
+
+Stopped in between, the same command goes on with the next epoch.
 """
 
 _INSPECT = """\
@@ -130,8 +147,37 @@ def _add_link(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_words(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="data folder, for its segmentation")
+    add("--lang", required=True, help="language of the text")
+    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
+    add("--words", metavar="FILE", help="write these words only, the first column of each line")
+    add("--most", type=int, default=200_000, metavar="N", help="else this many frequent words")
+    add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
+    add("--dim", type=int, default=300, metavar="N", help="width")
+    add("--epochs", type=int, default=5, metavar="N", help="passes over the text")
+    add("--window", type=int, default=5, metavar="N", help="words on each side, at most")
+    add("--negative", type=int, default=5, metavar="N", help="drawn words per real one")
+    add("--min-count", type=int, default=5, metavar="N", help="do not train words rarer than this")
+    add("--min-n", type=int, default=3, metavar="N", help="letters of the shortest n-grams")
+    add("--max-n", type=int, default=6, metavar="N", help="letters of the longest n-grams")
+    add(
+        "--buckets",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="rows that n-grams share; fastText has 2,000,000, which are 2.4 GB with width 300",
+    )
+    add("--lr", type=float, default=0.05, metavar="X", help="learning rate, falling to 1e-4")
+    add("--threads", type=int, default=1, metavar="N", help="above 1 two runs differ")
+    add("--seed", type=int, default=1, metavar="N", help="of everything random")
+
+
 def run(args: argparse.Namespace) -> None:
-    {"train": _train, "link": _link, "inspect": _inspect}[args.action](args)
+    actions = {"train": _train, "link": _link, "words": _words, "inspect": _inspect}
+    actions[args.action](args)
 
 
 def _train(args: argparse.Namespace) -> None:
@@ -174,6 +220,12 @@ def _link(args: argparse.Namespace) -> None:
     pair = parse_pair(args.pair)
     language = args.language or pair[1]
     print(link_vectors(args.data, args.output, pair, language, args.source_vectors))
+
+
+def _words(args: argparse.Namespace) -> None:
+    from fairseq_xling.runs.word_vectors import run_words
+
+    print(run_words(args))
 
 
 def _inspect(args: argparse.Namespace) -> None:

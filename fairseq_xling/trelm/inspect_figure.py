@@ -44,8 +44,9 @@ def _draw_histogram(axis: Axes, found: Neighbourhood) -> None:
     last = float(found.similarities[-1])
     axis.axvline(last, color=_WORD, linewidth=1.2, label=f"neighbour {len(found.neighbours)}")
     axis.set_yscale("symlog", linthresh=1)
+    least = edges[np.flatnonzero(found.counts)[0]]
     axis.set(
-        xlim=(min(-0.5, edges[found.counts.argmax()] - 0.3), 1.02),
+        xlim=(min(-0.5, least - 0.02), 1.02),
         xlabel=f"cosine to {found.word}",
         ylabel=f"words, of {found.counts.sum():,}",
         title=found.name,

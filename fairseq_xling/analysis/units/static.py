@@ -29,7 +29,7 @@ class Static:
     def __init__(self, work: Work, args: argparse.Namespace):
         self._work = work
         most = check_most(args.most)
-        self._counts, self.done = count_words(work)
+        self._counts, self.done = count_words(work.text, work.encode)
         wanted = words_of_file(args.words) if args.words else self._by_frequency()
         spelling = spell(wanted, work.encode)
         single = {word: ids[0] for word, ids in spelling.items() if len(ids) == 1}

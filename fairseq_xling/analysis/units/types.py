@@ -9,6 +9,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fairseq_xling.analysis.units import Work, units
 from fairseq_xling.analysis.words import TypeMeans, find_words
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.text.encoder import TextEncoder
 
 _SUMS = "sums.npz"
 _LINES = 10_000  # segmented at a time
@@ -121,13 +123,13 @@ def words_of_file(path: str) -> list[str]:
     return found
 
 
-def count_words(work: Work) -> tuple[Counter[str], int]:
+def count_words(text: Path, encode: TextEncoder) -> tuple[Counter[str], int]:
     """How often each word occurs in the segmented text, and the number of its lines."""
     counts: Counter[str] = Counter()
-    lines, total = read_lines(work.text), 0
+    lines, total = read_lines(text), 0
     while block := list(islice(lines, _LINES)):
         total += len(block)
-        for line in work.encode.segment(block):
+        for line in encode.segment(block):
             counts.update(line.split())
     return counts, total
 
@@ -141,4 +143,4 @@ def check_most(most: int) -> int:
 
 def _frequent(work: Work, most: int) -> list[str]:
     most = check_most(most)
-    return [word for word, _ in count_words(work)[0].most_common(most)]
+    return [word for word, _ in count_words(work.text, work.encode)[0].most_common(most)]

@@ -1,0 +1,185 @@
+"""fastText: skip-gram with words made of their letters' n-grams (Bojanowski et al. 2017, "Enriching
+Word Vectors with Subword Information"), trained by gensim.
+
+The baseline without an encoder of Conneau et al. 2020, "Emerging Cross-lingual Structure", section
+5.1.1 (SPEC S4). The vector of a word is the mean of its own row and those of its n-grams.
+
+Symbols: ``K`` words, ``D`` width.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from gensim.models import FastText
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.seeds import check_seed
+
+_LAST_LR = 1e-4
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTextOptions:
+    """Settings of the training; fastText's own but for ``dim``, which its published vectors have,
+    and ``buckets``.
+
+    Attributes:
+        dim: D.
+        epochs: passes over the text.
+        window: most words on each side that a word predicts.
+        negative: words drawn at random for each predicted one.
+        min_count: words that occur less often are left out.
+        min_n, max_n: letters of the shortest and of the longest n-gram.
+        buckets: rows that n-grams share by a hash; fastText has 2,000,000.
+        lr: first learning rate, falling linearly to 1e-4.
+        threads: more than 1 is faster, but then two runs differ.
+        seed: of all that is drawn.
+    """
+
+    dim: int = 300
+    epochs: int = 5
+    window: int = 5
+    negative: int = 5
+    min_count: int = 5
+    min_n: int = 3
+    max_n: int = 6
+    buckets: int = 200_000
+    lr: float = 0.05
+    threads: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        least = ("dim", "epochs", "window", "negative", "min_count", "min_n", "buckets", "threads")
+        for name in least:
+            if getattr(self, name) < 1:
+                option = name.replace("_", "-")
+                raise UserError(f"`--{option}` must be at least 1, got {getattr(self, name)}")
+        if self.max_n < self.min_n:
+            raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
+        if not _LAST_LR <= self.lr <= 1:
+            raise UserError(f"`--lr` must lie in [{_LAST_LR:g}, 1], got {self.lr:g}")
+        check_seed("--seed", self.seed)
+
+
+class WordVectors:
+    """The vectors in training, an epoch at a time, so that its state can be kept in between.
+
+    With one thread the result depends on text and options alone.
+
+    Args:
+        counts: how often each word occurs in the text.
+
+    Attributes:
+        words: the K that are trained, most frequent first.
+
+    Raises:
+        UserError: if no word occurs often enough.
+    """
+
+    def __init__(self, counts: Counter[str], options: FastTextOptions):
+        self._options = options
+        kept = {word: n for word, n in counts.items() if n >= options.min_count}
+        if not kept:
+            most = max(counts.values(), default=0)
+            raise UserError(
+                f"no word occurs at least {options.min_count} times (`--min-count`), the most "
+                f"frequent one {most} times"
+            )
+        self.words = sorted(kept, key=lambda word: (-kept[word], word))
+        self._total = counts.total()
+        self._model = FastText(
+            sg=1,
+            hs=0,
+            vector_size=options.dim,
+            window=options.window,
+            negative=options.negative,
+            min_count=1,
+            min_n=options.min_n,
+            max_n=options.max_n,
+            bucket=options.buckets,
+            alpha=options.lr,
+            min_alpha=_LAST_LR,
+            workers=options.threads,
+            seed=options.seed,
+            sorted_vocab=0,
+        )
+        self._model.build_vocab_from_freq({word: kept[word] for word in self.words})
+
+    def train_epoch(self, epoch: int, sentences: Iterable[list[str]]) -> None:
+        """Epoch number ``epoch``, from 0, over ``sentences`` of words."""
+        failure: list[BaseException] = []
+
+        def read() -> Iterator[list[str]]:
+            # gensim reads in a thread of its own, and waits forever if that thread fails.
+            try:
+                yield from sentences
+            except BaseException as error:
+                failure.append(error)
+
+        self._model.train(
+            corpus_iterable=_Once(read()),
+            total_words=self._total,
+            epochs=1,
+            start_alpha=self._lr(epoch),
+            end_alpha=self._lr(epoch + 1),
+        )
+        if failure:
+            raise failure[0]
+
+    def _lr(self, epoch: int) -> float:
+        done = epoch / self._options.epochs
+        return (1 - done) * self._options.lr + done * _LAST_LR
+
+    def vectors(self) -> np.ndarray:
+        """(K, D) float32, rows in the order of ``words``."""
+        return self._model.wv.vectors
+
+    def state(self) -> tuple[dict[str, np.ndarray], list[Any]]:
+        """All that training goes on from: arrays, and a JSON value."""
+        _, keys, *rest = self._model.random.get_state()
+        wv = self._model.wv
+        arrays = {"words": wv.vectors_vocab, "ngrams": wv.vectors_ngrams, "random": keys}
+        return {**arrays, "output": self._model.syn1neg}, rest
+
+    def restore(self, arrays: dict[str, np.ndarray], rest: list[Any]) -> None:
+        """Go on from what ``state`` gave."""
+        wv = self._model.wv
+        wv.vectors_vocab[:], wv.vectors_ngrams[:] = arrays["words"], arrays["ngrams"]
+        self._model.syn1neg[:] = arrays["output"]
+        self._model.random.set_state(("MT19937", arrays["random"], *rest))
+        wv.adjust_vectors()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Once:
+    """A stream that may be read once, which gensim accepts for a single epoch."""
+
+    stream: Iterator[list[str]]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self.stream
+
+
+def train(
+    counts: Counter[str],
+    sentences: Callable[[], Iterable[list[str]]],
+    options: FastTextOptions,
+    keep: Callable[[int, WordVectors], None] = lambda epoch, model: None,
+    model: WordVectors | None = None,
+    done: int = 0,
+) -> WordVectors:
+    """Train all epochs behind the first ``done``.
+
+    Args:
+        sentences: called for each epoch.
+        keep: called after each with its number, from 1.
+        model: to go on with.
+    """
+    model = model or WordVectors(counts, options)
+    for epoch in range(done, options.epochs):
+        model.train_epoch(epoch, sentences())
+        keep(epoch + 1, model)
+    return model
