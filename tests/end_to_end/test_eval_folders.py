@@ -85,6 +85,21 @@ def test_a_planted_rotation_is_found_with_its_map_and_not_without(rotated, capsy
     assert float(rows[3][rows[0].index("csls forward")]) == 1.0
 
 
+def test_a_map_of_other_languages_is_warned_of(rotated, capsys):
+    sides = {"moving": {"lang": "en"}, "fixed": {"lang": "de"}}
+    layers = {n: LayerMap(Side(8), Side(8)) for n in range(3)}
+    write_map(rotated / "en-de", FittedMap(layers, "procrustes", sides))
+    options = ["--map", rotated / "en-de", "--output", rotated / "r.json"]
+    assert evaluate("tatoeba", rotated / "en", rotated / "de", *options) == 0
+    assert "WARNING" not in capsys.readouterr().out
+    assert evaluate("tatoeba", rotated / "de", rotated / "en", *options) == 0
+    wrong = "WARNING: {} is of {!r}, the map's {} side of {!r}"
+    expected = [wrong.format(rotated / "de", "de", "moving", "en")]
+    expected += [wrong.format(rotated / "en", "en", "fixed", "de")]
+    assert result(rotated / "r.json")["notes"][-2:] == expected
+    assert all(f"({line})" in capsys.readouterr().out for line in expected[:1])
+
+
 def test_retrieval_scores_are_those_of_brute_force(tmp_path):
     x, y = normal(40, 5), normal(40, 5, seed=1) + 0.7 * normal(40, 5)
     write_extracted(tmp_path / "x", {4: x})
