@@ -22,7 +22,7 @@ from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.models.clcr import gather
+from fairseq_xling.models.clcr_start import gather
 from fairseq_xling.training.clcr_data import pair_feed
 from fairseq_xling.training.config import check_precision
 from fairseq_xling.training.planned import PlannedTask

@@ -1,0 +1,120 @@
+"""What a training of `--task clcr` starts from: two encoders, or an earlier checkpoint."""
+
+import json
+import logging
+from typing import Any
+
+from torch import Tensor
+
+from fairseq_xling.clcr.modules import modules
+from fairseq_xling.compat import load_plain
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr_encoder import read_side
+from fairseq_xling.models.identity import read_identity
+
+logger = logging.getLogger(__name__)
+
+
+def gather(
+    cfg: Any, folder: DataFolder, pair: tuple[str, str], name: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """How the model is built, and the weights that it starts from.
+
+    Args:
+        cfg: the options of `fairseq_xling.models.clcr`.
+        name: of the module that is trained, in `modules`.
+
+    Raises:
+        UserError: if an encoder is missing or does not fit, or a module that must come first.
+    """
+    if bool(cfg.clcr_start) == bool(cfg.encoder):
+        raise UserError(
+            "`--encoder` must name the encoders of a first training, or `--clcr-start` the "
+            f"checkpoint of an earlier one, got {'both' if cfg.encoder else 'neither'}"
+        )
+    kind = modules[name]
+    if cfg.clcr_start:
+        config, weights = _read_start(cfg.clcr_start, folder, pair)
+    else:
+        config, weights = _read_encoders(cfg, folder, pair)
+    for needed in kind.after:
+        if needed not in config["modules"]:
+            raise UserError(
+                f"`--clcr-module {name}` comes after {needed!r}: `--clcr-start` must name a "
+                "checkpoint that has it"
+            )
+    key = kind.key(name, cfg)
+    settings = kind.settings(cfg)
+    known = config["modules"].setdefault(key, {"kind": name, "settings": settings})
+    if known["settings"] != settings:
+        logger.warning("%s keeps the settings it was begun with: %s", key, known["settings"])
+    return config, weights
+
+
+def _read_encoders(
+    cfg: Any, folder: DataFolder, pair: tuple[str, str]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    paths = by_language("--encoder", cfg.encoder, pair)
+    for lang in pair:
+        if lang not in paths:
+            raise UserError(f"`--encoder` must name one for {lang!r}, too, got {cfg.encoder!r}")
+    data = by_language("--encoder-data", cfg.encoder_data, pair)
+    layers = _layers(cfg.clcr_layer, pair)
+    config: dict[str, Any] = {"pair": list(pair), "encoders": {}, "modules": {}}
+    weights = {}
+    for number, lang in enumerate(pair):
+        side, found = read_side(paths[lang], folder, lang, layers.get(lang), data.get(lang))
+        config["encoders"][lang] = side
+        weights |= {f"encoders.{number}.{name}": tensor for name, tensor in found.items()}
+    return config, weights
+
+
+def _read_start(
+    path: str, folder: DataFolder, pair: tuple[str, str]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    state = load_plain(path)
+    try:
+        config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
+        identity = read_identity(state["model"])
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"`--clcr-start` {path}: holds no model of `--task clcr`") from None
+    mine = {"pair": list(pair), "dictionaries": {x: folder.dictionary_digest(x) for x in pair}}
+    for name, value in mine.items():
+        if identity.get(name) != value:
+            raise UserError(
+                f"`--clcr-start` {path}: was trained with another {name} than that of {folder.path}"
+            )
+    return config, state["model"]
+
+
+def by_language(option: str, text: str, languages: tuple[str, ...]) -> dict[str, str]:
+    """``en=one,de=two`` by language.
+
+    >>> by_language("--encoder", "en=a.pt,de=b", ("en", "de"))
+    {'en': 'a.pt', 'de': 'b'}
+
+    Raises:
+        UserError: for another form, another language, or one named twice.
+    """
+    found: dict[str, str] = {}
+    for item in filter(None, (piece.strip() for piece in text.split(","))):
+        lang, equals, value = item.partition("=")
+        if not equals or not value:
+            raise UserError(f"`{option}` must be like {languages[0]}=..., got {item!r}")
+        if lang not in languages:
+            raise UserError(f"`{option}` must be of {' or '.join(languages)}, got {lang!r}")
+        if lang in found:
+            raise UserError(f"`{option}` names {lang!r} twice")
+        found[lang] = value
+    return found
+
+
+def _layers(text: str, pair: tuple[str, str]) -> dict[str, int]:
+    if text.isdigit():
+        return dict.fromkeys(pair, int(text))
+    found = by_language("--clcr-layer", text, pair)
+    for lang, number in found.items():
+        if not number.isdigit():
+            raise UserError(f"`--clcr-layer` of {lang} must be a whole number, got {number!r}")
+    return {lang: int(number) for lang, number in found.items()}
