@@ -307,6 +307,38 @@ RECORDS = {
             {"name": "annealed", "curves": {"distance en-de": [[10, 1.0], [20, 0.25]]}},
         ],
     },
+    "clcr-keypoints": {
+        "clcr": "keypoints",
+        "title": "Key-points, en-de",
+        "pair": "en-de",
+        "header": ["language", "delta", "accuracy", "precision", "recall", "key-points", "tokens"],
+        "rows": [["en", 0.2, 0.75, 0.5, 1.0, 40, 80], ["de", 0.2, 0.875, 0.5, 1.0, 40, 80]],
+        "notes": ["words of valid"],
+    },
+    "clcr-run": {
+        "pair": ["en", "de"],
+        "seeds": [
+            {
+                "seed": seed,
+                "distances": [
+                    {"phase": "transform", "distance_en_de": 0.5 + seed, "relative_en_de": 0.25},
+                    {"phase": "lm1-1", "distance_en_de": 0.25 + seed, "relative_en_de": None},
+                ],
+                "keypoints": {
+                    "title": "Key-points, en-de",
+                    "header": ["language", "delta", "accuracy", "precision", "recall", "tokens"],
+                    "rows": [["en", 0.2, 0.75, 0.5, 1.0, 80]],
+                },
+                "order": {
+                    "title": "Order BLEU, en-de",
+                    "header": ["order", "search", "pairs right", "BLEU-2"],
+                    "rows": [["as in the source", "", None, 0.25], ["rel", "beam 10", 0.75, 0.5]],
+                },
+                "sequences": [],
+            }
+            for seed in (1, 2)
+        ],
+    },
     "clcr-order": {
         "clcr": "order",
         "title": "Order BLEU, en-de",
