@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.clcr.order import OrderHead, Reader, lengths_of, order_heads
+from fairseq_xling.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
 from fairseq_xling.clcr.search import Found, absolute_searches, assign
 from fairseq_xling.errors import UserError
 
@@ -33,11 +33,9 @@ class AbsoluteOrder(OrderHead):
     searches = absolute_searches
 
     def __init__(
-        self, dim: int, positions: int = POSITIONS, *, layers: int = 1, dropout: float = 0.1
+        self, dim: int, positions: int = POSITIONS, *, layers: int = LAYERS, dropout: float = 0.1
     ):
         super().__init__()
-        self.places = nn.Embedding(positions, dim)
-        nn.init.normal_(self.places.weight, std=0.02)
         self.reader = Reader(dim, layers, dropout)
         self.output = nn.Linear(self.reader.width, positions)
 
@@ -48,14 +46,13 @@ class AbsoluteOrder(OrderHead):
             UserError: for a sentence of more than N key-points.
         """
         lengths = lengths_of(states, padding_mask)
-        known = len(self.places.weight)
+        known = self.output.out_features
         if states.shape[1] > known and (longest := int(lengths.max())) > known:
             raise UserError(
                 f"absolute order has `positions` for {known} key-points, got a sentence with "
                 f"{longest}; train with more positions, or with `--order rel`, which needs none"
             )
-        here = torch.arange(states.shape[1], device=states.device).clamp(max=known - 1)
-        logits = self.output(self.reader(states + self.places(here), padding_mask)).float()
+        logits = self.output(self.reader(states, padding_mask)).float()
         position = torch.arange(known, device=states.device)
         # Rows of padding are never read, but keep a class, so that no NaN comes of them.
         missing = position >= lengths.clamp(min=1)[:, None]

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.clcr.order import OrderHead, Reader, lengths_of, order_heads
+from fairseq_xling.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
 from fairseq_xling.clcr.search import Found, arrange, relative_searches
 from fairseq_xling.clcr.search.disagreement import disagreement
 
@@ -31,7 +31,7 @@ class RelativeOrder(OrderHead):
 
     searches = relative_searches
 
-    def __init__(self, dim: int, *, layers: int = 1, dropout: float = 0.1):
+    def __init__(self, dim: int, *, layers: int = LAYERS, dropout: float = 0.1):
         super().__init__()
         self.reader = Reader(dim, layers, dropout)
         self.query = nn.Linear(self.reader.width, self.reader.width)

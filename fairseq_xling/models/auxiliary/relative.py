@@ -21,7 +21,6 @@ from fairseq_xling.models.auxiliary.order import Proposal, choose, ends_of, padd
 from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand
 from fairseq_xling.models.encoder import EncoderShape
 
-LAYERS = 2
 WIDTH = 10
 
 
@@ -35,7 +34,7 @@ class RelativeOrderHead(AuxiliaryHead):
         super().__init__(shape, num_languages)
         self.target_language = nn.Embedding(num_languages, shape.dim)
         self.keep = nn.Linear(shape.dim, 2)
-        self.order = RelativeOrder(shape.dim, layers=LAYERS, dropout=shape.dropout)
+        self.order = RelativeOrder(shape.dim, dropout=shape.dropout)
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
         rows = view.extra.get("reordered")

@@ -120,7 +120,7 @@ def test_with_no_gold_position_there_is_no_loss_but_a_gradient_of_zero(name):
     head = make(name)
     states, positions, mask = padded([3, 1])
     loss, count = head.loss(head(states, mask), torch.full_like(positions, -1), mask)
-    assert (float(loss), int(count)) == (0.0, 0)
+    assert (loss.item(), int(count)) == (0.0, 0)
     loss.backward()
     read = [p.grad for n, p in head.named_parameters() if not n.startswith("reader.layers")]
     assert all(grad is not None and bool((grad == 0).all()) for grad in read)
