@@ -19,6 +19,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         text = f"no space left on device while writing {error.filename or 'output'}"
         text += "; free some space and run the same command again, finished parts are kept"
+    elif isinstance(error, MemoryError):
+        text = f"not enough memory ({error})"
     elif isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{error.filename}: {error.strerror}"
     else:

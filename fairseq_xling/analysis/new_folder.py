@@ -53,7 +53,7 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
             write_json(begun, settings)
         try:
             yield folder
-        except UserError:
+        except (UserError, MemoryError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
         begun.unlink()

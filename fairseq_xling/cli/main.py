@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         check_seeds(args)
         with quiet_engine():
             args.run(args)
-    except (UserError, OSError) as error:
+    except (UserError, OSError, MemoryError) as error:
         print(one_line(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -86,7 +86,7 @@ def _train(
     options: FastTextOptions,
     settings: dict[str, Any],
 ) -> WordVectors:
-    total = counts.total()
+    total, model = counts.total(), WordVectors(counts, options)
     with (
         work_folder(args.output, settings) as work,
         progress(total * options.epochs, "fastText", "words") as bar,
@@ -106,7 +106,7 @@ def _train(
             arrays, random = model.state()
             work.keep("training", arrays, {"epochs": epoch, "random": random})
 
-        model, found = WordVectors(counts, options), work.find("training")
+        found = work.find("training")
         done = found[1]["epochs"] if found else 0
         if found:
             model.restore(found[0], found[1]["random"])

@@ -25,6 +25,11 @@ def test_an_operating_system_error_names_its_file_without_its_number():
     assert one_line(error) == "fairseq-xling: error: secret.txt: Permission denied"
 
 
+def test_too_little_memory_says_so():
+    line = one_line(MemoryError("Unable to allocate 107. PiB"))
+    assert line == "fairseq-xling: error: not enough memory (Unable to allocate 107. PiB)"
+
+
 @pytest.mark.parametrize("error", [UserError("bad\nvalue"), IsADirectoryError(21, "Is one", "x")])
 def test_a_users_mistake_becomes_a_one_line_exit_with_status_1(error):
     @exits_on_user_error

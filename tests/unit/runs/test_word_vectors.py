@@ -114,7 +114,8 @@ def test_mistakes_are_one_line_and_nothing_is_written(data, tmp_path, capsys):
         (["--most", "0"], "`--most` must be at least 1, got 0"),
         (["--min-count", "99"], "no word occurs at least 99 times"),
         (["--vec", tmp_path / "words"], "words: not a text file of vectors"),
-        (["--lang", "fr"], "fr"),
+        (["--lang", "fr"], "unknown language of"),
+        (["--buckets", "99999999999999"], "not enough memory (Unable to allocate"),
     ):
         assert message in fails(capsys, call(data, tmp_path / "out", *options))
         assert set(tmp_path.iterdir()) == before
