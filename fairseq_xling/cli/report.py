@@ -5,11 +5,11 @@
   fairseq-xling report --index --tests tests.json runs/* --output pages
 
 RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
-`translate mds`, `probe`, `embed inspect`, `demo`), or a JSON file of results (`eval`, `eval cka`,
-`map`). Each page is one HTML file that needs no other: figures redrawn from the JSON, every number
-as CSV and JSON to download, and the command that made it. `--index` lists every row of the
-specification with its tests and their outcome, what to run for it, and the figure that was measured
-last.
+`translate mds`, `probe`, `embed inspect`, `clcr run`, `clcr classify`, `clcr probe`, `demo`), or a
+JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one HTML file that
+needs no other: figures redrawn from the JSON, every number as CSV and JSON to download, and the
+command that made it. `--index` lists every row of the specification with its tests and their
+outcome, what to run for it, and the figure that was measured last.
 """
 
 import argparse
