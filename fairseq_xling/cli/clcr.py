@@ -8,6 +8,15 @@ or step by step
     fairseq-xling clcr label CHECKPOINT     pseudo-gold pivots of parallel text
     fairseq-xling clcr encode CHECKPOINT    sequences of vectors of any text
 
+and what they are worth
+
+    fairseq-xling clcr curves NAME=LOG      distance of translations by step, of several trainings
+    fairseq-xling clcr keypoints, order     key-points and their order against gold pivots
+    fairseq-xling clcr report X Y           whether the sequences of translations are near
+    fairseq-xling clcr classify             entailment learnt in one language, tested in others;
+                                            clcr texts writes what it needs to be encoded
+    fairseq-xling clcr probe                what spans still tell after each step
+
 `fairseq-xling --help` lists all verbs that begin with clcr; each explains itself with --help.
 """
 
