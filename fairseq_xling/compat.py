@@ -45,14 +45,22 @@ def require_engine() -> None:
 
 @contextlib.contextmanager
 def quiet_engine() -> Iterator[None]:
-    """fairseq's modules chat while they are imported; inside, only their warnings are heard."""
-    engine = logging.getLogger("fairseq")
-    level = engine.level
+    """fairseq's modules chat while they are imported; inside, only their warnings are heard.
+
+    One of them sets up logging at DEBUG for all packages, which does nothing where it is set up.
+    """
+    engine, root = logging.getLogger("fairseq"), logging.getLogger()
+    level, own = engine.level, None if root.handlers else logging.StreamHandler()
     engine.setLevel(logging.WARNING)
+    if own is not None:
+        own.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+        root.addHandler(own)
     try:
         yield
     finally:  # a program that calls a verb in passing keeps its own logs
         engine.setLevel(level)
+        if own is not None:
+            root.removeHandler(own)
 
 
 def prepare_engine() -> None:

@@ -49,6 +49,21 @@ def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_the_engine_does_not_make_other_packages_chat():
+    code = (
+        "import logging\n"
+        "from fairseq_xling.compat import quiet_engine\n"
+        "with quiet_engine():\n"
+        "    import fairseq.models\n"
+        "    logging.getLogger('other').debug('noise')\n"
+        "    logging.getLogger('other').info('noise')\n"
+        "    logging.getLogger('other').warning('heard')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "heard" in done.stderr and "noise" not in done.stderr
+
+
 def test_what_fairseq_stores_beside_tensors_loads_safely(tmp_path):
     stored = {"args": argparse.Namespace(lr=1.0), "best": np.float64(2.5), "sizes": np.arange(3)}
     torch.save(stored, tmp_path / "checkpoint.pt")
