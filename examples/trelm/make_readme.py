@@ -76,7 +76,12 @@ def _run(record: dict[str, Any]) -> list[str]:
 
 
 def _study(record: dict[str, Any]) -> list[str]:
-    return [f"{record['study']}.", "", *table_lines(record)]
+    times = []
+    for label, found in record["migrations"].items():
+        seconds = [one["cost"]["sums"]["seconds"] for one in found]
+        times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
+    lines = [f"{record['study']}.", "", *table_lines(record)]
+    return [*lines, f"- Minutes of training, beside other work: {', '.join(times)}."]
 
 
 def _typed(config: dict[str, Any]) -> dict[str, Any]:
