@@ -107,6 +107,13 @@ def test_folders_of_other_texts_are_refused(tmp_path):
         sequence_spans(folder, placed([2, 3], [0], [[[0, 1]]]), None)
 
 
+def test_a_rare_text_that_is_cut_otherwise_has_no_vectors(tmp_path):
+    folder = write_folder(tmp_path / "x", [np.ones((1, 3))] * 60)
+    lengths = [1] * 59 + [2]
+    found = sequence_spans(folder, placed(lengths, [0, 59], [[[0, 1]], [[0, 1]]]), None)
+    assert found.usable.tolist() == [True, False]
+
+
 def test_rows_that_overlap_are_refused(tmp_path):
     folder = write_folder(
         tmp_path / "x", [np.ones((2, 3))], spans=[np.array([[0, 2], [1, 3]])], lengths=[3]
