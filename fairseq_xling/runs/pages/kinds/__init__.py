@@ -2,7 +2,8 @@
 
 A kind is a class with ``recognises(record)``, which looks at fields of the JSON and never at a
 file's name, and ``page(result)``. A verb's JSON becomes a page by a file here. A kind with
-``join(results)`` makes further pages, of several results.
+``join(results)`` makes further pages, of several results of its own or of those kinds that its
+``joins`` name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +77,13 @@ def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
     by_kind: dict[str, list[Result]] = {}
     for result in results:
         by_kind.setdefault(kind_of(result.record) or "", []).append(result)
-    joiners = {name: getattr(KINDS[name](), "join", None) for name in by_kind}
-    return [page for name, join in joiners.items() if join for page in join(by_kind[name])]
+    pages = []
+    for name in KINDS:
+        kind = KINDS[name]()
+        found = [one for other in getattr(kind, "joins", (name,)) for one in by_kind.get(other, [])]
+        if found and hasattr(kind, "join"):
+            pages += kind.join(found)
+    return pages
 
 
 def make_page(result: Result) -> Page:

@@ -6,7 +6,8 @@ from typing import Any
 
 from fairseq_xling.runs.ablation_table import mean_and_spread
 from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.pages.kinds import KINDS
+from fairseq_xling.runs.pages.clcr_together import JOINS, join_clcr
+from fairseq_xling.runs.pages.kinds import KINDS, make_page
 from fairseq_xling.runs.pages.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.runs.pages.plots import draw_bars
 from fairseq_xling.runs.pages.studies import column_bars, parse_cell
@@ -23,11 +24,17 @@ _COUNTS = ("key-points", "tokens", "sentences/s")
 
 @KINDS.register("clcr-run")
 class ClcrRun:
-    """A table and bars for each of the paper's tables 1 to 3."""
+    """A table and bars for each of the paper's tables 1 to 3; with other results of CLCR, a page of
+    all."""
+
+    joins = JOINS
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         seeds = record.get("seeds")
         return "pair" in record and isinstance(seeds, list) and "distances" in str(seeds[:1])
+
+    def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
+        return join_clcr(results, make_page)
 
     def page(self, result: Result) -> Page:
         record = result.record
