@@ -29,6 +29,7 @@ from fairseq_xling.clcr.row_folders import Row
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_width
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.provenance import provenance
@@ -55,6 +56,7 @@ def run_classify(args: argparse.Namespace) -> None:
     """
     config = load_config(ClassifyConfig, args)
     options, rows = config.esim(), table_rows(config)
+    usable_device(config.device)
     files = labelled_files(config)
     labelled = [_labels(file, config) for file in files]
     names = sorted({label for label in labelled[0].labels if label is not None})

@@ -14,6 +14,7 @@ from fairseq_xling.clcr.sequences import META, Sequences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256
+from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.runs.config_file import parse_seeds
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.probing import File, baseline, probe_options, probe_result, read_files
@@ -34,6 +35,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
     rows = parse_rows("--vectors", args.vectors)
+    usable_device(args.device)
     files = read_files(args)
     data = DataFolder(args.data)
     _place(args, data, files)
