@@ -10,8 +10,8 @@ from fairseq_xling.clcr import classify
 from fairseq_xling.cli.main import main
 from tests.sequence_folder import OrderTask, write_folder
 
-SMALL = "--hidden 12 --dropout 0.1 --lr 0.01 --epochs 12 --patience 12".split()
-FILES = {"train.en": 500, "dev.en": 100, "test.en": 200, "test.xx": 0}
+SMALL = "--hidden 16 --dropout 0.1 --lr 0.015 --epochs 8 --patience 8".split()
+FILES = {"train.en": 400, "dev.en": 60, "test.en": 150, "test.xx": 0}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
     for seed, row in ((1, "TE"), (2, "TER")):
         (tmp_path / f"model{seed}").symlink_to(task / row)
     pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{name}}.{{lang}}.{{side}}"]
-    given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "8")
+    given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "7")
     assert main(given) == 0
     found = json.loads((tmp_path / "run" / "results.json").read_text())["classified"]
     first, second = (one["accuracy"]["xx.test.xx.tsv"] for one in found)
