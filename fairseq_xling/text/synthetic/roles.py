@@ -1,0 +1,99 @@
+"""Pairs whose label hangs on the order of words: who gives, what is given, and who gets it.
+
+The premise has three people or animals, "the waiter will show the dog to the judge"; the hypothesis
+says something about one of them, "the judge is old", and the label is that one's role, or `absent`.
+Anyone can have any role, so no word gives it away. English puts what is given before who gets it,
+German and Chinese the other way round, and German has no word for "to": who reads German or
+Chinese words in English order, or the reverse, takes one for the other (CLCR, section 4.2; SPEC
+C15).
+
+Pair i has the label ``ROLES[i % 4]``. The hypothesis alone says nothing about it: who it is about,
+and what it says, are drawn before the role.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+from fairseq_xling.text.synthetic import inventory
+from fairseq_xling.text.synthetic.corpus import resolve
+from fairseq_xling.text.synthetic.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
+from fairseq_xling.text.synthetic.nli import Pair
+
+ROLES = ("giver", "given", "getter", "absent")
+SPLITS = ("test", "valid", "train")  # test and valid first: no premise of theirs is one of train
+_VERBS = ("show", "bring", "sell", "offer", "promise")
+_MOODS = ("will", "can")
+_BEINGS = [key for key, kind in inventory.NOUN_KINDS.items() if kind in ("pm", "pf", "a")]
+
+
+def draw_role(seed: int, index: int) -> Pair:
+    """Pair ``index``; it depends on (seed, index) alone.
+
+    >>> pair = draw_role(1, 2)
+    >>> pair.label, pair.hypothesis.main.subject.keys == pair.premise.main.obliques[0].phrase.keys
+    ('getter', True)
+    """
+    rng = np.random.default_rng((seed, index))
+    role = index % len(ROLES)
+    about, *others = (_BEINGS[n] for n in rng.permutation(len(_BEINGS))[:4])
+    actors = [*others[:role], about, *others[role:]][:3]
+    giver, given, getter = (_being(place + 2, key) for place, key in enumerate(actors))
+    premise = Clause(
+        STRIDE,
+        giver,
+        verb=_pick(rng, _VERBS),
+        object=given,
+        obliques=[Oblique("tor", getter)],
+        mood=_pick(rng, _MOODS),
+    )
+    property_ = _pick(rng, inventory.NOUN_ADJECTIVES[about])
+    hypothesis = Clause(STRIDE, _being(2, about), predicate=property_)
+    return Pair(Meaning(premise), Meaning(hypothesis), ROLES[role])
+
+
+def _being(place: int, key: str) -> NounPhrase:
+    return NounPhrase(place * STRIDE, "noun", (key,), determiner="definite")
+
+
+def _pick(rng: np.random.Generator, values: Sequence[str]) -> str:
+    return values[int(rng.integers(len(values)))]
+
+
+def write_roles(
+    folder: str | Path, languages: Sequence[str], train: int, held_out: int, seed: int = 1
+) -> None:
+    """``roles.SPLIT.LANG.tsv`` in ``folder``: premise, hypothesis, label; line by line the same
+    pairs in every language.
+
+    Args:
+        train: pairs to train on; valid and test have ``held_out`` each.
+
+    Raises:
+        UserError: for an unknown language, or a number below 1.
+    """
+    known = resolve(languages)
+    counts = {"test": held_out, "valid": held_out, "train": train}
+    for split, count in counts.items():
+        if count < 1:
+            raise UserError(f"roles.{split}: must have at least 1 pair, got {count}")
+    held: set[tuple[str, ...]] = set()
+    index = 0
+    for split in SPLITS:
+        chosen: list[Pair] = []
+        while len(chosen) < counts[split]:
+            pair = draw_role(seed, index)
+            index += 1
+            key = pair.premise.key()
+            if pair.label == ROLES[len(chosen) % len(ROLES)] and key not in held:
+                chosen.append(pair)
+                if split != "train":
+                    held.add(key)
+        for code, language in known.items():
+            with atomic_write(Path(folder, f"roles.{split}.{code}.tsv"), "w") as file:
+                for pair in chosen:
+                    texts = [language.sentence(one).text for one in (pair.premise, pair.hypothesis)]
+                    file.write("\t".join([*texts, pair.label]) + "\n")
