@@ -78,7 +78,7 @@ class Sequences:
     def __len__(self) -> int:
         return self.sentences
 
-    @property
+    @cached_property
     def counts(self) -> np.ndarray:
         """(N,) int64, how many key-points were kept of each sentence."""
         return np.diff(self.offsets)
