@@ -38,11 +38,11 @@ class ClcrRunConfig:
     distance_norm: str = option("l2", "norm of a distance: l2 or l1")
     anneal_beta: float = option(0.01, "temperature 1 / (1 + beta * updates); 0 is none", least=0)
     transform_steps: int = option(2000, "steps of the transforms alone", least=1)
-    transform_lr: float = option(1e-3, "their learning rate", least=0)
+    transform_lr: float = option(5e-3, "their learning rate", least=0)
     transform_args: str = option("", "more options of their fairseq-train, as one text")
     rounds: int = option(1, "how often the two encoders take turns; 0 leaves both alone", least=0)
     lm_steps: int = option(500, "steps of a turn", least=1)
-    lm_lr: float = option(1e-4, "its learning rate", least=0)
+    lm_lr: float = option(1e-3, "its learning rate", least=0)
     lm_args: str = option("", "more options of its fairseq-train, as one text")
 
     threshold: float = option(0.0, "largest distance of pivots; 0 tunes it", least=0)
@@ -54,7 +54,7 @@ class ClcrRunConfig:
     extract_lr: float = option(1e-3, "their learning rate", least=0)
     delta: float = option(0.2, "words with p(key-point) above are kept")
     extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
-    confident: bool = option(False, "reweigh labels that are probably wrong")
+    confident: bool = option(True, "reweigh labels that are probably wrong")
     flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (none: found in training)")
     extract_args: str = option("", "more options of their fairseq-train, as one text")
 
