@@ -89,7 +89,7 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
     """
     sides = folder.parallel(split, *model.pair)
     try:
-        gold = _gold_links(folder, split, model.pair)
+        gold = gold_links(folder, split, model.pair)
     except UserError as error:
         raise UserError(f"{error}; or give `--threshold` instead of tuning it") from None
     blocks = finest_blocks(*gold)
@@ -215,7 +215,7 @@ def blocks_of_text(
         yield start, tuple(texts)
 
 
-def _gold_links(
+def gold_links(
     folder: DataFolder, split: str, pair: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
