@@ -1,10 +1,12 @@
 """The verb ``clcr encode``: loads a model and writes the sequences of a text."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from fairseq_xling.clcr.encode import encode
 from fairseq_xling.clcr.rows import RowOptions, rows
+from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
 from fairseq_xling.runs.provenance import provenance
@@ -59,6 +61,14 @@ def run_encode(args: argparse.Namespace) -> None:
         Path(args.translation) if args.translation else None,
         args.max_tokens,
     )
+    words = model.positions - 2  # beside <s> and </s>
+    cut = int((Sequences(output).lengths > words).sum())
+    if cut:
+        print(
+            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
+            f"encoders' position tables and were cut after {words} tokens",
+            file=sys.stderr,
+        )
     mean = meta["rows"] / max(meta["sentences"], 1)
     print(
         f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "

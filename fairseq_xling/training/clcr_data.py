@@ -1,5 +1,6 @@
 """What `--task clcr` reads: sentence pairs, and their pseudo-gold pivots."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from fairseq_xling.data.sources import Pairs, Row
 from fairseq_xling.errors import UserError
 from fairseq_xling.objectives.base import Example, Objective, Vocabulary
 from fairseq_xling.objectives.cdlm import plain_side
+
+logger = logging.getLogger(__name__)
 
 
 class PairText(Objective):
@@ -57,6 +60,11 @@ def pair_feed(
             f"{folder.path}: {cut} sentences of {split} {source.name} are longer than the "
             f"encoders' position tables, {positions} tokens with <s> and </s>; `--too-long` is "
             "refuse"
+        )
+    if cut:
+        logger.warning(
+            "%s %s: %d sentences are cut at %d tokens, <s> and </s> included",
+            *(split, source.name, cut, positions),
         )
     vocabulary = Vocabulary(folder.vocab_sizes, {lang: n for n, lang in enumerate(pair)})
     return Feed(PairText(cfg, vocabulary), source, 1.0)

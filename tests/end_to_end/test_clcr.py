@@ -268,6 +268,18 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
     assert "known: " in fails(capsys, "clcr", "trian")
 
 
+def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_said(
+    world, phases, tmp_path, capsys
+):
+    text = tmp_path / "text"
+    text.write_text("the dog sees the cat\n\n" + "the dog " * 20 + "\n")
+    command = ["clcr", "encode", last(world, "lm2"), "--lang", "en", "--text", text]
+    xling(*command, "--row", "T", "--output", tmp_path / "seq")
+    found = Sequences(tmp_path / "seq")
+    assert found.counts.tolist() == [5, 0, 22] and found.lengths.tolist() == [5, 0, 40]
+    assert "1 sentences of" in (said := capsys.readouterr().err) and "after 22 tokens" in said
+
+
 @pytest.mark.row("C6")
 def test_no_pair_under_the_threshold_is_said_and_cannot_be_trained_on(world, phases, capsys):
     command = ["clcr", "label", last(world, "lm2"), "--threshold", "1e-9"]
