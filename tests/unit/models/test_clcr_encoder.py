@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr_encoder import LayerEncoder, default_layer, read_side
-from tests.tiny_sources import write_folder
+from tests.tiny_sources import write_fairseq_roberta, write_folder
 
 WORDS, KNOWN = 14, 12
 
@@ -65,3 +65,23 @@ def test_a_layer_that_is_not_there_is_refused(bert, folder):
 def test_an_encoder_of_another_vocabulary_is_refused(bert, folder):
     with pytest.raises(UserError, match=r"no embedding for 100\.0 % of the de text"):
         read_side(bert[0], folder, "de", 1)
+
+
+@pytest.mark.parametrize("layer", [0, 2])
+def test_a_fairseq_roberta_with_a_dictionary_of_other_ids_is_read_by_spelling(
+    folder, tmp_path, layer
+):
+    model = write_fairseq_roberta(tmp_path)
+    words = [f"▁en{k}" for k in reversed(range(WORDS))]
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
+    side = side_of(tmp_path / "model.pt", folder, layer)
+    chosen = [3, 0, 7, 13]
+    ours = torch.tensor([[0, *(SPECIALS + word for word in chosen), 2]])
+    ids = torch.tensor([[0, *(4 + WORDS - 1 - word for word in chosen), 2]])
+    model.eval()
+    with torch.no_grad():
+        _, more = model(ids, features_only=True, return_all_hiddens=True)
+        places = torch.arange(ours.shape[1])[None]
+        src = {"tokens": ours, "langs": torch.zeros_like(ours), "positions": places}
+        expected = more["inner_states"][layer].transpose(0, 1)
+        torch.testing.assert_close(side(src), expected, atol=1e-4, rtol=1e-4)
