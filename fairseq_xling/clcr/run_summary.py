@@ -11,7 +11,7 @@ from fairseq_xling.runs import training_log
 from fairseq_xling.runs.provenance import versions
 from fairseq_xling.runs.tables import text_table
 
-_DISTANCES = ("distance", "relative", "entropy")
+_DISTANCES = ("distance", "relative", "hard", "entropy")
 
 
 def write_summary(run: Path, outcomes: Sequence[Any], pair: tuple[str, str]) -> None:

@@ -44,7 +44,8 @@ class PairStates:
 
 
 class Loss(NamedTuple):
-    """The summed loss, what to divide it by, and sums to log: the same names in every batch."""
+    """The summed loss, what to divide it by, and sums to log: the same names in every batch of
+    training, and in every batch of validation."""
 
     total: Tensor
     size: Tensor

@@ -83,6 +83,9 @@ class TransformModule(Module):
             "spread1": spread[0] * size,
             "spread2": spread[1] * size,
         }
+        if not self.training:  # what is left of the mixture's help, whatever was annealed
+            sums["hard1"] = self.forth(r1, mask1, r2, mask2, 0.0).distance.sum()
+            sums["hard2"] = self.back(r2, mask2, r1, mask1, 0.0).distance.sum()
         total = forth.distance.sum() + back.distance.sum()
         return Loss(total, size, {name: value.detach() for name, value in sums.items()})
 
@@ -96,7 +99,12 @@ class TransformModule(Module):
 
     @classmethod
     def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
-        """D, its ratio to the spread of the target's states, mean entropy, and the spreads."""
+        """D, its ratio to the spread of the target's states, mean entropy, and the spreads.
+
+        In validation also D with each token's best partner alone. By it trainings compare that
+        were annealed and that were not: a mixture of tokens is nearer to its target than any one of
+        them, and no single vector that is handed on.
+        """
         count = max(sums["sentences"], 1)
         found = {}
         for number, (lang, other) in enumerate((tuple(pair), tuple(pair)[::-1]), start=1):
@@ -104,6 +112,8 @@ class TransformModule(Module):
             spread = sums[f"spread{3 - number}"] / count
             found[f"distance_{lang}_{other}"] = distance
             found[f"relative_{lang}_{other}"] = distance / spread if spread else float("nan")
+            if f"hard{number}" in sums:
+                found[f"hard_{lang}_{other}"] = sums[f"hard{number}"] / count
             found[f"entropy_{lang}_{other}"] = sums[f"entropy{number}"] / count
             found[f"spread_{lang}"] = sums[f"spread{number}"] / count
         return found

@@ -52,6 +52,21 @@ def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_comp
     )
 
 
+@pytest.mark.row("C3", "C4")
+def test_validation_shows_the_distance_without_the_help_of_mixtures():
+    module, given = make("transform"), batch()
+    soft = module(given).sums
+    assert "hard1" not in soft
+    sums = {name: float(value) for name, value in module.eval()(given).sums.items()}
+    shown = module.scores(sums, ("en", "de"))
+    assert shown["hard_en_de"] > shown["distance_en_de"]
+    module.at_update(10**9)
+    sums = {name: float(value) for name, value in module(given).sums.items()}
+    annealed = module.scores(sums, ("en", "de"))
+    assert annealed["hard_en_de"] == pytest.approx(shown["hard_en_de"], rel=1e-5)
+    assert annealed["hard_en_de"] == pytest.approx(annealed["distance_en_de"], rel=1e-4)
+
+
 @pytest.mark.row("C4")
 def test_annealing_counts_the_updates_of_all_trainings_and_survives_a_checkpoint():
     module = make("transform")
