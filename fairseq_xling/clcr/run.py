@@ -138,8 +138,7 @@ class Plan:
             beams = [f"beam:{width}" for width in sorted({1, config.beam})]
             self._table("order", "--searches", ",".join(beams))
         for text in texts(config, self.pair):
-            for row in config.row_list:
-                self._encode(text, row)
+            self._encode(text)
 
     def _go_on(self) -> list[str]:
         return ["--clcr-start", str(self.outcome.model)]
@@ -225,19 +224,22 @@ class Plan:
         self._add(name, command, [Path(config.data), model, labels], outputs)
         self.outcome.tables[verb] = output
 
-    def _encode(self, text: Text, row: str) -> None:
+    def _encode(self, text: Text) -> None:
+        """All rows of a text; those that read its translation only where there is one."""
         config, model = self.config, self.outcome.model
-        translated = rows[row].reads_translation
-        if translated and not text.translation:
+        chosen = [r for r in config.row_list if text.translation or not rows[r].reads_translation]
+        translated = any(rows[row].reads_translation for row in chosen)
+        if not chosen:
             return
         name = f"{text.name}.{text.lang}"
-        output = self.run / "sequences" / str(self.seed) / row / name
+        folder = self.run / "sequences" / str(self.seed)
+        outputs = [folder / row / name for row in chosen]
         command = [
             *("fairseq-xling", "clcr", "encode", str(model), "--data", config.data),
-            *("--lang", text.lang, "--text", text.file, "--row", row, "--dtype", config.dtype),
+            *("--lang", text.lang, "--text", text.file, "--row", ",".join(chosen)),
             *("--order", (config.order_list or ["rel"])[0], "--beam", str(config.beam)),
             *("--max-tokens", str(config.max_tokens), "--device", config.device),
-            *("--output", str(output)),
+            *("--dtype", config.dtype, "--output", str(folder / "{row}" / name)),
         ]
         inputs = [Path(config.data), model, Path(text.file)]
         late = None
@@ -245,8 +247,8 @@ class Plan:
             command += ["--translation", text.translation]
             inputs += [Path(text.translation), self.outcome.labels]
             late = functools.partial(_threshold, self.outcome.labels / "train")
-        self._add(f"encode-{row}-{name}-{self.seed}", command, inputs, [output], True, late)
-        self.outcome.sequences.append(output)
+        self._add(f"encode-{name}-{self.seed}", command, inputs, outputs, True, late)
+        self.outcome.sequences += outputs
 
     def _add(
         self,

@@ -2,14 +2,18 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling.clcr.encode import encode
-from fairseq_xling.clcr.rows import RowOptions, rows
+from fairseq_xling.clcr.rows import Row, RowOptions, rows
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
 from fairseq_xling.runs.provenance import provenance
+
+ROW = "{row}"
 
 
 def run_encode(args: argparse.Namespace) -> None:
@@ -18,10 +22,18 @@ def run_encode(args: argparse.Namespace) -> None:
     Raises:
         UserError: for files that are missing, or settings that make no sense.
     """
-    kind = rows[args.row]
+    names = [name.strip() for name in args.row.split(",") if name.strip()]
+    kinds = {name: rows[name] for name in names}
+    if not names or len(kinds) < len(names):
+        raise UserError(f"`--row` must name one row or several different ones, got {args.row!r}")
+    if len(names) > 1 and ROW not in args.output:
+        raise UserError(
+            f"`--output` must hold {ROW}, which stands for the row's name, where `--row` names "
+            f"several, got {args.output!r}"
+        )
     if args.max_tokens < 1:
         raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
-    if kind.reads_translation != bool(args.translation):
+    if any(kind.reads_translation for kind in kinds.values()) != bool(args.translation):
         raise UserError(
             f"`--translation` is needed by row T+pGA and read by no other, got row {args.row}"
             + (f" and {args.translation!r}" if args.translation else " without it")
@@ -36,41 +48,58 @@ def run_encode(args: argparse.Namespace) -> None:
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
     options = RowOptions(args.delta, args.order, args.search, args.beam, args.threshold)
-    row = kind(model, model.side(args.lang), options)
-    settings = {
-        "lang": args.lang,
-        "dtype": args.dtype,
-        "row": args.row,
-        "delta": args.delta,
-        "order": args.order,
-        "search": args.search,
-        "beam": args.beam,
-        "threshold": args.threshold,
-        **{name: sha256(path) for name, path in files.items()},
-    }
-    output = Path(args.output)
-    files["data"] = model.folder.path / "meta.json"
+    side = model.side(args.lang)
+    made = {name: kind(model, side, options) for name, kind in kinds.items()}
+    digests = {name: sha256(path) for name, path in files.items()}
+    for name, row in made.items():
+        read = {file: files[file] for file in files if file != "translation"}
+        if row.reads_translation:
+            read = files
+        settings = {
+            "lang": args.lang,
+            "dtype": args.dtype,
+            "row": name,
+            "delta": args.delta,
+            "order": args.order,
+            "search": args.search,
+            "beam": args.beam,
+            "threshold": args.threshold if row.reads_translation else None,
+            **{file: digests[file] for file in read},
+        }
+        _write(model, row, name, settings, read, args)
+    limit = model.positions - 2  # beside <s> and </s>
+    lengths = Sequences(args.output.replace(ROW, names[0])).lengths
+    if cut := int((lengths > limit).sum()):
+        print(
+            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
+            f"encoders' position tables and were cut after {limit} tokens",
+            file=sys.stderr,
+        )
+
+
+def _write(
+    model: Any,
+    row: Row,
+    name: str,
+    settings: Mapping[str, Any],
+    read: Mapping[str, Path],
+    args: argparse.Namespace,
+) -> None:
+    output = Path(args.output.replace(ROW, name))
+    files = {**read, "data": model.folder.path / "meta.json"}
     meta = encode(
         model,
         row,
-        Path(args.text),
+        read["text"],
         args.lang,
         output,
         settings,
         lambda: {"provenance": provenance(files)},
-        Path(args.translation) if args.translation else None,
+        read.get("translation"),
         args.max_tokens,
     )
-    words = model.positions - 2  # beside <s> and </s>
-    cut = int((Sequences(output).lengths > words).sum())
-    if cut:
-        print(
-            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
-            f"encoders' position tables and were cut after {words} tokens",
-            file=sys.stderr,
-        )
     mean = meta["rows"] / max(meta["sentences"], 1)
     print(
         f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "
-        f"{meta['width']} wide ({args.row})"
+        f"{meta['width']} wide ({name})"
     )

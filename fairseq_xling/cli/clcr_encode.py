@@ -1,7 +1,7 @@
 """Write sequences of vectors: the same for a sentence and its translation, as far as it was learnt.
 
   fairseq-xling clcr encode model.pt --lang en --text en.txt --row T+E+R --output sequences/en
-  fairseq-xling clcr encode model.pt --lang de --text de.txt --row T+E+R --output sequences/de
+  fairseq-xling clcr encode model.pt --lang de --text de.txt --row T,T+E --output seq/{row}/de
 
 Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language's order) and T+pGA
 (pivots found with --translation, in their order). States of the model's first language are
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DATA", help="its data folder, where it has moved")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
-    add("--row", default="T+E+R", help="T, T+E, T+E+R or T+pGA")
+    add("--row", default="T+E+R", help="T, T+E, T+E+R or T+pGA, or several, by commas")
     add("--delta", type=float, metavar="P", help="least p(key-point) (None: as in training)")
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
     add("--search", default="beam", metavar="NAME", help="how that head's order is found")
@@ -32,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
     add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
+    add(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="folder to write, which must be new; {row} in it stands for the row's name",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
