@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# CLCR on the embedded corpus, German and Chinese (characters) to English: encoders of one language
+# each, transforms with and without annealing, key-points, orders, and what a classifier that has
+# read English alone does with German and Chinese. Needs nothing.
+#   examples/clcr/1_synthetic.sh [RUN_FOLDER] [further options of clcr run]
+# Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+run=${1:-runs/clcr/synthetic}
+shift || true
+more=("$@")
+read -ra seeds <<<"${SEEDS:-1 2 3}"
+read -ra langs <<<"${LANGS:-de zh}"
+all=(en "${langs[@]}")
+jobs=${JOBS:-2} text=$run/text data=$run/data logs=$run/logs
+mkdir -p "$logs"
+
+quietly() { # LOG COMMAND...: what it prints goes to the log, the end of that here if it fails
+    "${@:2}" >"$1" 2>&1 || { echo "see $1:" >&2; tail -n 3 "$1" >&2; return 1; }
+}
+in_parallel() { # FUNCTION, with arguments from standard input, a line a call; JOBS at a time
+    local line one pids=()
+    while read -ra line; do
+        while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do sleep 1; done
+        "$1" "${line[@]}" </dev/null &
+        pids+=($!)
+    done
+    for one in "${pids[@]}"; do wait "$one" || exit 1; done
+}
+
+comma=$(IFS=,; echo "${all[*]}")
+fairseq-xling synthesize "$text" --languages "$comma" \
+    --sentences "${SENTENCES:-20000}" --parallel-sentences "${SENTENCES:-20000}" \
+    --held-out "${HELD_OUT:-500}" --nli "${PAIRS:-6000}" --annotated 1
+python "$here/write_roles.py" "$text/gold" --languages "$comma" \
+    --train "${PAIRS:-6000}" --held-out "${HELD_OUT:-500}"
+segment=()
+[[ " ${langs[*]} " != *" zh "* ]] || segment=(--segment zh=char)
+fairseq-xling prepare "$data" --languages "$comma" --from "$text" \
+    --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
+
+encoder() { # LANG SEED NUMBER: equal first weights would give two languages comparable states
+    local folder=$run/encoders/$1-$2
+    [ ! -f "$folder/done" ] || return 0
+    echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
+    quietly "$logs/encoder-$1-$2.log" fairseq-train "$data" \
+        --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --languages "$1" \
+        --separate emb --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
+        --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
+        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
+        --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
+        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed $((1000 * $3 + $2)) \
+        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu \
+        --log-format json --log-interval 100
+    touch "$folder/done"
+}
+for number in "${!all[@]}"; do
+    for seed in "${seeds[@]}"; do echo "${all[$number]} $seed $number"; done
+done | in_parallel encoder
+
+pair() { # LANG SEED: all that has one model
+    local lang=$1 seed=$2 own=$run/$1/seed$2 model plain labels split
+    local log=$logs/$1-$2
+    [ ! -f "$own/done" ] || return 0
+    local common=(--data "$data" --pair "$lang,en" --seeds "$seed"
+        --encoder "$lang=$run/encoders/$lang-$seed/checkpoint_last.pt"
+        --encoder "en=$run/encoders/en-$seed/checkpoint_last.pt")
+    echo "$lang, seed $seed: $log.*.log"
+    quietly "$log.run.log" fairseq-xling clcr run "$here/synthetic.yaml" "${common[@]}" \
+        --output "$own/main" "${more[@]}"
+    # Table 1 and figure 1: the transforms alone, otherwise the same.
+    quietly "$log.soft.log" fairseq-xling clcr train "$here/synthetic.yaml" "${common[@]}" \
+        --output "$own/soft" "${more[@]}" --rounds 0 --anneal-beta 0
+    quietly "$log.linear.log" fairseq-xling clcr train "$here/synthetic.yaml" "${common[@]}" \
+        --output "$own/linear" "${more[@]}" --rounds 0 --transform linear
+    # Table 2: the classifiers once more, on labels as they are.
+    model=$own/main/models/order-abs-$seed/checkpoint_last.pt labels=$own/main/labels/$seed
+    plain=$own/plain/checkpoint_last.pt
+    quietly "$log.plain.log" fairseq-train "$data" --user-dir "$(fairseq-xling user-dir)" \
+        --task clcr --arch clcr --criterion clcr --clcr-pair "$lang,en" --clcr-labels "$labels" \
+        --clcr-start "$own/main/models/lm2-1-$seed/checkpoint_last.pt" --clcr-module extract \
+        --extract-hidden 64 --optimizer adam --clip-norm 1.0 --lr 3e-3 \
+        --lr-scheduler inverse_sqrt --warmup-updates 50 --max-tokens 2000 \
+        --max-update "${EXTRACT:-300}" --epoch-updates 100 --seed "$seed" --save-dir "$own/plain" \
+        --no-epoch-checkpoints --num-workers 0 --cpu --log-format json --log-interval 25
+    quietly "$log.test.log" fairseq-xling clcr label "$model" --data "$data" --splits test \
+        --output "$own/labels"
+    quietly "$log.gold.log" python "$here/gold_pivots.py" "$data" "$own/labels/test" "$own/gold/test"
+    for split in labels gold; do
+        quietly "$log.keypoints.log" fairseq-xling clcr keypoints "$model" --data "$data" \
+            --labels "$own/$split" --split test --output "$own/keypoints-confident-$split.json"
+        quietly "$log.keypoints.log" fairseq-xling clcr keypoints "$plain" --data "$data" \
+            --labels "$own/$split" --split test --output "$own/keypoints-plain-$split.json"
+        # Table 3.
+        quietly "$log.order.log" fairseq-xling clcr order "$model" --data "$data" \
+            --labels "$own/$split" --split test --searches beam:1,beam:10 \
+            --output "$own/order-$split.json"
+    done
+    # What table 4 reads.
+    quietly "$log.encode.log" python "$here/encode_pairs.py" "$model" "$labels/train" \
+        "$own/sequences" "roles=$text/gold/roles" "nli=$text/gold/nli"
+    touch "$own/done"
+}
+for lang in "${langs[@]}"; do
+    for seed in "${seeds[@]}"; do echo "$lang $seed"; done
+done | in_parallel pair
+
+classify() { # TASK LANG
+    local vectors=() row gold=$text/gold/$1
+    for row in T+pGA T T+E T+E+R; do
+        vectors+=(--vectors "$row=$run/$2/seed{seed}/sequences/$row/{file}.{side}")
+    done
+    echo "classify $1, en to $2: $logs/classify-$1-$2.log"
+    quietly "$logs/classify-$1-$2.log" fairseq-xling clcr classify --output "$run/$2/$1" \
+        "${vectors[@]}" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
+        --test "en=$gold.test.en.tsv" --test "$2=$gold.test.$2.tsv" \
+        --seeds "$(IFS=,; echo "${seeds[*]}")" --hidden 64 --lr 1e-3 --dropout 0.2 \
+        --epochs "${EPOCHS:-10}" --patience 4
+}
+for lang in "${langs[@]}"; do
+    for task in roles nli; do echo "$task $lang"; done
+done | in_parallel classify
+
+for lang in "${langs[@]}"; do
+    trainings=()
+    for seed in "${seeds[@]}"; do
+        trainings+=("linear=$run/$lang/seed$seed/linear/logs/transform-$seed.log")
+        trainings+=("no annealing=$run/$lang/seed$seed/soft/logs/transform-$seed.log")
+        trainings+=("annealed=$run/$lang/seed$seed/main/logs/transform-$seed.log")
+    done
+    fairseq-xling clcr curves "${trainings[@]}" --output "$run/$lang/curves.json" \
+        --figure "$run/$lang/curves.svg"
+done
+python "$here/gather.py" "$run" --languages "$(IFS=,; echo "${langs[*]}")" \
+    --seeds "$(IFS=,; echo "${seeds[*]}")"

