@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Entailment on the embedded corpus, English to German, Chinese and Indonesian. It asks for words to
 # be matched one by one, which masked words alone do not teach encoders as small as these: here one
-# encoder writes each language in the place of each other (CdLM), beside one with new weights.
-# Needs no data.
+# encoder writes each language in the place of each other (CdLM). What it knows halfway up is kept as
+# it is, and new layers learn to judge; fine-tuned as a whole, it leaves what languages share. In its
+# text, sentences stand two by two as well, in each language others: without them it never sees one
+# sentence beside another. Beside it stands one of its size with new weights. Needs no data.
 #   examples/transfer/3_inference.sh [RUN_FOLDER] [further options of eval transfer]
-# Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
+# About an hour on 2 cores. Stopped in between, the same command goes on. JOBS (default 2) steps run
+# at a time.
 set -euo pipefail
 run=${1:-runs/transfer/inference}
 shift || true
@@ -15,8 +18,19 @@ if [ ! -f "$text/provenance.json" ]; then
         --parallel-sentences "${SENTENCES:-20000}" --held-out "${HELD_OUT:-1000}" \
         --nli "${PAIRS:-12000}" --annotated 2000 --spaced
 fi
-fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" --vocab union \
-    --vocab-type word --vocab-size 2000 --aligner none --segment zh=space
+mono=() seed=11
+for lang in en de zh id; do
+    both=$text-$lang other=$([ $lang = de ] && echo en || echo de)
+    if [ ! -f "$both/provenance.json" ]; then
+        fairseq-xling synthesize "$both" --languages "$lang,$other" --sentences 1 --held-out 1 \
+            --nli "${RUNNING:-20000}" --annotated 1 --spaced --seed $seed
+    fi
+    cut -f1,2 "$both/gold/nli.train.$lang.tsv" | tr '\t' ' ' > "$both/running.txt"
+    mono+=(--mono "train.$lang=$text/mono/train.$lang.txt,$both/running.txt")
+    seed=$((seed + 1))
+done
+fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" "${mono[@]}" \
+    --vocab union --vocab-type word --vocab-size 2000 --aligner none --segment zh=space
 
 train() { # SEED
     local folder=$run/encoders/seed$1
@@ -28,7 +42,7 @@ train() { # SEED
         --arch tri_bert_tiny --attention-dropout 0 --criterion unified_lm \
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
         --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 \
-        --max-tokens 2048 --max-update "${UPDATES:-2500}" --epoch-updates 500 --seed "$1" \
+        --max-tokens 2048 --max-update "${UPDATES:-3500}" --epoch-updates 500 --seed "$1" \
         --num-workers 0 --log-format json --log-interval 100 --no-epoch-checkpoints \
         --save-dir "$folder" >"$folder/train.log" 2>&1 || { tail -n 1 "$folder/train.log" >&2; exit 1; }
     touch "$folder.done"
@@ -48,4 +62,5 @@ fairseq-xling eval transfer --output "$run/nli" --head classification \
     --data "$run/data" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
     --test "en=$gold.test.en.tsv" --test "de=$gold.test.de.tsv" --test "zh=$gold.test.zh.tsv" \
     --test "id=$gold.test.id.tsv" --lrs 1e-3 --batch-sizes 32 --epochs 4 \
-    --head-options dropout=0 --freeze-layers "${FREEZE:-0}" --seeds 1,2 --jobs "${JOBS:-2}" "$@"
+    --head-options dropout=0 --freeze-encoder --train-args="--read-layer 2 --head-layers 2" \
+    --seeds 1 --jobs "${JOBS:-2}" "$@"

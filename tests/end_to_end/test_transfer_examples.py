@@ -88,6 +88,7 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
 
 def test_inference_is_learned_on_encoders_that_write_each_language_for_each_other(tmp_path):
     sizes = {"SENTENCES": "150", "HELD_OUT": "20", "PAIRS": "60", "UPDATES": "2", "SEEDS": "1"}
+    sizes["RUNNING"] = "40"
     options = ["run", "--epochs", "1", "--seeds", "1"]
     script("3_inference.sh", *options, folder=tmp_path, **sizes)
     table = " ".join((tmp_path / "run/nli/table.md").read_text().split())
