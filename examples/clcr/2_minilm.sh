@@ -56,3 +56,5 @@ fairseq-xling clcr run "$here/minilm.yaml" --data "$run/data" --pair de,en --see
     --encoder "de=$german/checkpoint_last.pt" --encoder "en=$minilm" --precision bf16 \
     --output "$run/de" --encode-pairs "test=$text/test.de,$text/test.en" \
     --rows T,T+E,T+E+R,T+pGA "$@"
+case " $* " in *" --dry-run "*) exit ;; esac
+python "$here/gather.py" "$run" --languages de --seeds "$seeds"

@@ -52,11 +52,54 @@ class Gathering:
         return read_json(path)
 
     def tables(self, lang: str) -> Iterator[Table]:
+        if (self.run / lang / "results.json").is_file():
+            yield from self.of_run(lang)
+            return
         for make in (self.distances, self.pivots, self.keypoints, self.orders):
             yield make(lang)
         for task in ("roles", "nli"):
             if (self.run / lang / task / "results.json").is_file():
                 yield self.transfer(lang, task)
+
+    def of_run(self, lang: str) -> Iterator[Table]:
+        """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
+        found = self.json(lang, "results.json")["seeds"]
+        names = [name for name in found[0]["distances"][0] if not name.startswith(("p", "entropy"))]
+        rows = [
+            [
+                row["phase"],
+                *(self.mean(found, lambda o, n=n, k=k: o["distances"][n][k]) for k in names),
+            ]
+            for n, row in enumerate(found[0]["distances"])
+        ]
+        header = [name.replace("_", " ").replace("distance", "D") for name in names]
+        tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
+        about = (
+            f"pivots against a silver alignment: F1 {mean_and_spread(tuned, 3)}" if tuned else ""
+        )
+        yield {
+            "title": f"Distance of translations, {lang} to en",
+            "header": ["trained", *header],
+            "rows": rows,
+            "notes": ["relative: by the spread of the target's states", *filter(None, [about])],
+        }
+        for verb, digits, paper in (("keypoints", 2, PAPER_KEYPOINTS), ("order", 2, PAPER_ORDER)):
+            if verb not in found[0]:
+                continue
+            table = found[0][verb]
+            width = 5 if verb == "keypoints" else 6
+            rows = []
+            for number, row in enumerate(table["rows"]):
+                own = [one[verb]["rows"][number] for one in found]
+                cells = [self.mean(own, lambda o, p=place: o[p]) for place in range(digits, width)]
+                rows.append([*row[:digits], *cells])
+            texts = paper.values() if isinstance(paper, dict) else [paper]
+            yield {
+                "title": f"{table['title']} (pseudo-gold, {table['split']})",
+                "header": table["header"][:width],
+                "rows": rows,
+                "notes": [f"paper: {text}" for text in texts],
+            }
 
     def distances(self, lang: str) -> Table:
         """Table 1 and figure 1: D at the end of training, by way to train."""
