@@ -22,6 +22,7 @@ from fairseq_xling.clcr.labels import META, Labels
 from fairseq_xling.clcr.modules import PairStates
 from fairseq_xling.clcr.modules.extract import partner_of_source
 from fairseq_xling.clcr.modules.order import key_points
+from fairseq_xling.clcr.order import order_heads
 from fairseq_xling.clcr.order_bleu import ORDERS, OrderCounts
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.sources import Pairs
@@ -137,6 +138,8 @@ def plan(model: Any, searches: Sequence[tuple[str, int]]) -> list[Measured]:
 
     Raises:
         UserError: if no order head was trained, or a search is one of none.
+
+    A search of a kind of head that was not trained is passed over.
     """
     heads = {
         key.removeprefix(_PREFIX): part.head
@@ -148,9 +151,9 @@ def plan(model: Any, searches: Sequence[tuple[str, int]]) -> list[Measured]:
             f"{model.checkpoint}: has no trained order head; train one with `--clcr-module order`"
         )
     for name, _ in searches:
-        if not any(name in head.searches for head in heads.values()):
-            known = sorted({search for head in heads.values() for search in head.searches})
-            raise unknown_name("search of the trained order heads", name, known)
+        known = sorted({search for kind in order_heads for search in order_heads[kind].searches})
+        if name not in known:
+            raise unknown_name("search for an order", name, known)
     found = [Measured("as in the source", "", 0)]
     for order, head in sorted(heads.items()):
         found += [Measured(order, *one, head) for one in searches if one[0] in head.searches]

@@ -13,7 +13,13 @@ from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.clcr.rows import rows
-from fairseq_xling.clcr.run_config import ClcrRunConfig, Text, check_config, texts
+from fairseq_xling.clcr.run_config import (
+    ClcrRunConfig,
+    Text,
+    check_config,
+    check_sequences,
+    texts,
+)
 from fairseq_xling.clcr.run_summary import write_summary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
@@ -121,6 +127,7 @@ class Plan:
     def rest(self) -> None:
         """Pivots, key-points, orders, evaluation, and the sequences of all texts."""
         config = self.config
+        check_sequences(config, self.folder, self.pair)
         self._label()
         if config.extract_steps:
             options = ["--clcr-module", "extract", "--delta", str(config.delta)]

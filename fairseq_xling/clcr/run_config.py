@@ -189,6 +189,25 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     return folder, pair
 
 
+def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str]) -> None:
+    """Refuse what only the steps after the transforms would stumble over.
+
+    Raises:
+        UserError: for a row without the training that it needs, a share that is none, or a
+            threshold to be tuned without an alignment.
+    """
+    for name in config.row_list:
+        for part in rows[name].needs:
+            if not getattr(config, f"{part}_steps"):
+                raise UserError(
+                    f"`--rows` {name} needs `--{part}-steps` above 0; train it or leave the row out"
+                )
+    if not 0 <= config.delta <= 1:
+        raise UserError(f"`--delta` must lie in [0, 1], got {config.delta}")
+    if not config.threshold:
+        _ = folder.order(config.tune_on, *pair)  # the threshold is tuned on its alignment
+
+
 def _pair(folder: DataFolder, text: str) -> tuple[str, str]:
     known = folder.pairs("train")
     if not text and len(known) == 1:

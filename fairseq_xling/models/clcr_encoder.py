@@ -125,7 +125,9 @@ def id_table(folder: DataFolder, lang: str, source: SourceModel) -> Tensor:
 
 def _check_known(folder: DataFolder, lang: str, table: Tensor, source: SourceModel) -> None:
     """Say how much of the training text the encoder cannot spell, and refuse too much of it."""
-    pair = next(pair for pair in folder.pairs("train") if lang in pair)
+    pair = next((pair for pair in folder.pairs("train") if lang in pair), None)
+    if pair is None:
+        raise UserError(f"{folder.path}: has no parallel 'train' text of language {lang!r}")
     file = folder.parallel("train", *pair)[pair.index(lang)]
     ids, _ = file.block(0, _SAMPLE)
     ids = ids[ids >= SPECIALS]

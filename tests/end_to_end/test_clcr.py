@@ -331,6 +331,15 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
     xling("clcr", "train", config(world), "--output", world / "planned", "--dry-run")
     steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", capsys.readouterr().out, re.MULTILINE)
     assert steps == ["transform-1", "lm1-1-1", "lm2-1-1"]
+    refused = {
+        "--extract-steps 0": "`--rows` T+E+R needs `--extract-steps` above 0; ",
+        "--order-steps 0": "`--rows` T+E+R needs `--order-steps` above 0; ",
+        "--delta 3": "`--delta` must lie in [0, 1], got 3.0",
+        "--tune-on test2 --threshold 0": "'test2'",
+    }
+    for options, line in refused.items():
+        planned = [config(world), "--output", world / "planned", "--dry-run", *options.split()]
+        assert line in fails(capsys, "clcr", "run", *planned)
     assert not (world / "planned").exists()
 
 

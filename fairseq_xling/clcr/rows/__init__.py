@@ -73,11 +73,16 @@ class Row:
         model: a `fairseq_xling.interop.clcr.Clcr`.
         side: 0 for the first language, 1 for the second.
 
+    Attributes:
+        reads_translation: whether it reads the other side of parallel text.
+        needs: the trainings that it builds on, beside that of the transforms.
+
     Raises:
         UserError: if a module was not trained, or an option is missing.
     """
 
     reads_translation: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         self.model, self.side, self.options = model, side, options

@@ -10,6 +10,8 @@ from fairseq_xling.errors import UserError
 class ExtractedRow(Row):
     """Tokens with p(key-point) > delta; each stands for its block."""
 
+    needs = ("extract",)
+
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         module = model.model.require("extract", model.checkpoint)

@@ -13,6 +13,8 @@ from fairseq_xling.errors import UserError
 class OrderedRow(ExtractedRow):
     """Key-points of the first language reordered; those of the second are in order already."""
 
+    needs = ("extract", "order")
+
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.head = None

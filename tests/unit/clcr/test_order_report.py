@@ -90,7 +90,7 @@ def test_mistakes_are_named(study, capsys):
         "fairseq-xling: error: `--searches` must have a width of at least 1, got 'beam:0'"
     )
     assert refusal("--searches", "hungary") == (
-        "fairseq-xling: error: unknown search of the trained order heads 'hungary'; did you mean "
+        "fairseq-xling: error: unknown search for an order 'hungary'; did you mean "
         "'hungarian'? known: beam, exact, hungarian, local"
     )
     assert refusal("--searches", ",") == (
