@@ -33,13 +33,16 @@ fairseq-xling synthesize "$text" --languages "$comma" \
     --sentences "${SENTENCES:-20000}" --parallel-sentences "${SENTENCES:-20000}" \
     --held-out "${HELD_OUT:-500}" --nli "${PAIRS:-6000}" --annotated 1
 python "$here/write_roles.py" "$text/gold" --languages "$comma" \
-    --train "${PAIRS:-6000}" --held-out "${HELD_OUT:-500}"
+    --train "${PAIRS:-6000}" --held-out "${HELD_OUT:-500}" --corpus "$text" \
+    --mixed "$run/mixed" --sentences "$((${SENTENCES:-20000} / 4))"
 segment=()
 [[ " ${langs[*]} " != *" zh "* ]] || segment=(--segment zh=char)
-fairseq-xling prepare "$data" --languages "$comma" --from "$text" \
+fairseq-xling prepare "$data" --languages "$comma" --from "$run/mixed" \
     --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
 
-encoder() { # LANG SEED NUMBER: equal first weights would give two languages comparable states
+# Encoders of one seed begin with the same weights, but for their words: ones as small as these are
+# too different otherwise (see README.md). APART=1 begins each with weights of its own.
+encoder() { # LANG SEED NUMBER
     local folder=$run/encoders/$1-$2
     [ ! -f "$folder/done" ] || return 0
     echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
@@ -49,7 +52,7 @@ encoder() { # LANG SEED NUMBER: equal first weights would give two languages com
         --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
         --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
-        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed $((1000 * $3 + $2)) \
+        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed $((1000 * $3 * ${APART:-0} + $2)) \
         --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu \
         --log-format json --log-interval 100
     touch "$folder/done"
@@ -98,7 +101,8 @@ pair() { # LANG SEED: all that has one model
     done
     # What table 4 reads.
     quietly "$log.encode.log" python "$here/encode_pairs.py" "$model" "$labels/train" \
-        "$own/sequences" "roles=$text/gold/roles" "nli=$text/gold/nli"
+        "$own/sequences" "roles=$text/gold/roles" "nli=$text/gold/nli" \
+        --delta 0.5
     touch "$own/done"
 }
 for lang in "${langs[@]}"; do

@@ -17,6 +17,7 @@ from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
+from fairseq_xling.runs.training_log import read_curves
 
 Table = dict[str, Any]  # title, header, rows, notes
 GOLD = {"labels": "pseudo-gold", "gold": "gold"}
@@ -25,6 +26,13 @@ GOLD = {"labels": "pseudo-gold", "gold": "gold"}
 # gives two distances of a row, of its two directions, without their names; the order of columns in
 # its table 2 was inferred.
 PAPER_D = {"linear": ".055 / .078", "no annealing": ".138 / .207", "annealed": ".025 / .037"}
+# By row of table 1 the folder of `clcr run` or `clcr train`, and the training in it.
+TRAININGS = {
+    "linear": ("linear", "transform"),
+    "no annealing": ("soft", "transform"),
+    "annealed": ("main", "transform"),
+    "annealed, then both encoders": ("main", "lm2-1"),
+}
 PAPER_KEYPOINTS = {
     "confident": "en .864 .875 .959; zh .826 .838 .872",
     "plain": "en .859 .886 .936; zh .823 .854 .847",
@@ -65,13 +73,11 @@ class Gathering:
         """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
         found = self.json(lang, "results.json")["seeds"]
         names = [name for name in found[0]["distances"][0] if not name.startswith(("p", "entropy"))]
-        rows = [
-            [
-                row["phase"],
-                *(self.mean(found, lambda o, n=n, k=k: o["distances"][n][k]) for k in names),
-            ]
-            for n, row in enumerate(found[0]["distances"])
-        ]
+        rows = []
+        for n, row in enumerate(found[0]["distances"]):
+            phases = [one["distances"][n] for one in found]
+            cells = [self.mean(phases, lambda one, name=name: one[name]) for name in names]
+            rows.append([row["phase"], *cells])
         header = [name.replace("_", " ").replace("distance", "D") for name in names]
         tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
         about = (
@@ -103,29 +109,39 @@ class Gathering:
 
     def distances(self, lang: str) -> Table:
         """Table 1 and figure 1: D at the end of training, by way to train."""
-        record = self.json(lang, "curves.json")
-        ends = [name for name in record["header"] if name.startswith(("D ", "relative "))]
-        places = [record["header"].index(name) for name in ends]
-        rows = [
-            [row[0], *(row[n] for n in places), PAPER_D.get(row[0], "")] for row in record["rows"]
+        both = (f"{lang}_en", f"en_{lang}")
+        keys = [f"{kind}_{way}" for kind in ("distance", "hard", "relative") for way in both]
+        rows = []
+        for name, (folder, training) in TRAININGS.items():
+            ends = []
+            for seed in self.seeds:
+                log = Path(lang, f"seed{seed}", folder, "logs", f"{training}-{seed}.log")
+                ends.append(self.last(log, keys))
+            cells = [self.mean(ends, lambda one, key=key: one[key]) for key in keys]
+            rows.append([name, *cells, PAPER_D.get(name, "")])
+        names = [
+            key.replace("distance", "D").replace("_", " ", 1).replace("_", "-") for key in keys
         ]
-        last = [
-            self.json(lang, f"seed{seed}", "main", "results.json")["seeds"][0]["distances"][-1]
-            for seed in self.seeds
-        ]
-        keys = [
-            name.replace("D ", "distance_").replace(" ", "_").replace("-", "_") for name in ends
-        ]
-        both = [mean_and_spread([one[key] for one in last], 3) for key in keys]
-        rows.append(["annealed, then both encoders", *both, ""])
         return {
             "title": f"Table 1, {lang} to en: distance of translations",
-            "header": ["T", *ends, "paper D"],
+            "header": ["T", *names, "paper D"],
             "rows": rows,
             "notes": [
-                "relative: by the spread of the target's states; 1 is a T that knows nothing",
+                "at the end of training, on valid",
+                "D: as trained, of mixtures of tokens where nothing was annealed; hard: with the "
+                "best partner alone, which is what is handed on",
+                "relative: D by the spread of the target's states; 1 is a T that knows nothing",
             ],
         }
+
+    def last(self, log: Path, keys: list[str]) -> dict[str, float | None]:
+        """The last values on valid in a log of training."""
+        path = self.run / log
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; the study is not finished")
+        self.read[str(log)] = path
+        curves = read_curves(path, "valid")
+        return {key: curves[key][-1][1] if key in curves else None for key in keys}
 
     def pivots(self, lang: str) -> Table:
         """Pseudo-gold pivots against the gold granularity, by what was trained."""

@@ -46,7 +46,7 @@ def python(name, *options):
 def test_a_run_that_is_not_finished_is_one_line(tmp_path):
     done = python("gather.py", tmp_path, "--languages", "zh", "--seeds", "1")
     assert done.returncode == 1
-    assert "curves.json: no such file; the study is not finished" in done.stderr
+    assert "transform-1.log: no such file; the study is not finished" in done.stderr
     origin = {"versions": {}, "date": "", "machine": ""}
     record = {"provenance": origin, "config": {"seeds": 1}}
     (tmp_path / "results.json").write_text(json.dumps(record))

@@ -11,6 +11,8 @@ Pair i has the label ``ROLES[i % 4]``. The hypothesis alone says nothing about i
 and what it says, are drawn before the role.
 """
 
+import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,12 +21,15 @@ import numpy as np
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
 from fairseq_xling.text.synthetic import inventory
+from fairseq_xling.text.synthetic.annotate import character_places, expand, pharaoh
 from fairseq_xling.text.synthetic.corpus import resolve
 from fairseq_xling.text.synthetic.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.text.synthetic.nli import Pair
+from fairseq_xling.text.synthetic.tokens import align
 
 ROLES = ("giver", "given", "getter", "absent")
 SPLITS = ("test", "valid", "train")  # test and valid first: no premise of theirs is one of train
+_TEXT = 1_000_000  # is added to the seed of text without labels, so it is drawn anew
 _VERBS = ("show", "bring", "sell", "offer", "promise")
 _MOODS = ("will", "can")
 _BEINGS = [key for key, kind in inventory.NOUN_KINDS.items() if kind in ("pm", "pf", "a")]
@@ -95,5 +100,52 @@ def write_roles(
         for code, language in known.items():
             with atomic_write(Path(folder, f"roles.{split}.{code}.tsv"), "w") as file:
                 for pair in chosen:
-                    texts = [language.sentence(one).text for one in (pair.premise, pair.hypothesis)]
+                    both = (pair.premise, pair.hypothesis)
+                    texts = [language.sentence(one).text for one in both]
                     file.write("\t".join([*texts, pair.label]) + "\n")
+
+
+def mix_text(corpus: str | Path, languages: Sequence[str], count: int, output: str | Path) -> Path:
+    """The folder ``corpus`` again, with ``count`` sentences of this kind in its training text too.
+
+    The corpus itself has hardly any sentence with someone who gets something, so neither encoders
+    nor transforms could know them. Labels are not in it, and its sentences are drawn apart from the
+    labelled ones. ``output`` appears whole or not at all; if it is there, nothing is done.
+
+    Args:
+        languages: of the corpus, in its order.
+
+    Raises:
+        UserError: for an unknown language.
+    """
+    known, output = resolve(languages), Path(output)
+    if output.is_dir():
+        return output
+    partial = output.with_name(f".{output.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for part in ("mono", "parallel"):
+        shutil.copytree(Path(corpus, part), partial / part)
+    added: dict[str, list[str]] = {}
+
+    def add(name: str, line: str) -> None:
+        added.setdefault(name, []).append(line + "\n")
+
+    first = languages[0]
+    for index in range(count):
+        meaning = draw_role(_TEXT, index).premise
+        said = {code: language.sentence(meaning) for code, language in known.items()}
+        for code in languages:
+            add(f"mono/train.{code}.txt", said[code].text)
+        for code in languages[1:]:
+            stem = f"parallel/train.{first}-{code}"
+            pairs = align(said[first].tokens, said[code].tokens)
+            if not known[code].spaced:
+                pairs = expand(pairs, *(character_places(said[x]) for x in (first, code)))
+            add(f"{stem}.pharaoh", pharaoh(pairs))
+            for side in (first, code):
+                add(f"{stem}.{side}.txt", said[side].text)
+    for name, lines in added.items():
+        with open(partial / name, "a", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    os.replace(partial, output)
+    return output

@@ -7,7 +7,8 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.synthetic import LANGUAGES
-from fairseq_xling.text.synthetic.roles import ROLES, draw_role, write_roles
+from fairseq_xling.text.synthetic.roles import ROLES, draw_role, mix_text, write_roles
+from fairseq_xling.text.synthetic.write import Settings, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,27 @@ def test_files_are_parallel_and_no_held_out_premise_is_trained_on(tmp_path):
     assert not premises[0] & premises[1] and not premises[1] & premises[2]
     with pytest.raises(UserError, match=r"roles\.test: must have at least 1 pair, got 0"):
         write_roles(tmp_path, ["en"], train=4, held_out=0)
+
+
+def test_sentences_are_mixed_into_the_training_text_with_their_alignment(tmp_path):
+    settings = Settings(("en", "de", "zh"), 10, 10, 5, annotated=1)
+    corpus = write_corpus(settings, tmp_path / "corpus", progress=False)
+    mixed = mix_text(corpus, ["en", "de", "zh"], 6, tmp_path / "mixed")
+    for name in ("mono/valid.de.txt", "parallel/test.en-zh.zh.txt"):
+        assert (mixed / name).read_bytes() == (corpus / name).read_bytes()
+    names = ("en-de.en.txt", "en-de.de.txt", "en-de.pharaoh", "en-zh.zh.txt", "en-zh.pharaoh")
+    read = {name: (mixed / "parallel" / f"train.{name}").read_text() for name in names}
+    lines = {name: text.splitlines() for name, text in read.items()}
+    assert {len(found) for found in lines.values()} == {16}
+    english, german, links = (lines[f"en-de.{name}"] for name in ("en.txt", "de.txt", "pharaoh"))
+    for line, other, link in zip(english[10:], german[10:], links[10:], strict=True):
+        words, theirs = line.split(), other.split()
+        pairs = [tuple(map(int, pair.split("-"))) for pair in link.split()]
+        assert (len(words) - 1, len(theirs) - 1) in pairs  # the stop
+        given, getter = words.index("to") - 1, words.index("to") + 2
+        (first,), (second,) = ([j for i, j in pairs if i == one] for one in (getter, given))
+        assert first < second
+    characters = [len(line.replace(" ", "")) for line in lines["en-zh.zh.txt"][10:]]
+    ends = [max(int(p.split("-")[1]) for p in row.split()) for row in lines["en-zh.pharaoh"][10:]]
+    assert [n - 1 for n in characters] == ends  # every character counts, the stop is the last
+    assert mix_text(corpus, ["en", "de", "zh"], 6, tmp_path / "mixed") == mixed
