@@ -75,7 +75,8 @@ def join_words(argv: list[str], known: Container[str]) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
-        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+        # Not SIGINT's own handler: scripts start background commands with it ignored.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     argv = join_words(sys.argv[1:] if argv is None else argv, verbs())
     args = build_parser(argv).parse_args(argv)
     from fairseq_xling.compat import quiet_engine

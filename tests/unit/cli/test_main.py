@@ -1,5 +1,6 @@
 """The command itself: its verbs, their help, and how soon it answers."""
 
+import signal
 import subprocess
 import sys
 
@@ -15,6 +16,19 @@ build_parser(["ablate"]).parse_args(["ablate", "similarity", "--output", "out"])
 build_parser(["trelm"]).parse_args(["trelm", "run", "--output", "out"])
 heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)
+"""
+
+
+ENDED = """
+import os, signal, sys, time
+from types import SimpleNamespace
+from fairseq_xling.cli import main as command
+def run(args):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+found = SimpleNamespace(parse_args=lambda argv: SimpleNamespace(run=run))
+command.build_parser = lambda argv: found
+sys.exit(command.main())
 """
 
 
@@ -55,3 +69,17 @@ def test_a_seed_that_no_generator_takes_is_refused_by_every_verb(command, capsys
         line = capsys.readouterr().err
         assert line.startswith(f"fairseq-xling: error: `--seed` must {rule}")
         assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_scheduler_ends_a_verb_even_where_the_shell_has_it_ignore_ctrl_c(background):
+    ignored = signal.SIG_IGN if background else signal.default_int_handler
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, ignored),
+        capture_output=True,
+        text=True,
+        timeout=15,
+    )
+    assert done.returncode == 130
+    assert "run the same command again to go on" in done.stderr
