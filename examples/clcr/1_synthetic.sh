@@ -102,7 +102,7 @@ pair() { # LANG SEED: all that has one model
     # What table 4 reads.
     quietly "$log.encode.log" python "$here/encode_pairs.py" "$model" "$labels/train" \
         "$own/sequences" "roles=$text/gold/roles" "nli=$text/gold/nli" \
-        --delta 0.5
+        --delta "${DELTA:-0.2}"
     touch "$own/done"
 }
 for lang in "${langs[@]}"; do
