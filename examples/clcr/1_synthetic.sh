@@ -40,8 +40,8 @@ segment=()
 fairseq-xling prepare "$data" --languages "$comma" --from "$run/mixed" \
     --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
 
-# Encoders of one seed begin with the same weights, but for their words: ones as small as these are
-# too different otherwise (see README.md). APART=1 begins each with weights of its own.
+# Vocabularies differ in size, so equal seeds give no equal first weights. APART=1 draws with other
+# seeds for each language.
 encoder() { # LANG SEED NUMBER
     local folder=$run/encoders/$1-$2
     [ ! -f "$folder/done" ] || return 0
