@@ -40,9 +40,7 @@ segment=()
 fairseq-xling prepare "$data" --languages "$comma" --from "$run/mixed" \
     --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
 
-# Vocabularies differ in size, so equal seeds give no equal first weights. APART=1 draws with other
-# seeds for each language.
-encoder() { # LANG SEED NUMBER
+encoder() { # LANG SEED
     local folder=$run/encoders/$1-$2
     [ ! -f "$folder/done" ] || return 0
     echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
@@ -52,13 +50,13 @@ encoder() { # LANG SEED NUMBER
         --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
         --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
-        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed $((1000 * $3 * ${APART:-0} + $2)) \
+        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed "$2" \
         --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu \
         --log-format json --log-interval 100
     touch "$folder/done"
 }
-for number in "${!all[@]}"; do
-    for seed in "${seeds[@]}"; do echo "${all[$number]} $seed $number"; done
+for lang in "${all[@]}"; do
+    for seed in "${seeds[@]}"; do echo "$lang $seed"; done
 done | in_parallel encoder
 
 pair() { # LANG SEED: all that has one model

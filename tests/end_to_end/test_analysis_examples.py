@@ -13,10 +13,11 @@ from fairseq_xling.cli.main import main
 from tests.end_to_end.engine import BIN, USER_DIR, environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"
-TINY = (
-    "--languages en,de --seeds 1 --updates 2 --every 2 --layers 2 --vocab-size 600 --contexts 60 "
-    "--max-tokens 400"
-).split()
+TINY = [
+    *"--languages en,de --seeds 1 --updates 2 --every 2 --layers 2 --vocab-size 600".split(),
+    *"--contexts 60 --max-tokens 400".split(),
+    *("--segment", ""),  # the file's is of Chinese
+]
 LANGUAGES = ("en", "de", "fr", "zh", "id")
 SIZES = {"SENTENCES": "120", "HELD_OUT": "20"}
 
