@@ -9,16 +9,15 @@ Symbols: ``K`` words, ``D`` width.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from gensim.models import FastText
 
+from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.errors import UserError
 from fairseq_xling.seeds import check_seed
-
-_LAST_LR = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +58,8 @@ class FastTextOptions:
                 raise UserError(f"`--{option}` must be at least 1, got {getattr(self, name)}")
         if self.max_n < self.min_n:
             raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
-        if not _LAST_LR <= self.lr <= 1:
-            raise UserError(f"`--lr` must lie in [{_LAST_LR:g}, 1], got {self.lr:g}")
+        if not LAST_LR <= self.lr <= 1:
+            raise UserError(f"`--lr` must lie in [{LAST_LR:g}, 1], got {self.lr:g}")
         check_seed("--seed", self.seed)
 
 
@@ -101,7 +100,7 @@ class WordVectors:
             max_n=options.max_n,
             bucket=options.buckets,
             alpha=options.lr,
-            min_alpha=_LAST_LR,
+            min_alpha=LAST_LR,
             workers=options.threads,
             seed=options.seed,
             sorted_vocab=0,
@@ -110,28 +109,9 @@ class WordVectors:
 
     def train_epoch(self, epoch: int, sentences: Iterable[list[str]]) -> None:
         """Epoch number ``epoch``, from 0, over ``sentences`` of words."""
-        failure: list[BaseException] = []
-
-        def read() -> Iterator[list[str]]:
-            # gensim reads in a thread of its own, and waits forever if that thread fails.
-            try:
-                yield from sentences
-            except BaseException as error:
-                failure.append(error)
-
-        self._model.train(
-            corpus_iterable=_Once(read()),
-            total_words=self._total,
-            epochs=1,
-            start_alpha=self._lr(epoch),
-            end_alpha=self._lr(epoch + 1),
+        train_epoch(
+            self._model, epoch, sentences, self._total, self._options.lr, self._options.epochs
         )
-        if failure:
-            raise failure[0]
-
-    def _lr(self, epoch: int) -> float:
-        done = epoch / self._options.epochs
-        return (1 - done) * self._options.lr + done * _LAST_LR
 
     def vectors(self) -> np.ndarray:
         """(K, D) float32, rows in the order of ``words``."""
@@ -151,16 +131,6 @@ class WordVectors:
         self._model.syn1neg[:] = arrays["output"]
         self._model.random.set_state(("MT19937", arrays["random"], *rest))
         wv.adjust_vectors()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Once:
-    """A stream that may be read once, which gensim accepts for a single epoch."""
-
-    stream: Iterator[list[str]]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self.stream
 
 
 def train(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from gensim.models import Word2Vec
 
+from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.permutation import permute
@@ -20,7 +21,6 @@ from fairseq_xling.errors import UserError
 
 _PIECE = 1 << 16  # sentences numbered, or thousands of tokens counted, at a time
 _LONGEST = 10_000  # gensim silently cuts what is longer, so we hand it over in pieces
-_LAST_LR = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,8 +57,8 @@ class SkipGramOptions:
             raise UserError(f"`--min-count` must not be negative, got {self.min_count}")
         if not 0 <= self.sample < 1:
             raise UserError(f"`--sample` must lie in [0, 1), got {self.sample:g}")
-        if not _LAST_LR <= self.lr <= 1:
-            raise UserError(f"`--lr` must lie in [{_LAST_LR:g}, 1], got {self.lr:g}")
+        if not LAST_LR <= self.lr <= 1:
+            raise UserError(f"`--lr` must lie in [{LAST_LR:g}, 1], got {self.lr:g}")
         if not 0 <= self.seed < 2**32:
             raise UserError(f"`--seed` must lie in [0, 2^32), got {self.seed}")
 
@@ -129,7 +129,7 @@ class SkipGram:
             min_count=1,
             sample=options.sample,
             alpha=options.lr,
-            min_alpha=_LAST_LR,
+            min_alpha=LAST_LR,
             workers=options.threads,
             seed=options.seed,
             sorted_vocab=0,
@@ -139,30 +139,15 @@ class SkipGram:
 
     def train_epoch(self, epoch: int, progress: Callable[[int], object]) -> None:
         """Epoch number ``epoch``, from 0; ``progress`` is called with the ids of each sentence."""
-        failure: list[BaseException] = []
 
         def sentences() -> Iterator[list[str]]:
-            # gensim reads in a thread of its own, and waits forever if that thread fails.
-            try:
-                for ids in mixed_sentences(self._files, self._options.seed, epoch):
-                    progress(len(ids))
-                    yield self._names[ids].tolist()
-            except BaseException as error:
-                failure.append(error)
+            for ids in mixed_sentences(self._files, self._options.seed, epoch):
+                progress(len(ids))
+                yield self._names[ids].tolist()
 
-        self._model.train(
-            corpus_iterable=_Once(sentences()),
-            total_words=self._words,
-            epochs=1,
-            start_alpha=self._lr(epoch),
-            end_alpha=self._lr(epoch + 1),
+        train_epoch(
+            self._model, epoch, sentences(), self._words, self._options.lr, self._options.epochs
         )
-        if failure:
-            raise failure[0]
-
-    def _lr(self, epoch: int) -> float:
-        done = epoch / self._options.epochs
-        return (1 - done) * self._options.lr + done * _LAST_LR
 
     def vectors(self) -> np.ndarray:
         """(K, D) float32, rows in the order of ``ids``."""
@@ -179,16 +164,6 @@ class SkipGram:
         self._model.wv.vectors[:] = arrays["input"]
         self._model.syn1neg[:] = arrays["output"]
         self._model.random.set_state(("MT19937", arrays["random"], *rest["random"]))
-
-
-class _Once:
-    """A stream that may be read once, which gensim accepts for a single epoch."""
-
-    def __init__(self, stream: Iterator[list[str]]):
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self._stream
 
 
 def _no_hash(text: str) -> int:

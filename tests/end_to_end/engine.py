@@ -72,6 +72,21 @@ def run(program: str, *arguments: str, processes: int = 1, check: bool = True, *
     return done
 
 
+def run_script(path: Path, *arguments: object, folder: Path, timeout: int, **variables: str) -> str:
+    """What the shell script ``path`` prints, run in ``folder`` with this environment's programs."""
+    done = subprocess.run(
+        ["bash", str(path), *map(str, arguments)],
+        cwd=folder,
+        env={**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **variables},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    if done.returncode:
+        pytest.fail(f"{path.name}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
 def in_process(program, *arguments):
     """The output of one of fairseq's programs, run here: a process of its own takes seconds."""
     prepare_engine()

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import BIN, environment
+from tests.end_to_end.engine import environment, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
 SIZES = {
@@ -24,18 +23,7 @@ TINY = (
 
 
 def script(folder, name, *options):
-    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **SIZES}
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / name), *map(str, options)],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=1400,
-    )
-    if done.returncode:
-        pytest.fail(f"{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
-    return done.stdout
+    return run_script(EXAMPLES / name, *options, folder=folder, timeout=1400, **SIZES)
 
 
 def python(name, *options):

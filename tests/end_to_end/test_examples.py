@@ -1,30 +1,16 @@
 """The example scripts run as they stand, with their own configurations, cut short."""
 
 import gzip
-import os
-import subprocess
 from pathlib import Path
 
-import pytest
-
-from tests.end_to_end.engine import BIN, environment
+from tests.end_to_end.engine import run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "emerging_structure"
 SHORT = "--settings A1 --seeds 1 --updates 2 --every 2 --vocab-size 300 --words-limit 50".split()
 
 
 def _script(name: str, *arguments: str, folder: Path) -> None:
-    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / name), *arguments],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    if done.returncode:
-        pytest.fail(f"{name}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    run_script(EXAMPLES / name, *arguments, folder=folder, timeout=300)
 
 
 def test_the_synthetic_study_runs_from_nothing(tmp_path):

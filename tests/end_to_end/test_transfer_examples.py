@@ -1,7 +1,6 @@
 """The scripts of examples/transfer run as they stand, on files named like the real ones."""
 
 import gzip
-import os
 import shutil
 import subprocess
 import sys
@@ -10,25 +9,14 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling import USER_DIR
-from tests.end_to_end.engine import BIN, environment, run
+from tests.end_to_end.engine import environment, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
 
 def script(name, *arguments, folder, **settings):
-    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **settings}
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / name), *map(str, arguments)],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    if done.returncode:
-        pytest.fail(f"{name}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return done.stdout
+    return run_script(EXAMPLES / name, *arguments, folder=folder, timeout=900, **settings)
 
 
 def arrange(name, *arguments):

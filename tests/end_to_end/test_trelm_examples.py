@@ -1,14 +1,13 @@
 """The example scripts of TreLM run as they stand, with their own configurations, cut short."""
 
 import gzip
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import BIN, environment
+from tests.end_to_end.engine import BIN, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
 SHORT = (
@@ -20,18 +19,7 @@ FEW = {"SENTENCES": "80", "SOURCE_STEPS": "2"}
 
 
 def script(name, *arguments, folder, **variables):
-    env = {**environment(), **variables, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / name), *map(str, arguments)],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    if done.returncode:
-        pytest.fail(f"{name}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return done.stdout
+    return run_script(EXAMPLES / name, *arguments, folder=folder, timeout=900, **variables)
 
 
 def readme(folder, *runs):

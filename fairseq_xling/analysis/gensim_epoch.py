@@ -1,0 +1,47 @@
+"""One epoch at a time of a model of gensim's, so that its state can be kept in between."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+LAST_LR = 1e-4
+
+
+def train_epoch(
+    model: Any, epoch: int, sentences: Iterable[list[str]], words: int, lr: float, epochs: int
+) -> None:
+    """Epoch number ``epoch``, from 0, of ``epochs``; what ``sentences`` raises is raised here.
+
+    Args:
+        model: a `gensim.models.Word2Vec` or `FastText` with its vocabulary.
+        words: how many there are in ``sentences``, rare ones included.
+        lr: the first learning rate, which falls linearly to `LAST_LR` over all epochs.
+    """
+    failure: list[BaseException] = []
+
+    def read() -> Iterator[list[str]]:
+        # gensim reads in a thread of its own, and waits forever if that thread fails.
+        try:
+            yield from sentences
+        except BaseException as error:
+            failure.append(error)
+
+    start, end = ((1 - n / epochs) * lr + n / epochs * LAST_LR for n in (epoch, epoch + 1))
+    model.train(
+        corpus_iterable=_Once(read()),
+        total_words=words,
+        epochs=1,
+        start_alpha=start,
+        end_alpha=end,
+    )
+    if failure:
+        raise failure[0]
+
+
+class _Once:
+    """A stream that may be read once, which gensim accepts for a single epoch."""
+
+    def __init__(self, stream: Iterator[list[str]]):
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self._stream
