@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.segment import join_characters
+from fairseq_xling.text.segment import segmentations
 
 
 class FolderCodec:
@@ -30,7 +30,8 @@ class FolderCodec:
     ):
         self.encoders = tuple(TextEncoder.load(folder.path, lang) for lang in pair)
         self.dictionaries, self.joined = dictionaries, joined
-        self._by_character = any(folder.meta["segment"][lang] == "char" for lang in pair)
+        # Both sides' text comes to `decode`: joined as either language wants, each way once.
+        self._joins = dict.fromkeys(segmentations[folder.meta["segment"][x]].join for x in pair)
 
     def encode(self, text: str) -> str:
         """Raw text as symbols of the source's dictionary."""
@@ -45,7 +46,9 @@ class FolderCodec:
         """
         if not self.joined:
             text = self._join(text)
-        return join_characters(text) if self._by_character else text
+        for join in self._joins:
+            text = join(text)
+        return text
 
     def _join(self, text: str) -> str:
         symbols = [symbol for symbol in text.split(" ") if symbol]

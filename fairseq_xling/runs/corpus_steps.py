@@ -55,10 +55,11 @@ def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) ->
         UserError: for a type of vocabulary or a segmentation that is unknown.
     """
     from fairseq_xling.text.options import parse_segmentation
-    from fairseq_xling.text.pieces import KINDS
+    from fairseq_xling.text.pieces import vocabulary_types
 
-    if vocab_type not in KINDS:
-        raise UserError(f"`--vocab-type`: {unknown_name('value', vocab_type, list(KINDS))}")
+    if vocab_type not in vocabulary_types:
+        known = list(vocabulary_types)
+        raise UserError(f"`--vocab-type`: {unknown_name('value', vocab_type, known)}")
     parse_segmentation([how.strip() for how in segment.split(",") if how.strip()], languages)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, open_binary
+from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import Aligner
 from fairseq_xling.text.binarize import ORDER_DTYPE, order_paths, token_orders
 from fairseq_xling.text.encoder import TextEncoder
@@ -63,7 +64,7 @@ class PairAligner:
         self._stems = list(stems)
         self._encoders = encoders
         self._work = work
-        self._unit = unit
+        self._whole_words = align_units[unit].whole_words
 
     def links(
         self, aligner: Aligner, workers: int, report: Callable[[str], None]
@@ -137,7 +138,9 @@ class PairAligner:
         inside = np.ones(len(ids), dtype=bool)
         inside[np.cumsum(sizes) - 1] = False
         ids, sizes = ids[inside], sizes - 1
-        words = Words.from_starts(encoder.starts_word(ids), sizes) if self._unit == "word" else None
+        words = None
+        if self._whole_words:
+            words = Words.from_starts(encoder.starts_word(ids), sizes)
         return Side(ids, sizes, words)
 
 

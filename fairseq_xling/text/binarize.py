@@ -9,6 +9,7 @@ import numpy as np
 
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import best_dtype
+from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.blocks import Block, lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.links import (
@@ -124,7 +125,7 @@ def _encode_parallel(
     if alignment is not None:
         links = parse_pharaoh(block.sides[2], str(alignment), block.first_line)
         words = None
-        if unit == "word":
+        if align_units[unit].whole_words:
             words = [
                 _words(e, text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
             ]

@@ -8,8 +8,8 @@ import numpy as np
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.dictionary import SPECIAL_SYMBOLS, id_table, read_dictionary
-from fairseq_xling.text.pieces import WORD_MARK
-from fairseq_xling.text.segment import join_characters, segmentations
+from fairseq_xling.text.pieces import WORD_MARK, vocabulary_types
+from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.pieces import load_pieces
 from fairseq_xling.text.vocabularies import modes
 
@@ -28,8 +28,7 @@ class TextEncoder:
     ):
         folder = Path(folder)
         self.lang = lang
-        self._segmentation = segmentation
-        self._segment = segmentations[segmentation]
+        self._segmentation = segmentations[segmentation]
         vocabulary = modes[mode]()
         self._pieces = load_pieces(folder, vocabulary.model_name(lang), whole_words)
         symbols = read_dictionary(folder / vocabulary.dictionary_name(lang))
@@ -50,12 +49,12 @@ class TextEncoder:
         meta = DataFolder(data_dir).meta
         if lang not in meta["languages"]:
             raise unknown_name(f"language of {data_dir}", lang, meta["languages"])
-        whole_words = meta["settings"]["vocab_type"] == "word"
+        whole_words = vocabulary_types[meta["settings"]["vocab_type"]].whole_words
         return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
 
     def segment(self, lines: Sequence[str]) -> list[str]:
         """``lines`` as they are before pieces are cut: words separated by one space."""
-        return self._segment(lines)
+        return self._segmentation(lines)
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """Ids of each line, int64, ending in ``</s>``; a blank line is ``[2]``."""
@@ -92,5 +91,4 @@ class TextEncoder:
         """
         numbers = [int(i) for i in ids]
         text = "".join(self._texts[i] for i in numbers if i >= SPECIALS or i == UNK)
-        text = text.replace(WORD_MARK, " ").strip()
-        return join_characters(text) if self._segmentation == "char" else text
+        return self._segmentation.join(text.replace(WORD_MARK, " ").strip())

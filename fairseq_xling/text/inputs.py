@@ -10,6 +10,7 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import open_binary
+from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.links import check_range, parse_pharaoh
@@ -119,7 +120,7 @@ def _check_alignment(
     segmenters = [segmentations[options.segment[lang]] for lang in pair]
     for block in parallel_blocks([file, *sides], None):
         links = parse_pharaoh(block.sides[0], str(file), block.first_line)
-        if options.file_unit == "word":
+        if align_units[options.file_unit].whole_words:
             counts = [
                 np.array([len(text.split()) for text in segment(lines_of(data))], dtype=np.int64)
                 for segment, data in zip(segmenters, block.sides[1:], strict=True)

@@ -6,13 +6,12 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
-from fairseq_xling.text.pieces import KINDS
+from fairseq_xling.text.pieces import vocabulary_types
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.vocabularies import modes
-
-ALIGN_UNITS = ("subword", "word")
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,10 @@ class PrepareOptions:
             (self.aligner, aligners),
             (self.symmetrise, symmetrizations),
             *((name, segmentations) for name in self.segment.values()),
+            (self.vocab_type, vocabulary_types),
+            *([(self.align_unit, align_units)] if self.align_unit is not None else ()),
         ):
             _ = known[name]
-        if self.vocab_type not in KINDS:
-            raise unknown_name("vocabulary type", self.vocab_type, list(KINDS))
-        if self.align_unit is not None and self.align_unit not in ALIGN_UNITS:
-            raise unknown_name("alignment unit", self.align_unit, list(ALIGN_UNITS))
 
     @property
     def aligner_unit(self) -> str:

@@ -7,6 +7,7 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,31 @@ import numpy as np
 import sentencepiece
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
 
 WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
-KINDS = ("bpe", "unigram", "word")
+
+
+@dataclass(frozen=True)
+class VocabularyType:
+    """A way to learn pieces that sentencepiece has.
+
+    Attributes:
+        name: sentencepiece's ``model_type``.
+        whole_words: the pieces are the words of the text as they stand, and no word is split.
+    """
+
+    name: str
+    whole_words: bool = False
+
+
+vocabulary_types: Registry[VocabularyType] = Registry("vocabulary type")
+for _type in (
+    VocabularyType("bpe"),
+    VocabularyType("unigram"),
+    VocabularyType("word", whole_words=True),
+):
+    vocabulary_types.register(_type.name)(_type)
 
 # Fixed, whatever `--workers` says: the unigram trainer sums in an order that depends on it, and
 # every model stores it.
@@ -37,12 +60,12 @@ def learn_pieces(
     ``alphabet`` bounds the number of different characters, the word mark included: the rarest
     ones are replaced by spaces before learning, so no piece contains them and they encode to
     ``<unk>``. None: half of ``size``, or more where fewer would leave over 0.05 % of the text
-    unknown. It does not apply to ``kind="word"``, where pieces are the most frequent words.
+    unknown. It does not apply to kinds of whole words, where pieces are the most frequent ones.
 
     Raises:
         UserError: if the text is empty, or ``size`` cannot even hold the alphabet.
     """
-    normalise = kind != "word"
+    normalise = not vocabulary_types[kind].whole_words
     if normalise:
         lines = _restrict_alphabet(lines, alphabet, size, name)
     if not any(lines):

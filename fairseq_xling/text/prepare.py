@@ -24,6 +24,7 @@ from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
 from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.pieces import vocabulary_types
 from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.symmetrize import symmetrizations
@@ -109,7 +110,7 @@ class _Folder:
         options = self.options
         with _clean_after_bad_input(self.out):
             shares = learn_vocabulary(self.out, self.work, self.sources, self.inputs, options)
-        whole_words = options.vocab_type == "word"
+        whole_words = vocabulary_types[options.vocab_type].whole_words
         self.encoders = {
             lang: TextEncoder(self.out, lang, options.vocab, options.segment[lang], whole_words)
             for lang in options.languages

@@ -5,14 +5,48 @@ of white space into one space and drop it at the ends.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import regex
 
 from fairseq_xling.registry import Registry
 
-Segmenter = Callable[[Sequence[str]], list[str]]
+Cut = Callable[[Sequence[str]], list[str]]
+Join = Callable[[str], str]
 
-segmentations: Registry[Segmenter] = Registry("segmentation")
+
+@dataclass(frozen=True)
+class Segmentation:
+    """One way to cut text into words, called with lines of it.
+
+    Attributes:
+        cut: gives lines whose words are separated by one space.
+        join: undoes the spaces that ``cut`` put where the language writes none.
+    """
+
+    cut: Cut
+    join: Join
+
+    def __call__(self, lines: Sequence[str]) -> list[str]:
+        return self.cut(lines)
+
+
+segmentations: Registry[Segmentation] = Registry("segmentation")
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def segmentation(name: str, join: Join = _as_it_is) -> Callable[[Cut], Cut]:
+    """Registers the function below as `Segmentation` ``name``."""
+
+    def add(cut: Cut) -> Cut:
+        segmentations.register(name)(Segmentation(cut, join))
+        return cut
+
+    return add
+
 
 # A run of the same mark is one word. An apostrophe or hyphen between letters (don't, twenty-one)
 # and a point, comma or colon between digits (3.14, 12:30) belong to their word.
@@ -37,7 +71,7 @@ _CJK_GAPS = regex.compile(
 )
 
 
-@segmentations.register("pre")
+@segmentation("pre")
 def pre(lines: Sequence[str]) -> list[str]:
     """The words are those of the file.
 
@@ -47,7 +81,7 @@ def pre(lines: Sequence[str]) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-@segmentations.register("space")
+@segmentation("space")
 def space(lines: Sequence[str]) -> list[str]:
     """Punctuation and symbols (Unicode categories P and S) set off from words.
 
@@ -57,7 +91,16 @@ def space(lines: Sequence[str]) -> list[str]:
     return _substitute(lines, _MARKS)
 
 
-@segmentations.register("char")
+def join_characters(text: str) -> str:
+    """Undo the spaces that ``char`` put around Chinese or Japanese characters and punctuation.
+
+    >>> join_characters("我 在 Berlin , 你 呢 。")
+    '我在 Berlin ,你呢。'
+    """
+    return _CJK_GAPS.sub("", text)
+
+
+@segmentation("char", join=join_characters)
 def char(lines: Sequence[str]) -> list[str]:
     """As ``space``, and every Chinese or Japanese character is a word of its own.
 
@@ -67,7 +110,7 @@ def char(lines: Sequence[str]) -> list[str]:
     return _substitute(lines, _CHARACTERS, _MARKS)
 
 
-@segmentations.register("basic")
+@segmentation("basic")
 def basic(lines: Sequence[str]) -> list[str]:
     """As BERT: every mark of punctuation and every Chinese character is a word of its own.
 
@@ -75,15 +118,6 @@ def basic(lines: Sequence[str]) -> list[str]:
     ["I don ' t 3 . 14 ! !"]
     """
     return _substitute(lines, _HAN, _EACH_MARK)
-
-
-def join_characters(text: str) -> str:
-    """Undo the spaces that ``char`` put around Chinese or Japanese characters and punctuation.
-
-    >>> join_characters("我 在 Berlin , 你 呢 。")
-    '我在 Berlin ,你呢。'
-    """
-    return _CJK_GAPS.sub("", text)
 
 
 def _substitute(lines: Sequence[str], *patterns: regex.Pattern) -> list[str]:

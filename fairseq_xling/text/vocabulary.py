@@ -8,7 +8,7 @@ from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.text.dictionary import collect_symbols, write_dictionary
 from fairseq_xling.text.inputs import Inputs
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.pieces import learn_pieces
+from fairseq_xling.text.pieces import learn_pieces, vocabulary_types
 from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sample import draw_lines, sample_quotas
 from fairseq_xling.text.scan import TextFacts
@@ -28,6 +28,7 @@ def learn_vocabulary(
     Returns the share of each language in the sample of its model, by model file.
     """
     mode = modes[options.vocab]()
+    whole_words = vocabulary_types[options.vocab_type].whole_words
     shares: dict[str, dict[str, float]] = {}
     pieces: dict[str, list[str]] = {}
     counts: dict[str, list[int]] = {}
@@ -50,7 +51,7 @@ def learn_vocabulary(
                     file, model = name, learn_pieces(text, *_how(options), label)
                 with atomic_write(out / file) as opened:
                     opened.write(model)
-                learnt = load_pieces(out, name, options.vocab_type == "word")
+                learnt = load_pieces(out, name, whole_words)
                 counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
                 write_json(
                     record,
