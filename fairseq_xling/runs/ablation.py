@@ -18,6 +18,7 @@ from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.subset import write_subset
 from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.text.vocabularies import modes
 
 _SUBSET_SEED = 1
 
@@ -132,7 +133,7 @@ def _data_steps(
         for part in ("--segment", how.strip())
     ]
     data = run / "data" / f"{kind}.{source}-{target}"
-    share = 1 if setting.vocab == "joint" else 2
+    share = len(modes[setting.vocab]().groups([source, target]))
     name = f"prepare-{data.name}"
     steps.setdefault(
         name,

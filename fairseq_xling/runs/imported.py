@@ -40,7 +40,7 @@ def import_encoder(
             f"{folder}: an encoder with language embeddings ({source.family}) cannot be used as it "
             "is; `fairseq-xling init` makes a model of it"
         )
-    chosen = segment or ("basic" if source.family == "bert" else "pre")
+    chosen = segment or source.segmentation
     options = PrepareOptions(
         languages=tuple(languages), aligner="none", segment=dict.fromkeys(languages, chosen)
     )

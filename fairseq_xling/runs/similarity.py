@@ -90,7 +90,7 @@ class _Comparison:
             "retrieval": self._retrieval,
             "cka": self._cka,
             "bli": lambda: self._words("bli", "types"),
-            "static": lambda: self._words("static", "static"),
+            "static": lambda: self._words("static", "static", layers="0"),
         }
         results = {name: made[name]() for name in self.models.config.measure_list}
         return Cell(self.row.name, self.row.title, self.pair.name, self.seed, results)
@@ -112,10 +112,10 @@ class _Comparison:
             ["--pairs", "rows"],
         )
 
-    def _words(self, what: str, unit: str) -> Path:
+    def _words(self, what: str, unit: str, layers: str = "") -> Path:
         lexicon = lexicon_step(self.models.steps, self.models.run, self.models.config)
         states = [
-            self.models.types(side, unit, lexicon / f"words.{side.lang}.txt")
+            self.models.types(side, unit, lexicon / f"words.{side.lang}.txt", layers)
             for side in (self.x, self.y)
         ]
         own = lexicon / self.pair.name

@@ -157,8 +157,8 @@ def check_config(config: SimilarityConfig) -> None:
         raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
     if bool(config.dictionary_train) != bool(config.dictionary_test):
         raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
-    if config.method not in PAIRED or config.method == "contextual":
-        known = [name for name in PAIRED if name != "contextual"]
+    known = [name for name in PAIRED if PAIRED[name].any_pairs]
+    if config.method not in known:
         raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     parse_elements(config.normalize)

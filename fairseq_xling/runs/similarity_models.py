@@ -13,6 +13,7 @@ from fairseq_xling.runs.similarity_lexicon import contexts_step
 from fairseq_xling.runs.similarity_rows import Pair
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.text.vocabularies import modes
 
 # Equal seeds and shapes would give encoders of two languages the same first weights, and so states
 # that are comparable though they were trained apart.
@@ -95,9 +96,9 @@ class Models:
         if pair.name in self.config.ready and not options:
             name, (checkpoint, data) = f"ready-{pair.name}", self.config.ready[pair.name]
         else:
-            share = 1 if vocab == "joint" else 2
-            size = self.config.vocab_size // share
-            data = self._prepare({pair.source: pair.source, pair.second: pair.target}, vocab, size)
+            texts = {pair.source: pair.source, pair.second: pair.target}
+            size = self.config.vocab_size // len(modes[vocab]().groups(list(texts)))
+            data = self._prepare(texts, vocab, size)
             name = f"{vocab}-{pair.name}-{seed}"
             checkpoint = self._train(name, data, seed, pair.source, options)
         first = Side(name, checkpoint, data, pair.source, pair.source)
@@ -168,10 +169,11 @@ class Models:
         text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
         return self._extract(side, f"{split}-{both.name}", text, "sentences")
 
-    def types(self, side: Side, unit: str, words: Path) -> Path:
+    def types(self, side: Side, unit: str, words: Path, layers: str) -> Path:
         """The vectors of ``words``, of their contexts (``types``) or of none (``static``)."""
         text = contexts_step(self.steps, self.run, self.config, side.lang)
-        return self._extract(side, unit, text, unit, ["--words", str(words)], [words])
+        options = ["--words", str(words)]
+        return self._extract(side, unit, text, unit, options, [words], layers=layers)
 
     def _extract(
         self,
@@ -181,10 +183,11 @@ class Models:
         unit: str,
         options: Sequence[str] = (),
         inputs: Sequence[Path] = (),
+        layers: str = "",
     ) -> Path:
         name = f"extract-{side.name}.{side.code}-{what}"
         output = self.run / "states" / f"{side.name}.{side.code}" / what
-        layers = "0" if unit == "static" else self.config.compare_layers
+        layers = layers or self.config.compare_layers
         command = [
             *("fairseq-xling", "extract", str(side.checkpoint), "--data", str(side.data)),
             *("--lang", side.code, "--text", str(text), "--unit", unit, *options),

@@ -5,7 +5,7 @@ prepare -> embed -> map -> init -> commonality -> forward  -> combine -> languag
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,8 +111,11 @@ class _Phases:
 
     def language(self) -> None:
         if self.config.language_steps:
-            heads, data = "nsp" if self.config.nsp else "", language_folder(*self._where())
-            self._train("language", "language", data, self.pair[1:], heads=heads)
+            data = language_folder(*self._where())
+            heads, instead = "", {}
+            if self.config.nsp:  # it is MLM, too, over two segments
+                heads, instead = "nsp", {"mlm": "nsp"}
+            self._train("language", "language", data, self.pair[1:], heads=heads, instead=instead)
 
     def _has_heads(self) -> bool:
         """Whether an objective teaches how to write in another order."""
@@ -130,13 +133,12 @@ class _Phases:
         mono_languages: Sequence[str],
         options: Sequence[str] = (),
         heads: str = "",
+        instead: Mapping[str, str] | None = None,
     ) -> None:
-        """Train on ``data`` from the last checkpoint."""
+        """Train on ``data`` from the last checkpoint; ``instead`` exchanges objectives."""
         config, facts = self.config, self.facts
         stage = config.stage(stage_name)
-        chosen = names_in(stage.objectives)
-        if config.nsp and phase == "language":  # it is MLM, too, over two segments
-            chosen = ["nsp" if name == "mlm" else name for name in chosen]
+        chosen = [(instead or {}).get(name, name) for name in names_in(stage.objectives)]
         reads = {objectives[name].reads for name in chosen}
         own_text = "--mono-text" not in options and reads != {"parallel"}
         options = [

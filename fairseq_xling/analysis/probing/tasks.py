@@ -38,11 +38,31 @@ class Sentence:
     tree: Tree | None = None
 
 
-Task = Callable[[Sentence], list[dict[str, Any]]]
+Find = Callable[[Sentence], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """How a sentence's targets are found; ``bio``: from tags that must have the BIO form."""
+
+    find: Find
+    bio: bool = False
+
+
 tasks: Registry[Task] = Registry("`--task`")
 
 
-@tasks.register("pos")
+def _task(name: str, bio: bool = False) -> Callable[[Find], Find]:
+    """Registers the function below as `Task` ``name``."""
+
+    def add(find: Find) -> Find:
+        tasks.register(name)(Task(find, bio))
+        return find
+
+    return add
+
+
+@_task("pos")
 def pos(sentence: Sentence) -> list[dict[str, Any]]:
     """A word and its part of speech.
 
@@ -53,7 +73,7 @@ def pos(sentence: Sentence) -> list[dict[str, Any]]:
     return [{"span1": [n, n + 1], "label": tag} for n, tag in enumerate(upos) if tag != "_"]
 
 
-@tasks.register("deps")
+@_task("deps")
 def deps(sentence: Sentence) -> list[dict[str, Any]]:
     """A word, its head and the relation between them; the root, which has no head, is left out.
 
@@ -68,7 +88,7 @@ def deps(sentence: Sentence) -> list[dict[str, Any]]:
     ]
 
 
-@tasks.register("entities")
+@_task("entities", bio=True)
 def entities(sentence: Sentence) -> list[dict[str, Any]]:
     """An entity and its type.
 
@@ -95,10 +115,10 @@ def convert(
     Raises:
         UserError: for an unknown task, a row that breaks the format, or annotation that lacks.
     """
-    make, texts, targets = tasks[task], 0, 0
+    chosen, texts, targets = tasks[task], 0, 0
     with atomic_write(output, "w") as file:
-        for sentence in _sentences(Path(source), task, columns):
-            if found := make(sentence):
+        for sentence in _sentences(Path(source), chosen, columns):
+            if found := chosen.find(sentence):
                 row = {"text": " ".join(sentence.words), "targets": found}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 texts, targets = texts + 1, targets + len(found)
@@ -107,13 +127,13 @@ def convert(
     return texts, targets
 
 
-def _sentences(path: Path, task: str, columns: Mapping[str, str]) -> Iterator[Sentence]:
+def _sentences(path: Path, chosen: Task, columns: Mapping[str, str]) -> Iterator[Sentence]:
     if ".conllu" in path.suffixes:
         for tree in Conllu.read(path, columns):
             yield _of_tree(tree)
         return
     for tagged in Conll.read(path, columns):
-        if task == "entities":
+        if chosen.bio:
             check_bio(tagged)
         yield _of_tags(tagged)
 

@@ -78,5 +78,6 @@ def read(folder: Folder) -> SourceModel:
         symbols,
         special_ids,
         left_out=found.left_out,
+        segmentation="basic",
     )
     return model.checked(found.theirs, "config.json")

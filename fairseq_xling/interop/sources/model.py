@@ -30,6 +30,8 @@ class SourceModel:
         counts: how often each symbol occurred in the text that the vocabulary was learnt on, where
             that is known.
         left_out: tensors of the source that have no place here, such as a pooler.
+        segmentation: the one (`fairseq_xling.text.segment`) after which words are what its
+            tokenizer takes for words.
     """
 
     family: str
@@ -41,6 +43,7 @@ class SourceModel:
     languages: tuple[str, ...] = ("source",)
     counts: tuple[int, ...] | None = None
     left_out: tuple[str, ...] = field(default=())
+    segmentation: str = "pre"
 
     def __post_init__(self) -> None:
         size = len(self.state["tokens.shared.weight"])

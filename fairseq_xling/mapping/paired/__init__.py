@@ -34,11 +34,13 @@ class PairedMethod(Protocol):
         help: one line for the user.
         normalize: the steps of normalisation that suit it, if the user names none.
         square: whether both sides must be equally wide.
+        any_pairs: whether it takes pairs of every kind.
     """
 
     help: str
     normalize: str
     square: bool
+    any_pairs: bool
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """How its pairs are named; see `by_any_pairs`."""

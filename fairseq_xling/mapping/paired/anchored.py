@@ -41,6 +41,7 @@ class Anchored:
     help = "one map of both sides, of one encoder, towards each other; the fixed side stays near"
     normalize = "none"
     square = True
+    any_pairs = True
     options = ("anchor",)
 
     def __init__(self, anchor: float = 1.0):

@@ -20,6 +20,7 @@ class Contextual(Procrustes):
 
     help = "the orthogonal map of tokens in context, which another encoder's layers can read"
     normalize = "centre"
+    any_pairs = False
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

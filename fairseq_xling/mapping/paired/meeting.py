@@ -22,6 +22,7 @@ class MeetingInTheMiddle:
     help = "maps of both sides to the average of the pairs, after a rotation"
     normalize = "iterative"
     square = True
+    any_pairs = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         by_any_pairs(parser)

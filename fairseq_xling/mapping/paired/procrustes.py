@@ -21,6 +21,7 @@ class Procrustes:
     help = "the orthogonal map with the smallest error on pairs of states"
     normalize = "iterative"
     square = True
+    any_pairs = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         by_any_pairs(parser)

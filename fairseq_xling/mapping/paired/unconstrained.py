@@ -21,6 +21,7 @@ class Unconstrained:
     help = "the linear map with the smallest error on pairs of states, least squares"
     normalize = "iterative"
     square = False
+    any_pairs = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         by_any_pairs(parser)
