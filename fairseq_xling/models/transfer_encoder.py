@@ -223,6 +223,12 @@ def encoder_layers(path: str | Path) -> int:
     return int(config["encoder_layers"])
 
 
+def encoder_depth(path: str | Path) -> int:
+    """How many layers a token's state goes through, a TRILayer among them; errors as above."""
+    config, weights, _ = _parts(str(path))
+    return int(config["encoder_layers"]) + any(name.startswith("trilayer.") for name in weights)
+
+
 def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
     """Model configuration, weights and identity of the encoder in a checkpoint."""
     state = load_plain(path)

@@ -126,14 +126,14 @@ def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
     Raises:
         UserError: for the first, with how many it has.
     """
-    from fairseq_xling.models.transfer_encoder import encoder_layers  # imports fairseq
+    from fairseq_xling.models.transfer_encoder import encoder_depth, encoder_layers  # fairseq
 
-    for option, layer in (
-        ("--freeze-layers", config.freeze_layers),
-        ("--shift-layer", config.shift_layer),
+    for option, layer, number_of in (
+        ("--freeze-layers", config.freeze_layers, encoder_layers),
+        ("--shift-layer", config.shift_layer, encoder_depth),
     ):
         for encoder in chosen if layer else ():
-            layers = encoder_layers(encoder.checkpoint)
+            layers = number_of(encoder.checkpoint)
             if layer > layers:
                 raise UserError(
                     f"`{option}` must lie in [0, {layers}], the layers of {encoder.checkpoint}, "

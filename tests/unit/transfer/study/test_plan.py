@@ -130,9 +130,9 @@ def test_a_language_that_an_encoder_does_not_read_is_refused(words_folder):
 
 
 @pytest.mark.parametrize(
-    ("option", "name"), [("freeze_layers", "freeze"), ("shift_layer", "shift")]
+    ("option", "name", "deepest"), [("freeze_layers", "freeze", 2), ("shift_layer", "shift", 3)]
 )
-def test_layers_that_an_encoder_has_not_are_refused(config, option, name):
+def test_layers_that_an_encoder_has_not_are_refused(config, option, name, deepest):
     state = {
         "cfg": {"model": {"separate": "", "encoder_layers": 2}},
         "model": {"_extra_state": encode_identity({"languages": ["en"]})},
@@ -143,6 +143,12 @@ def test_layers_that_an_encoder_has_not_are_refused(config, option, name):
     message = rf"`--{name}-layers?` must lie in \[0, 2\], the layers of models/best.pt, got 99"
     with pytest.raises(UserError, match=message):
         check_layers(config(**{option: 99}), encoders(config()))
+    state["model"]["encoder.trilayer.fc1.bias"] = torch.zeros(1)
+    torch.save(state, "models/best.pt")
+    message = message.replace("0, 2", f"0, {deepest}")  # a TRILayer's states can be shifted, too
+    check_layers(config(**{option: deepest}), encoders(config()))
+    with pytest.raises(UserError, match=message.replace("99", "4")):
+        check_layers(config(**{option: 4}), encoders(config()))
     torch.save({"cfg": {"model": {}}, "model": {}}, "models/best.pt")
     with pytest.raises(UserError, match=r"models/best.pt: holds no encoder of this project"):
         check_layers(config(**{option: 1}), encoders(config()))
