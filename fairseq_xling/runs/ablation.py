@@ -11,7 +11,12 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.runs.ablation_config import AblationConfig, load_config
 from fairseq_xling.runs.ablation_table import Cell, write_ablation
 from fairseq_xling.runs.config_file import split_words
-from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, text_files
+from fairseq_xling.runs.corpus_steps import (
+    eval_command,
+    prepare_step,
+    segment_options,
+    text_files,
+)
 from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
@@ -126,12 +131,6 @@ def _data_steps(
         file = dictionary_path(config.dictionary, source, target)
         origin += ["--dictionary", f"{source}-{target}={file}"]
         inputs.append(file)
-    segment = [
-        part
-        for how in filter(None, config.segment.split(","))
-        if how.partition("=")[0].strip() in (source, target)
-        for part in ("--segment", how.strip())
-    ]
     data = run / "data" / f"{kind}.{source}-{target}"
     share = len(modes[setting.vocab]().groups([source, target]))
     name = f"prepare-{data.name}"
@@ -146,7 +145,7 @@ def _data_steps(
             mode=setting.vocab,
             vocab_type=config.vocab_type,
             vocab_size=config.vocab_size // share,
-            options=segment,
+            options=segment_options(config.segment, [source, target]),
         ),
     )
     return data

@@ -9,6 +9,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
 from fairseq_xling.runs.config_file import option, parse_seeds, split_words
+from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
 from fairseq_xling.runs.sharing_settings import SETTINGS
 from fairseq_xling.runs.training_command import Training
@@ -100,6 +101,7 @@ def _check(config: AblationConfig) -> None:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
+    check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--task-args", config.task_args)
     _ = config.seed_list, config.training  # an error ends here
     for task in config.task_table.values():

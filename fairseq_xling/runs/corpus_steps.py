@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.step import Step
 
@@ -54,13 +55,39 @@ def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) ->
     Raises:
         UserError: for a type of vocabulary or a segmentation that is unknown.
     """
-    from fairseq_xling.text.options import parse_segmentation
     from fairseq_xling.text.pieces import vocabulary_types
 
     if vocab_type not in vocabulary_types:
         known = list(vocabulary_types)
         raise UserError(f"`--vocab-type`: {unknown_name('value', vocab_type, known)}")
-    parse_segmentation([how.strip() for how in segment.split(",") if how.strip()], languages)
+    segment_parts(segment, languages)
+
+
+def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
+    """The parts of ``LANG=HOW,...`` that concern ``languages``.
+
+    Others may be there, too: one file of options serves for more languages than are asked for.
+
+    >>> segment_parts("zh=char, en=space", ["en", "de"])
+    ['en=space']
+
+    Raises:
+        UserError: for a part of another form, of whatever language.
+    """
+    from fairseq_xling.text.options import parse_segmentation
+
+    parts = ["=".join(x.strip() for x in part.split("=", 1)) for part in segment.split(",")]
+    parts = [part for part in parts if part]
+    named = [part.partition("=")[0] for part in parts if "=" in part]
+    for lang in named:
+        parse_languages(lang)
+    parse_segmentation(parts, [*languages, *named])
+    return [part for part in parts if part.partition("=")[0] in languages]
+
+
+def segment_options(segment: str, languages: Sequence[str]) -> list[str]:
+    """The same as options of `fairseq-xling prepare`; errors as above."""
+    return [x for part in segment_parts(segment, languages) for x in ("--segment", part)]
 
 
 def prepare_step(

@@ -11,6 +11,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds, split_words
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
 from fairseq_xling.runs.training_command import Training
+from fairseq_xling.text.vocabularies import modes
 
 MEASURES = ("retrieval", "cka", "bli", "static")
 
@@ -151,8 +152,9 @@ def check_config(config: SimilarityConfig) -> None:
         )
     if config.layers < 2:
         raise UserError(f"`--layers` must be at least 2 to correlate, got {config.layers}")
-    if config.vocab not in ("joint", "union", "prefixed"):
-        raise UserError(f"`--vocab` must be joint, union or prefixed, got {config.vocab!r}")
+    shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
+    if config.vocab not in shared:
+        raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
     if not 0 < config.test_share < 1:
         raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
     if bool(config.dictionary_train) != bool(config.dictionary_test):

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from fairseq_xling.runs.corpus_steps import prepare_step
+from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.similarity_config import SimilarityConfig
 from fairseq_xling.runs.similarity_lexicon import contexts_step
 from fairseq_xling.runs.similarity_rows import Pair
@@ -111,7 +111,8 @@ class Models:
             for code, lang in langs.items()
             for split in ("train", "valid")
         }
-        segment = dict(how.strip().split("=", 1) for how in self.config.segment.split(",") if how)
+        known = self.config.language_list
+        segment = dict(part.split("=", 1) for part in segment_parts(self.config.segment, known))
         options = [
             part
             for code, lang in langs.items()

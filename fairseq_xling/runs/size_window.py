@@ -14,12 +14,18 @@ from fairseq_xling.analysis.slices import write_slices
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.config_file import load_config, split_words
-from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, text_files
+from fairseq_xling.runs.corpus_steps import (
+    check_vocabulary,
+    prepare_step,
+    segment_options,
+    text_files,
+)
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_models import MODELS, Place
 from fairseq_xling.runs.size_window_table import FILES, Cell, write_table
 from fairseq_xling.runs.step import Step
+from fairseq_xling.text.vocabularies import modes
 
 
 def run_size_window(args: argparse.Namespace) -> None:
@@ -80,8 +86,7 @@ def check_config(config: SizeWindowConfig) -> None:
 def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
     """One vocabulary for all, slices for each size and window, models, the table."""
     text, full = Path(config.data_text), run / "data" / "full"
-    share = 1 if config.vocab == "joint" else len(config.language_list)
-    segment = [x for how in filter(None, config.segment.split(",")) for x in ("--segment", how)]
+    share = len(modes[config.vocab]().groups(config.language_list))
     steps = [
         prepare_step(
             "prepare",
@@ -92,7 +97,7 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
             mode=config.vocab,
             vocab_type=config.vocab_type,
             vocab_size=max(1, config.vocab_size // share),
-            options=segment,
+            options=segment_options(config.segment, config.language_list),
         )
     ]
     cells = []

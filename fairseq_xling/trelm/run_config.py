@@ -13,6 +13,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.runs.config_file import option, option_name, parse_seeds
+from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
@@ -178,9 +179,7 @@ class TrelmConfig:
 
     def segment_of(self, target: str) -> list[str]:
         """The parts of ``segment`` that concern the source language or ``target``."""
-        parts = [part.strip() for part in self.segment.split(",") if part.strip()]
-        others = {lang for lang in self.targets if lang != target}
-        return [part for part in parts if part.partition("=")[0] not in others]
+        return segment_parts(self.segment, [self.source_lang, target])
 
 
 def names_in(text: str) -> list[str]:

@@ -123,7 +123,7 @@ def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what
         ({"measures": ","}, "`--measures` must name at least one of retrieval, cka"),
         ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
         ({"layers": 1}, "`--layers` must be at least 2 to correlate, got 1"),
-        ({"vocab": "separate"}, "`--vocab` must be joint, union or prefixed, got 'separate'"),
+        ({"vocab": "separate"}, "`--vocab` must be one of joint, prefixed, union, got 'separate'"),
         ({"test_share": 1.0}, "`--test-share` must lie between 0 and 1, got 1.0"),
         ({"method": "contextual"}, "`--method`: unknown method 'contextual'"),
         ({"dictionary_test": "x"}, "`--dictionary-train` and `--dictionary-test` must be given"),
@@ -137,13 +137,20 @@ def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what
         ({"encoder": ("en=.",), "data": ("en=.",)}, "say `--same false`"),
         ({"normalize": "unti"}, "unknown normalisation 'unti'; did you mean 'unit'"),
         ({"compare_layers": "0,5"}, r"`--compare-layers` must lie in \[0, 4\], got '0,5'"),
-        ({"segment": "zh=char"}, "`--segment` zh=char: unknown language 'zh'"),
+        ({"segment": "zh"}, "`--segment` must look like zh=char, got 'zh'"),
         ({"train_args": "'"}, "`--train-args`: No closing quotation"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
         check_config(dataclasses.replace(config(), **changes))
+
+
+def test_a_segmentation_of_a_language_that_is_not_asked_for_is_tolerated(tmp_path, config):
+    chosen = config(segment="zh=char, de=space")
+    check_config(chosen)
+    command = command_of(steps_of(tmp_path, chosen), "prepare-union.en-de")
+    assert [command[n + 1] for n, word in enumerate(command) if word == "--segment"] == ["de=space"]
 
 
 def test_a_dictionary_is_split_by_source_words_and_repeatably(tmp_path):

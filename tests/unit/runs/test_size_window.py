@@ -63,7 +63,7 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
         ({"dictionary": "none.tsv"}, r"none\.tsv: no such dictionary"),
         ({"languages": "en,xx"}, r"has no dictionary en-xx\.tsv"),
         ({"vocab_type": "bytes"}, "`--vocab-type`: unknown value 'bytes'"),
-        ({"segment": "fr=char"}, "`--segment` fr=char: unknown language 'fr'"),
+        ({"segment": "fr=chars"}, "unknown segmentation 'chars'; did you mean 'char'"),
         ({"train_args": "'"}, '`--train-args`: No closing quotation, got "\'"'),
     ],
 )
