@@ -20,18 +20,23 @@ PANELS = {
 }
 
 
-def draw_curves(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
+def draw_curves(
+    lines: Sequence[Mapping[str, Any]], pair: str, labels: Mapping[str, str] | None = None
+) -> Figure:
     """A panel for each measure that ``pair`` has, a line for each row; bands are standard
     deviations over seeds.
 
     Args:
         lines: with ``row``, ``title``, ``pair``, ``measure``, ``layers`` (L,), ``values`` (K, L)
             and perhaps ``chance``.
+        labels: what the axis says of each measure; those of `PANELS` by default.
     """
+    if labels is None:
+        labels = {name: label for name, (_, _, label) in PANELS.items()}
     rows = list(dict.fromkeys(line["row"] for line in lines))
     own = [line for line in lines if line["pair"] == pair]
     panels, bands = [], []
-    for name, (_, _, label) in PANELS.items():
+    for name, label in labels.items():
         found = [line for line in own if line["measure"] == name]
         if not found:
             continue

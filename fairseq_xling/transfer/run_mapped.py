@@ -28,10 +28,10 @@ def predict_mapped(args: argparse.Namespace) -> str:
 def _adapt(
     predictor: Predictor, reader: Encoder, fitted: FittedMap | None, layer: int
 ) -> Predictor:
-    return mapped_predictor(predictor, reader, fitted or _nothing(predictor, reader, layer), layer)
+    return mapped_predictor(predictor, reader, fitted or no_map(predictor, reader, layer), layer)
 
 
-def _nothing(predictor: Predictor, reader: Encoder, layer: int) -> FittedMap:
+def no_map(predictor: Predictor, reader: Encoder, layer: int) -> FittedMap:
     """The map that changes nothing; states go on in the language of training."""
     lang = parse_files("--train-file", predictor.task.cfg.train_file)[0][0]
     sides = Side(reader.width), Side(predictor.model.encoder.shape.dim)

@@ -113,6 +113,20 @@ RECORDS = {
         ],
         "pearson": [{"row": "mapped", "pair": "en-de", "values": [0.94, 0.96]}],
     },
+    "mapped-layers": {
+        "study": "mapped-layers",
+        "config": {"seeds": "1,2"},
+        "header": ["task", "pair", "encoders", "layer 0", "layer 1"],
+        "rows": [["NER F1", "en-de", "monolingual, mapped", "35.0 ± 7.1", "40.0 ± 7.1"]],
+        "notes": ["note one"],
+        "lines": [
+            {
+                **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
+                **{"measure": "NER F1", "layers": [0, 1], "seeds": [1, 2]},
+                "values": [[30.0, 35.0], [40.0, 45.0]],
+            }
+        ],
+    },
     "size-window": {
         "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},
         "header": ["model", "sentences", "MRR, window 64", "MRR, window 8", "drop (%)"],

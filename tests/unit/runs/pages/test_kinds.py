@@ -104,6 +104,7 @@ def test_figures_for_the_index_are_of_rows_that_there_are(made, kind):
         ("evaluation", "T17", 6.5),
         ("ablation", "A1", 0.5),
         ("similarity", "S9", 0.95),
+        ("mapped-layers", "S6", 37.5),
         ("size-window", "E11", 5.0),
         ("trelm-run", "T9", 3.25),
         ("neighbourhood", "T16", 0.875),

@@ -1,0 +1,133 @@
+"""Options of the study of maps below a task head, checked at once (SPEC S6)."""
+
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.analysis.extract import parse_layers
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.config_file import option, split_words
+from fairseq_xling.runs.corpus_steps import check_vocabulary
+from fairseq_xling.runs.similarity_config import SimilarityConfig
+from fairseq_xling.runs.similarity_rows import ROWS
+from fairseq_xling.runs.task_options import TaskOptions, check_tasks
+
+# How links of the two directions of alignment become one set.
+LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
+
+
+@dataclasses.dataclass(frozen=True)
+class MappedLayersConfig(TaskOptions):
+    """One sentence of help per field; lists are comma-separated text."""
+
+    tasks: str = option("ner,parsing", "tasks, from data-text/gold: nli, ner, pos, parsing")
+    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    languages: str = option("en,de", "tasks are learnt in the first, tested in each of the others")
+    rows: str = option(
+        "mapped,unmapped,bilingual,bilingual-mapped", f"encoders to compare: {', '.join(ROWS)}"
+    )
+    read_layers: str = option("all", "layers below the head, such as 0,2-4; 0 is the embeddings")
+    head_layers: int = option(4, "new Transformer layers between that layer and the head", least=0)
+    head_train_args: str = option(
+        "", "more options for the fairseq-train of every head, as one quoted text"
+    )
+    map_split: str = option("train", "split of the parallel text that maps are fitted on")
+    map_sentences: int = option(10_000, "of its sentence pairs, the first; 0 is all", least=0)
+    links: str = option(
+        "intersection", "which word pairs, as in `fairseq-xling align`", choices=LINKS
+    )
+    encoder: tuple = option(
+        (), "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one"
+    )
+    data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
+    seeds: str = option("1", "seeds of the encoders' training")
+    vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
+    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_size: int = option(
+        2000, "pieces of a joint vocabulary; half of it for each language", least=1
+    )
+    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
+    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
+    layers: int = option(4, "depth of the encoders", least=1)
+    updates: int = option(1600, "optimiser steps of every encoder", least=1)
+    every: int = option(200, "steps between validations; a divisor of updates", least=1)
+    max_tokens: int = option(2048, "tokens per step", least=1)
+    lr: float = option(0.003, "peak learning rate", least=0)
+    warmup: int = option(100, "steps of warm-up", least=1)
+    train_args: str = option(
+        "", "more options for the fairseq-train of every encoder, as one quoted text"
+    )
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def encoders(self) -> SimilarityConfig:
+        """How encoders are trained and written out, as in the similarity study."""
+        common = {field.name for field in dataclasses.fields(SimilarityConfig)}
+        values = {name: value for name, value in vars(self).items() if name in common}
+        return SimilarityConfig(**values, compare_layers=self.read_layers, same=False)
+
+    @property
+    def layer_list(self) -> tuple[int, ...]:
+        """The layers below a head, which every encoder of the study must have.
+
+        Raises:
+            UserError: for layers that are not there.
+        """
+        depths = [self.layers]
+        if ready := self.encoders.ready.values():
+            from fairseq_xling.models.transfer_encoder import encoder_layers  # imports fairseq
+
+            depths = [encoder_layers(checkpoint) for checkpoint, _ in ready]
+        return parse_layers(self.read_layers, min(depths), "--read-layers")
+
+    def parallel(self, target: str) -> tuple[Path, Path]:
+        """The text that maps are fitted on: the first language's side, and ``target``'s.
+
+        Raises:
+            UserError: if one is missing.
+        """
+        source = self.encoders.language_list[0]
+        name = f"parallel/{self.map_split}.{source}-{target}"
+        return self.encoders.text(f"{name}.{source}"), self.encoders.text(f"{name}.{target}")
+
+
+def check_config(config: MappedLayersConfig) -> None:
+    """Refuse settings that cannot work, before anything runs.
+
+    Raises:
+        UserError: for the first.
+    """
+    encoders = config.encoders
+    if not (Path(config.data_text or ".") / "mono").is_dir():
+        raise UserError(
+            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
+        )
+    languages = encoders.language_list
+    if len(languages) < 2:
+        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+    if config.updates % config.every:
+        raise UserError(
+            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
+        )
+    if config.vocab not in ("joint", "union", "prefixed"):
+        raise UserError(f"`--vocab` must be joint, union or prefixed, got {config.vocab!r}")
+    check_vocabulary(config.vocab_type, config.segment, languages)
+    _ = encoders.seed_list, encoders.row_list, encoders.training  # an error ends here
+    known = [*languages, *(f"{languages[0]}-{target}" for target in languages[1:])]
+    for name, files in encoders.ready.items():
+        if name not in known:
+            raise UserError(f"`--encoder`: {unknown_name('language', name, known)}")
+        for path in files:
+            if not path.exists():
+                raise UserError(f"{path}: no such file or folder")
+    _ = config.layer_list
+    if any(row.mapped for row in encoders.row_list):
+        for target in languages[1:]:
+            config.parallel(target)
+    if not config.task_table:
+        raise UserError("`--tasks` must name at least one task, or `--task-head` its head")
+    check_tasks(config, Path(config.data_text), languages)
+    split_words("--head-train-args", config.head_train_args)
+    if "--train-args" in split_words("--task-args", config.task_args):
+        raise UserError("`--task-args` must leave `--train-args` to `--head-train-args`")

@@ -1,0 +1,176 @@
+"""The table of the study of maps below a task head: figures by layer, tests by row (SPEC S6).
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2 and Appendix A, prints curves
+by layer. Symbols: ``K`` seeds, ``L`` layers.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.provenance import machine, provenance
+from fairseq_xling.runs.report import Section, commands_section, write_report
+from fairseq_xling.runs.similarity_figure import draw_curves
+from fairseq_xling.runs.similarity_table import by_layer
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import markdown_table, write_csv
+
+TITLE = "Zero-shot transfer through a map, layer by layer"
+LEAD = (
+    "New layers and a head learn a task on a frozen layer of one language's encoder; a text of "
+    "another language comes there from its own encoder, mapped or not."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One head, tested through one encoder.
+
+    Attributes:
+        row, title: the kind of encoders; pair: of languages, as in ``en-de``.
+        task, layer: of the head; seed: of the encoders' training.
+        family: how the encoders came about, as `similarity_rows` calls it.
+        tuned: the folder of `eval transfer`, with the test in the source language.
+        result: the test in the target language.
+    """
+
+    row: str
+    title: str
+    pair: str
+    task: str
+    layer: int
+    seed: int
+    family: str
+    tuned: Path
+    result: Path
+
+
+# The encoder that heads stand on, by family.
+_UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
+_UNDER |= {"separate": "bilingual, Sep Emb"}
+
+
+def read_lines_of(cells: Sequence[Cell], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The curves: of each task and pair, the source language's under every kind of encoder that
+    heads stand on, then the target's of each row.
+
+    Args:
+        titles: of the tasks, by name.
+
+    Returns:
+        Lines with ``values`` (K, L), in percent, as `draw_curves` and `by_layer` read them.
+    """
+    own, others = {}, {}
+    for cell in cells:
+        source, (row,) = cell.pair.partition("-")[0], _results(cell.tuned)
+        under = _UNDER[cell.family]
+        place = cell.pair, cell.task
+        line = own.setdefault((*place, under), _new(cell, titles, f"{source} itself, {under}"))
+        line["found"][cell.seed, cell.layer] = _mean(row["tests"], row["metric"], source)
+        line = others.setdefault((*place, cell.row), _new(cell, titles, cell.title, cell.row))
+        record = read_json(cell.result)
+        line["found"][cell.seed, cell.layer] = _mean(record["tests"], record["metric"])
+    return [_by_seed(line) for line in (*own.values(), *others.values())]
+
+
+def _results(folder: Path) -> list[dict[str, Any]]:
+    return read_json(folder / "results.json")["results"]
+
+
+def _new(cell: Cell, titles: Mapping[str, str], title: str, row: str = "") -> dict[str, Any]:
+    about = {"row": row or title, "title": title, "pair": cell.pair}
+    return {**about, "measure": titles[cell.task], "found": {}}
+
+
+def _mean(tests: Sequence[Mapping[str, Any]], metric: str, lang: str = "") -> float:
+    """Over the chosen settings and the seeds of the head."""
+    found = [test["scores"][lang] if lang else test["scores"] for test in tests]
+    return statistics.fmean(scores[metric] for scores in found)
+
+
+def _by_seed(line: dict[str, Any]) -> dict[str, Any]:
+    found = line.pop("found")
+    seeds, layers = (sorted({key[place] for key in found}) for place in (0, 1))
+    values = [[found[seed, layer] for layer in layers] for seed in seeds]
+    return {**line, "layers": layers, "seeds": seeds, "values": values}
+
+
+def table(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A row for each curve, a column for each layer."""
+    layers = lines[0]["layers"]
+    header = ["task", "pair", "encoders", *(f"layer {layer}" for layer in layers)]
+    rows = []
+    for measure, pair in dict.fromkeys((line["measure"], line["pair"]) for line in lines):
+        for line in lines:
+            if (line["measure"], line["pair"]) == (measure, pair):
+                figures = [mean_and_spread(found, 1) for found in zip(*line["values"], strict=True)]
+                rows.append([measure, pair, line["title"], *figures])
+    return header, rows
+
+
+def axes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the axis of each task's panel says."""
+    return {line["measure"]: f"{line['measure']} (%)" for line in lines}
+
+
+def write_table(
+    run: Path,
+    config: Mapping[str, Any],
+    titles: Mapping[str, str],
+    cells: Sequence[Cell],
+    steps: Sequence[Step],
+) -> None:
+    """Write `files_of` the pairs into ``run``."""
+    lines = read_lines_of(cells, titles)
+    header, rows = table(lines)
+    notes = _notes(config)
+    pairs = list(dict.fromkeys(line["pair"] for line in lines))
+    figures = {pair: to_svg(draw_curves(lines, pair, axes_of(lines))) for pair in pairs}
+    for pair, svg in figures.items():
+        with atomic_write(run / f"plot-{pair}.svg", "w") as file:
+            file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
+    with atomic_write(run / "table.md", "w") as file:
+        file.write(markdown_table(header, rows) + "\n\n")
+        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_csv(run / "table.csv", *by_layer(lines))
+    files = {str(cell.result.relative_to(run)): cell.result for cell in cells}
+    record = {
+        "study": "mapped-layers",
+        **{"config": dict(config), "header": header, "rows": rows, "notes": notes},
+        "lines": lines,
+        "provenance": provenance(files),
+    }
+    write_json(run / "results.json", record)
+    settings = [(name, str(value)) for name, value in config.items()]
+    sections = [
+        *(Section(f"By layer, {pair}", svg=svg) for pair, svg in figures.items()),
+        Section("Table", header=header, rows=rows, notes=notes),
+        Section("Settings", header=["option", "value"], rows=settings),
+        commands_section(steps),
+    ]
+    write_report(run / "report.html", TITLE, [LEAD], sections)
+
+
+def files_of(pairs: Iterable[str]) -> list[str]:
+    """The names of what `write_table` leaves."""
+    plots = [f"plot-{pair}.svg" for pair in pairs]
+    return ["table.md", "table.csv", "results.json", "report.html", *plots]
+
+
+def _notes(config: Mapping[str, Any]) -> list[str]:
+    pairs = f"the first {config['map_sentences']:,}" if config["map_sentences"] else "all"
+    return [
+        f"In percent, of the test files; layer 0 is the embeddings. {config['head_layers']} new "
+        "layers and the head are trained on the frozen layer in the first language.",
+        "Mapped: by the orthogonal matrix of that layer, fitted on the words of "
+        f"{pairs} sentence pairs of the {config['map_split']} text that are aligned "
+        f"({config['links']}).",
+        "Encoders of two languages that were trained apart begin with different weights; a "
+        "bilingual one takes as many steps as each of them.",
+        f"{machine()}.",
+    ]

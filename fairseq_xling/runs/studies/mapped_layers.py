@@ -1,0 +1,29 @@
+"""Transfer through a map between two encoders, by layer (Conneau et al. 2020, section 5.1.2)."""
+
+import argparse
+
+from fairseq_xling.runs.studies import STUDIES
+
+
+@STUDIES.register("mapped-layers")
+class MappedLayers:
+    """Heads on each frozen layer, read from another language's encoder with and without a map."""
+
+    help = (
+        "zero-shot transfer from one encoder to another by a map of each layer: section 5.1.2 of "
+        "Emerging Cross-lingual Structure"
+    )
+    spec_rows = ("S6",)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig
+
+        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_options(parser, MappedLayersConfig)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.runs.mapped_layers import run_mapped_layers
+
+        run_mapped_layers(args)
