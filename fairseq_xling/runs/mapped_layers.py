@@ -17,6 +17,7 @@ from pathlib import Path
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.runs.config_file import load_config, split_words
+from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.runs.mapped_layers_table import Cell, files_of, write_table
@@ -201,8 +202,8 @@ class _Study:
     def _segmentation(self, side: Side) -> str:
         if side.name.startswith("ready-"):
             return DataFolder(side.data).meta["segment"][side.code]
-        words = [how.strip() for how in self.config.segment.split(",") if how.strip()]
-        return parse_segmentation(words, self._languages)[side.lang]
+        parts = segment_parts(self.config.segment, self._languages)
+        return parse_segmentation(parts, self._languages)[side.lang]
 
 
 class TokenModels(Models):

@@ -11,6 +11,7 @@ from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.similarity_config import SimilarityConfig
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.task_options import TaskOptions, check_tasks
+from fairseq_xling.text.vocabularies import modes
 
 # How links of the two directions of alignment become one set.
 LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
@@ -76,9 +77,9 @@ class MappedLayersConfig(TaskOptions):
         """
         depths = [self.layers]
         if ready := self.encoders.ready.values():
-            from fairseq_xling.models.transfer_encoder import encoder_layers  # imports fairseq
+            from fairseq_xling.models.transfer_encoder import encoder_depth  # imports fairseq
 
-            depths = [encoder_layers(checkpoint) for checkpoint, _ in ready]
+            depths = [encoder_depth(checkpoint) for checkpoint, _ in ready]
         return parse_layers(self.read_layers, min(depths), "--read-layers")
 
     def parallel(self, target: str) -> tuple[Path, Path]:
@@ -110,8 +111,9 @@ def check_config(config: MappedLayersConfig) -> None:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
-    if config.vocab not in ("joint", "union", "prefixed"):
-        raise UserError(f"`--vocab` must be joint, union or prefixed, got {config.vocab!r}")
+    shared = [name for name in modes if modes[name]().shares_ids(languages)]
+    if config.vocab not in shared:
+        raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
     check_vocabulary(config.vocab_type, config.segment, languages)
     _ = encoders.seed_list, encoders.row_list, encoders.training  # an error ends here
     known = [*languages, *(f"{languages[0]}-{target}" for target in languages[1:])]
