@@ -112,8 +112,12 @@ class NonAutoregressiveGenerator:
             if order is not None:
                 order = order[rows, :longest]
             written = torch.arange(1, longest, device=rows.device) < lengths[rows, None]
+            own = rows // per_source
+            src = {name: value[own] for name, value in sources.src.items()}
             states = [
-                model.encoder.upper(middle[rows // per_source], tgt, order, self.pair)[-1]
+                model.encoder.upper(
+                    middle[own], model.encoder.target_side(src, tgt, order), order, self.pair
+                )[-1]
                 for model, middle in zip(models, sources.middles, strict=True)
             ]
             found = best_tokens(

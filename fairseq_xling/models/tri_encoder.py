@@ -23,6 +23,7 @@ from fairseq_xling.models.separable_transformer import (
 )
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.trelm.phases import check_succession, fingerprint, freeze
 
 
@@ -36,6 +37,14 @@ class TriTransformerConfig(SeparableTransformerConfig):
         metadata={
             "help": "tell tokens of one source word apart by an embedding of their number; helps "
             "translation, not in the paper"
+        },
+    )
+    compat: bool = field(
+        default=False,
+        metadata={
+            "help": "attend as the code released with TreLM does: the TRILayer to padding, the "
+            "upper half under the source's mask, nobody to the null state; results then depend on "
+            "the padding of a batch"
         },
     )
     no_language_embeddings: bool = field(
@@ -61,10 +70,13 @@ class TriTransformer(SeparableTransformer):
         shape = make_shape(cfg)
         if cfg.no_language_embeddings:
             shape = dataclasses.replace(shape, language_embeddings=False)
-        if cfg.copy_embeddings and cfg.no_trilayer:
-            raise UserError("`--copy-embeddings` needs a TRILayer, got `--no-trilayer`")
+        for option in ("copy_embeddings", "compat"):
+            if getattr(cfg, option) and cfg.no_trilayer:
+                name = option.replace("_", "-")
+                raise UserError(f"`--{name}` needs a TRILayer, got `--no-trilayer`")
         shape = dataclasses.replace(shape, copy_embeddings=cfg.copy_embeddings)
-        kind = SeparableEncoder if cfg.no_trilayer else TriEncoder
+        kind = CompatTriEncoder if cfg.compat else TriEncoder
+        kind = SeparableEncoder if cfg.no_trilayer else kind
         return kind(shape, task.vocab_sizes, plan)
 
     @classmethod

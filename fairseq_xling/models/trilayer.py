@@ -69,7 +69,8 @@ class TriEncoder(SeparableEncoder):
         """
         lower = self.lower(src, pair)
         length = src["tokens"].shape[1]
-        return [x[:, :length] for x in lower] + self.upper(lower[-1], src, None, pair)
+        own = self.target_side(src, src, None)
+        return [x[:, :length] for x in lower] + self.upper(lower[-1], own, None, pair)
 
     def output(
         self,
@@ -80,19 +81,22 @@ class TriEncoder(SeparableEncoder):
     ) -> tuple[Tensor, Tensor]:
         """The middle states (B, T + 1, D), the null state last, and the final ones (B, U, D)."""
         middle = self.lower(src, pair)[-1]
+        return middle, self.upper(middle, self.target_side(src, tgt, order), order, pair)[-1]
+
+    def target_side(
+        self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor], order: Tensor | None
+    ) -> Mapping[str, Tensor]:
+        """``tgt`` with what `upper` must know of the source beside its states."""
         group = src.get("attn_group")
-        target = tgt if group is None else {**tgt, "attn_group": _gather_groups(group, order)}
-        return middle, self.upper(middle, target, order, pair)[-1]
+        return tgt if group is None else {**tgt, "attn_group": _gather_groups(group, order)}
 
     def lower(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
         """The states of the lower half: N/2 + 1 tensors (B, T + 1, D), the null state last."""
         lang = self._language(pair, 0)
-        padding_mask, group = src.get("padding_mask"), src.get("attn_group")
-        if padding_mask is not None:
-            padding_mask = torch.nn.functional.pad(padding_mask, (0, 1), value=False)
+        group = src.get("attn_group")
         if group is not None:  # group 0 is everybody's who has no group, and the null state's
             group = torch.nn.functional.pad(group, (0, 1), value=0)
-        mask = attention_mask(padding_mask, group)
+        mask = attention_mask(self._lower_padding(src), group)
         states = [self.embed(src, lang)]
         for slot in self.layers[: self.half]:
             states.append(slot.select(lang)(states[-1], mask))
@@ -109,7 +113,8 @@ class TriEncoder(SeparableEncoder):
 
         Args:
             middle: (B, T + 1, D), the last of `lower`.
-            tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded.
+            tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded; see
+                `target_side`.
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
         """
         lang = self._language(pair, 1)
@@ -119,11 +124,23 @@ class TriEncoder(SeparableEncoder):
             x = x + self.language_table(tgt["langs"])
         if self.shape.copy_embeddings and order is not None:
             x = x + self.copy_table(copy_number(order))
-        mask = attention_mask(tgt.get("padding_mask"), tgt.get("attn_group"))
-        states = [self.trilayer(x, mask)]
+        first, others = (
+            attention_mask(padding, tgt.get("attn_group")) for padding in self._upper_padding(tgt)
+        )
+        states = [self.trilayer(x, first)]
         for slot in self.layers[self.half :]:
-            states.append(slot.select(lang)(states[-1], mask))
+            states.append(slot.select(lang)(states[-1], others))
         return states
+
+    def _lower_padding(self, src: Mapping[str, Tensor]) -> Tensor | None:
+        """What the lower half does not attend to, (B, T + 1): the null state last, or nothing."""
+        mask = src.get("padding_mask")
+        return None if mask is None else torch.nn.functional.pad(mask, (0, 1), value=False)
+
+    def _upper_padding(self, tgt: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor | None]:
+        """What the TRILayer does not attend to, and the upper half, (B, U) each, or nothing."""
+        mask = tgt.get("padding_mask")
+        return mask, mask
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """The sums of embeddings, (B, T + 1, D): those of the source, then the null symbol's."""

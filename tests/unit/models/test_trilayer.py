@@ -11,6 +11,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
+from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
 
@@ -406,3 +407,79 @@ def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
     tri.output(batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
     moved = tri.copy_table.weight.grad.abs().sum(1) > 0
     assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]
+
+
+# ---- T2: --compat
+
+
+@pytest.fixture
+def make_compat(make_tri):
+    """The same weights, attending as the released code does."""
+
+    def make(**changes) -> CompatTriEncoder:
+        tri = make_tri(**changes)
+        compat = CompatTriEncoder(tri.shape, {"en": 30, "de": 30}, tri.plan).eval()
+        compat.load_state_dict(tri.state_dict())
+        return compat
+
+    return make
+
+
+def seen_masks(encoder, batch):
+    """What each layer, in the order of the states, may attend to: (B, 1, 1, n) or None."""
+    found, handles = [], []
+    lower, upper = encoder.layers[: encoder.half], encoder.layers[encoder.half :]
+    for module in (*lower, encoder.trilayer, *upper):
+        layer = module.select("en") if hasattr(module, "select") else module
+        handles.append(layer.register_forward_pre_hook(lambda _, x: found.append(x[1])))
+    run(encoder, batch)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+@pytest.mark.row("T2", "G4", "G5")
+@torch.no_grad()
+def test_compat_attends_as_the_released_code_does(make_compat, make_batch):
+    rows = [PAIRS["shorter"], PAIRS["longer"]]  # 7 and 3 source tokens for 4 and 6 of the target
+    batch = make_batch(*[("cdlm", row) for row in rows])["net_input"]
+    first, second, tri, *upper = seen_masks(make_compat(), batch)
+    for mask in (first, second):  # the null state, last, is never attended to
+        assert mask[:, 0, 0].tolist() == [[True] * 7 + [False], [True] * 3 + [False] * 5]
+    assert tri is None  # padding as well
+    for mask in upper:  # the source's lengths, at the target's positions
+        assert mask[:, 0, 0].tolist() == [[True] * 6, [True] * 3 + [False] * 3]
+
+
+@pytest.mark.row("T2")
+@torch.no_grad()
+@pytest.mark.parametrize("name", [name for name in PAIRS if name != "longer"])
+def test_padding_changes_results_with_compat_and_never_without(
+    make_tri, make_compat, make_batch, name
+):
+    row = PAIRS[name]
+    alone = make_batch(("cdlm", row))["net_input"]
+    padded = make_batch(("cdlm", row), ("cdlm", PAIRS["longer"]))["net_input"]
+
+    def change(encoder):
+        own = run(encoder, alone)[1][0]
+        return float((run(encoder, padded)[1][0, : len(own)] - own).abs().max())
+
+    assert change(make_tri()) < 1e-5
+    assert change(make_compat()) > 1e-2
+
+
+@torch.no_grad()
+def test_compat_reads_the_null_state_and_a_monolingual_pass_is_one_of_its_own(
+    make_compat, make_batch
+):
+    encoder = make_compat()
+    batch = make_batch(("cdlm", PAIRS["longer"]))["net_input"]
+    middle, final = run(encoder, batch)
+    encoder.tokens.shared.weight[NULL] += 1.0
+    moved = [(a != b).any(-1) for a, b in zip(run(encoder, batch), (middle, final), strict=True)]
+    assert moved[0].tolist() == [[False, False, False, True]]  # not attended to
+    assert moved[1].all()  # but read, and the TRILayer attends to all
+    mono = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
+    expected = encoder.output(mono["src"], mono["tgt"])[1]
+    assert torch.equal(encoder.states(mono["src"])[-1], expected)
