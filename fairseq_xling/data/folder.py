@@ -65,11 +65,15 @@ class DataFolder:
         return {lang: counts[self.dictionary_path(lang)] for lang in self.languages}
 
     def mono(self, split: str, lang: str) -> TokenFile:
-        """Sentences of ``lang``: each its ids and a final ``</s>``."""
+        """Sentences of ``lang``: each its ids and a final ``</s>``.
+
+        Raises:
+            UserError: if there is no such text, or its file is damaged or of another dictionary.
+        """
         self._check(lang)
         if lang not in self.meta.get("mono", {}).get(split, {}):
             raise UserError(f"{self.path}: has no monolingual {split!r} text of language {lang!r}")
-        return TokenFile(self.path / "mono" / f"{split}.{lang}")
+        return self._open(self.path / "mono" / f"{split}.{lang}", lang)
 
     def pairs(self, split: str) -> list[tuple[str, str]]:
         """The language pairs with parallel text in ``split``, named as they were prepared."""
@@ -77,11 +81,17 @@ class DataFolder:
         return [tuple(name.split("-")) for name in names]  # type: ignore[misc]
 
     def parallel(self, split: str, source: str, target: str) -> tuple[TokenFile, TokenFile]:
-        """Both sides of the pair, line by line, whichever way round it was prepared."""
+        """Both sides of the pair, line by line, whichever way round it was prepared.
+
+        Errors as for `mono`.
+        """
         for name in (f"{source}-{target}", f"{target}-{source}"):
             if name in self.meta.get("parallel", {}).get(split, {}):
                 stem = self.path / "parallel" / f"{split}.{name}"
-                sides = TokenFile(f"{stem}.{source}"), TokenFile(f"{stem}.{target}")
+                sides = (
+                    self._open(f"{stem}.{source}", source),
+                    self._open(f"{stem}.{target}", target),
+                )
                 if len(sides[0]) != len(sides[1]):
                     counts = f"{len(sides[0])} and {len(sides[1])}"
                     raise UserError(f"{stem}: sides must be equally long, got {counts} sentences")
@@ -115,6 +125,11 @@ class DataFolder:
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{path}: damaged; prepare the folder again") from None
         return entries
+
+    def _open(self, stem: str | Path, lang: str) -> TokenFile:
+        file = TokenFile(stem)
+        file.check_below(self.vocab_sizes[lang], self.dictionary_path(lang))
+        return file
 
     def _check(self, lang: str) -> None:
         if lang not in self.languages:

@@ -6,6 +6,7 @@ the items' values back to back. fairseq's own ``MMapIndexedDataset`` reads these
 is not used because its merge overflows past 2 GiB under numpy 2.
 """
 
+import functools
 import os
 import struct
 from collections.abc import Iterable, Iterator
@@ -28,6 +29,7 @@ _DTYPES = {
     9: np.dtype("<u4"),
 }
 _PIECE = 1 << 18  # sizes held at a time while an index is written
+_BLOCK = 1 << 20  # values held at a time while they are checked
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
@@ -126,8 +128,42 @@ class TokenFile:
         begin = int(self._offsets[start]) // self.dtype.itemsize if len(sizes) else 0
         return self.tokens[begin : begin + int(sizes.sum())].astype(np.int64), sizes
 
+    def check_below(self, limit: int, dictionary: str | Path) -> None:
+        """Read all values once, in blocks; a process does so once for a file.
+
+        Raises:
+            UserError: if one is not in [0, ``limit``), the ids of ``dictionary``.
+        """
+        data = Path(f"{self.prefix}.bin")
+        found = _first_outside(data, data.stat().st_mtime_ns, self.dtype, limit)
+        if found is not None:
+            place, value = found
+            sentence = int(np.searchsorted(self._offsets, place * self.dtype.itemsize, "right"))
+            raise UserError(
+                f"{data}: sentence {sentence} has id {value}, but {dictionary} has only {limit}; "
+                "the file is damaged or of another folder, prepare the folder again"
+            )
+
     def __reduce__(self):
         return TokenFile, (self.prefix,)
+
+
+@functools.cache
+def _first_outside(path: Path, changed: int, dtype: np.dtype, limit: int) -> tuple[int, int] | None:
+    """Place and value of the first number in a file that is not in [0, ``limit``).
+
+    ``changed`` tells apart what a file held at different times.
+    """
+    if dtype.kind == "u" and limit > np.iinfo(dtype).max:
+        return None
+    start = 0
+    with open(path, "rb") as file:  # not mapped: what is read must not count as our memory
+        while len(block := np.fromfile(file, dtype, _BLOCK)):
+            if block.max() >= limit or block.min() < 0:
+                place = int(np.argmax((block >= limit) | (block < 0)))
+                return start + place, int(block[place])
+            start += len(block)
+    return None
 
 
 def _map(path: Path, dtype: np.dtype, count: int, offset: int) -> np.ndarray:

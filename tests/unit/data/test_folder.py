@@ -119,6 +119,16 @@ def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
     assert message.endswith("train.en-de: sides must be equally long, got 20 and 19 sentences")
 
 
+def test_text_with_ids_of_another_dictionary_is_refused(make_corpus):
+    from fairseq_xling.data.mmap import write_items
+
+    path = make_corpus(mode="separate", words=5).path  # each dictionary has 6 + 5 ids
+    write_items(path / "parallel" / "train.en-de.en", [[10, 2]] * 19 + [[11, 2]], "<u2")
+    message = refusal(path, lambda p: DataFolder(p).parallel("train", "de", "en"))
+    name, cause = "FOLDER/parallel/train.en-de.en.bin", "FOLDER/dict.en.txt has only 11"
+    assert message.startswith(f"{name}: sentence 20 has id 11, but {cause}; the file is damaged")
+
+
 @pytest.mark.parametrize(
     "content",
     [

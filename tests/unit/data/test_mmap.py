@@ -1,5 +1,6 @@
 """Token files against fairseq's own reader, and damaged ones."""
 
+import os
 import pickle
 
 import numpy as np
@@ -110,3 +111,33 @@ def test_a_damaged_file_is_refused_when_it_is_opened(written, suffix, damage, me
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(UserError, match=message):
         TokenFile(written)
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("values", "dtype", "message"),
+    [
+        (ITEMS, "<u2", r"x\.bin: sentence 4 has id 65000, but dict\.txt has only 10; .* prepare"),
+        ([[9, 2], [10, 2], [11, 2]], "<i4", r"x\.bin: sentence 2 has id 10, but dict\.txt has"),
+        ([[9, 2], [], [3, -1]], "<i4", r"x\.bin: sentence 3 has id -1, but dict\.txt has only 10"),
+    ],
+)
+def test_the_first_sentence_with_an_id_that_no_dictionary_has_is_named(
+    tmp_path, monkeypatch, values, dtype, message, block
+):
+    monkeypatch.setattr(mmap, "_BLOCK", block)
+    write_items(tmp_path / "x", [np.array(item, dtype=int) for item in values], np.dtype(dtype))
+    file = TokenFile(tmp_path / "x")
+    with pytest.raises(UserError, match=message):
+        file.check_below(10, "dict.txt")
+
+
+def test_ids_are_read_once_until_the_file_changes(written, monkeypatch):
+    reads = []
+    monkeypatch.setattr(np, "fromfile", lambda *args: reads.append(args) or np.empty(0, "<u2"))
+    for limit in (65001, 65001, 65002, 1 << 16):  # no 16 bits are out of the last one's range
+        TokenFile(written).check_below(limit, "dict.txt")
+    assert len(reads) == 2
+    os.utime(written.with_suffix(".bin"), ns=(0, 0))
+    TokenFile(written).check_below(65001, "dict.txt")
+    assert len(reads) == 3
