@@ -2,7 +2,7 @@
 # One encoder of English, German, French, Chinese, Indonesian and Japanese, from novels (eltec) and
 # parallel text (multi30k, tatoeba, panl, small_parallel_enja): 6 layers, 256 wide, MLM and TLM.
 #   examples/transfer/encoder.sh DATA FOLDER [further options of fairseq-train]
-# About two hours on 1 core of a CPU with AMX. Stopped in between, the same command goes on.
+# About an hour and a half on 1 core of a CPU with AMX. Stopped in between, the same command goes on.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder of real data}
@@ -43,6 +43,6 @@ fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --encoder-ffn-embed-dim 1024 --encoder-attention-heads 4 --max-positions 256 \
     --init-std 0.02 --lm-head bert --attention-dropout 0 --criterion unified_lm \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 1e-3 \
-    --lr-scheduler inverse_sqrt --warmup-updates 500 --max-tokens 4096 --max-update 8000 \
+    --lr-scheduler inverse_sqrt --warmup-updates 500 --max-tokens 4096 --max-update "${UPDATES:-5000}" \
     --epoch-updates 1000 --save-dir "$folder/checkpoints" --no-epoch-checkpoints \
     --log-format json --log-interval 100 --num-workers 0 --cpu --cpu-bf16 "$@"
