@@ -19,7 +19,7 @@ from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
 
-Table = dict[str, Any]  # title, header, rows, notes
+Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 GOLD = {"labels": "pseudo-gold", "gold": "gold"}
 
 # The paper's numbers, of 12-layer BERT models: what is compared is who is above whom. Its table 1
@@ -122,7 +122,7 @@ class Gathering:
         names = [
             key.replace("distance", "D").replace("_", " ", 1).replace("_", "-") for key in keys
         ]
-        return {
+        found: Table = {
             "title": f"Table 1, {lang} to en: distance of translations",
             "header": ["T", *names, "paper D"],
             "rows": rows,
@@ -133,6 +133,10 @@ class Gathering:
                 "relative: D by the spread of the target's states; 1 is a T that knows nothing",
             ],
         }
+        if (self.run / lang / "curves.svg").is_file():
+            title = f"Figure 1, {lang} and en: D by step, and D by the spread of the target"
+            found["figure"] = {"title": title, "file": f"{lang}/curves.svg"}
+        return found
 
     def last(self, log: Path, keys: list[str]) -> dict[str, float | None]:
         """The last values on valid in a log of training."""

@@ -1,6 +1,7 @@
 """README.md of a folder of examples: a head of its own, and a section for each finished run."""
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.runs.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
+_IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")
 
 
 @exits_on_user_error
@@ -21,7 +23,8 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         description: shown by ``--help``.
         head: the page above the sections.
         body: the lines of a section, made from a run's ``results.json``; its `UserError` says what
-            is wrong with the run.
+            is wrong with the run. A line ``![title](file)`` shows a figure of the run's folder,
+            which is copied beside the page.
 
     Raises:
         SystemExit: with one line, for a run that is not finished.
@@ -38,16 +41,17 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         help="page to write (default: README.md beside this script)",
     )
     args = parser.parse_args()
-    page = "\n".join([head, *(section(run, body) + "\n" for run in args.runs)])
+    sections = [section(run, body, args.output.parent) + "\n" for run in args.runs]
+    page = "\n".join([head, *sections])
     with atomic_write(args.output, "w") as file:
         file.write(page)
 
 
-def section(run: Path, body: Body) -> str:
-    """What was run, where and when, and what came out.
+def section(run: Path, body: Body, folder: Path) -> str:
+    """What was run, where and when, and what came out; figures are copied into ``folder``.
 
     Raises:
-        UserError: if there is no finished run.
+        UserError: if there is no finished run, or a figure is missing.
     """
     if not (run / "results.json").is_file():
         raise UserError(f"{run}: holds no finished run (no results.json)")
@@ -56,10 +60,24 @@ def section(run: Path, body: Body) -> str:
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
     where = f"{origin['date'][:10]}, {origin['machine']}, seeds {record['config']['seeds']}"
     try:
-        lines = body(record)
+        lines = [_placed(line, run, folder) for line in body(record)]
     except UserError as error:
         raise UserError(f"{run}: {error}") from None
     return "\n".join([f"## {run.name}", "", f"{where}; {version}.", "", *lines])
+
+
+def _placed(line: str, run: Path, folder: Path) -> str:
+    """The line; of a figure, with its name in ``folder``, where a copy of it lies then."""
+    image = _IMAGE.fullmatch(line)
+    if image is None:
+        return line
+    title, file = image.groups()
+    if not (run / file).is_file():
+        raise UserError(f"no figure {file}")
+    name = f"{run.name}-{file.replace('/', '-')}"
+    with atomic_write(folder / name) as copy:
+        copy.write((run / file).read_bytes())
+    return f"![{title}]({name})"
 
 
 def table_lines(record: dict[str, Any]) -> list[str]:
