@@ -4,6 +4,7 @@
 # read English alone does with German and Chinese. Needs nothing.
 #   examples/clcr/1_synthetic.sh [RUN_FOLDER] [further options of clcr run]
 # Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time.
+# ENGLISH holds more options for the training of English encoders, ENGLISH_DATA their data folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}
@@ -11,6 +12,7 @@ shift || true
 more=("$@")
 read -ra seeds <<<"${SEEDS:-1 2 3}"
 read -ra langs <<<"${LANGS:-de zh}"
+read -ra english <<<"${ENGLISH:-}"
 all=(en "${langs[@]}")
 jobs=${JOBS:-2} text=$run/text data=$run/data logs=$run/logs
 mkdir -p "$logs"
@@ -41,10 +43,11 @@ fairseq-xling prepare "$data" --languages "$comma" --from "$run/mixed" \
     --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
 
 encoder() { # LANG SEED
-    local folder=$run/encoders/$1-$2
+    local folder=$run/encoders/$1-$2 from=$data own=()
     [ ! -f "$folder/done" ] || return 0
+    [ "$1" != en ] || { from=${ENGLISH_DATA:-$data}; own=("${english[@]}"); }
     echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
-    quietly "$logs/encoder-$1-$2.log" fairseq-train "$data" \
+    quietly "$logs/encoder-$1-$2.log" fairseq-train "$from" \
         --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --languages "$1" \
         --separate emb --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
         --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
@@ -52,7 +55,7 @@ encoder() { # LANG SEED
         --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
         --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed "$2" \
         --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu \
-        --log-format json --log-interval 100
+        --log-format json --log-interval 100 "${own[@]}"
     touch "$folder/done"
 }
 for lang in "${all[@]}"; do

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import environment, run_script
+from tests.end_to_end.engine import environment, load, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
 SIZES = {
@@ -22,8 +22,8 @@ TINY = (
 ).split()
 
 
-def script(folder, name, *options):
-    return run_script(EXAMPLES / name, *options, folder=folder, timeout=1400, **SIZES)
+def script(folder, name, *options, **sizes):
+    return run_script(EXAMPLES / name, *options, folder=folder, timeout=1400, **{**SIZES, **sizes})
 
 
 def python(name, *options):
@@ -64,6 +64,23 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     page = output.read_text()
     assert "### Table 3, zh-en: order BLEU" in page and "as in the source" in page
+    assert "(run-zh-curves.svg)" in page
+    assert (tmp_path / "run-zh-curves.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.row("C17")
+def test_encoders_that_were_not_pretrained_alike_are_brought_together(tmp_path):
+    # In less text the English encoder would meet too few of the words that it shall read.
+    script(tmp_path, "3_mismatched.sh", "run", *TINY, SENTENCES="400")
+    run = tmp_path / "run"
+    assert len(json.loads((run / "results.json").read_text())["tables"]) == 6
+    cfg = {x: load(run / f"encoders/{x}-1/checkpoint_last.pt")["cfg"]["task"] for x in ("en", "zh")}
+    data = {lang: Path(one["data"]).relative_to("run") for lang, one in cfg.items()}
+    assert data == {"en": Path("other/data"), "zh": Path("data")}
+    assert {lang: one["mask_prob"] for lang, one in cfg.items()} == {"en": 0.4, "zh": 0.15}
+    assert {one["sample_break_mode"] for one in cfg.values()} == {"none", "sentence"}
 
 
 @pytest.fixture
