@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from fairseq_xling.data.folder import NULL, SEP, SPECIALS
+from fairseq_xling.generation.frame import source_side, target_side
 from fairseq_xling.generation.orderings import Candidates, Ordering
+from fairseq_xling.generation.tokens import best_tokens
 from tests.word_by_word import make_word_by_word
 
 WORDS = ([10, 11, 12, 13, 14], [20], [], [30, 31, 30, 32, 33, 34, 35, 36])
@@ -252,3 +254,21 @@ def test_more_candidates_take_no_more_rows_at_a_time_than_fit_the_source(
     make_generator(models, "predicted", length_candidates=6).generate(models, sample)
     assert len(slots) > 2
     assert max(slots) <= sample["net_input"]["src_tokens"].numel()
+
+
+@pytest.mark.row("T2")
+@torch.no_grad()
+def test_generation_attends_as_training_does_with_compat(
+    make_model, make_generator, make_sample, compat_of
+):
+    models = [compat_of(make_model())]
+    sample = make_sample(WORDS[0], orders=ORDERS[:1])  # 9 positions from 7
+    generator = make_generator(models, "oracle", keep_repeats=True)
+    ((found,),) = generator.generate(models, sample)
+    net, order = sample["net_input"], torch.tensor(ORDERS[:1])
+    src = source_side(net["src_tokens"], net["src_lengths"], 0)
+    final = models[0].encoder.output(src, target_side(net["tgt_lengths"], 1), order)[1]
+    tokens, scores = best_tokens([final[0, 1:]], [models[0].encoder.logits])
+    count = len(found["tokens"])
+    assert found["tokens"].tolist() == tokens[:count].tolist()
+    assert torch.allclose(found["positional_scores"], scores[:count], atol=1e-5)
