@@ -25,6 +25,7 @@ from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_models import MODELS, Place
 from fairseq_xling.runs.size_window_table import FILES, Cell, write_table
 from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.task_options import check_tasks
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -69,6 +70,9 @@ def check_config(config: SizeWindowConfig) -> None:
         read_dictionary(dictionary_path(config.dictionary_path, source, target))
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--train-args", config.train_args)
+    check_tasks(config, Path(config.data_text), config.language_list)
+    if config.task_table and not any(MODELS[name].fine_tunes for name in config.model_list):
+        raise UserError(f"`--tasks` needs the model encoder, got `--models` {config.models}")
     if len(config.window_list) < 2:
         raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
     if config.max_tokens < max(config.window_list) + 2:
@@ -122,14 +126,19 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
                     name = f"{model}-{size}-{window}-{seed}"
                     place = Place(name, run, slices, contexts, seed)
                     steps += MODELS[model]().steps(config, place)
-                    cells.append(Cell(model, MODELS[model].title, size, window, seed, place.result))
+                    tasks = config.task_table if MODELS[model].fine_tunes else {}
+                    found = {task: place.task(task) for task in tasks}
+                    title = MODELS[model].title
+                    cells.append(Cell(model, title, size, window, seed, place.result, found))
     targets = config.language_list[1:]
+    record = dataclasses.asdict(config)
+    titles = {name: task.title for name, task in config.task_table.items()}
     steps.append(
         Step(
             "table",
-            call=lambda: write_table(run, dataclasses.asdict(config), targets, cells, steps),
-            settings={"config": dataclasses.asdict(config)},
-            inputs=[cell.result for cell in cells],
+            call=lambda: write_table(run, record, targets, cells, steps, titles),
+            settings={"config": record},
+            inputs=[path for cell in cells for path in (cell.result, *cell.tasks.values())],
             outputs=[run / name for name in FILES],
         )
     )

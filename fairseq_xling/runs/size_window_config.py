@@ -6,6 +6,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.task_options import TaskOptions
 
 # Of the paper's study what it says: its languages, subwords (mBERT's are 119,547), texts, widths.
 PRESETS = {
@@ -25,7 +26,7 @@ PRESETS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class SizeWindowConfig:
+class SizeWindowConfig(TaskOptions):
     """One sentence of help per field; lists are comma-separated text."""
 
     preset: str = option("", "values of the published study: paper")

@@ -23,6 +23,7 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.runs.config_file import split_words
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.evaluation import FORMAT
+from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
@@ -59,11 +60,21 @@ class Place:
         """What `fairseq-xling eval` would leave."""
         return self.run / "results" / f"{self.name}.json"
 
+    def task(self, name: str) -> Path:
+        """The folder of its `fairseq-xling eval transfer` on a task."""
+        return self.run / "tasks" / f"{name}-{self.name}"
+
 
 class Model(Protocol):
-    """One kind of row."""
+    """One kind of row.
+
+    Attributes:
+        title: what tables say.
+        fine_tunes: whether tasks are learnt on it.
+    """
 
     title: str
+    fine_tunes: bool
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         """Training and evaluation; the last leaves ``place.result``."""
@@ -77,6 +88,7 @@ class Word2Vec:
     """Skip-gram on the text of all languages together."""
 
     title = "Word2Vec"
+    fine_tunes = False
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         vectors = place.run / "models" / f"{place.name}.safetensors"
@@ -99,6 +111,7 @@ class Glove:
     """GloVe on the text of all languages together."""
 
     title = "GloVe"
+    fine_tunes = False
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         vectors = place.run / "models" / f"{place.name}.safetensors"
@@ -120,6 +133,7 @@ class Encoder:
     """A masked language model of all languages; it reads a segment at a time."""
 
     title = "masked LM"
+    fine_tunes = True
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         # One table of positions for all windows: the models have the same parameters.
@@ -154,7 +168,26 @@ class Encoder:
         return [
             train,
             Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
+            *_task_steps(config, place, folder / "checkpoint_best.pt"),
         ]
+
+
+def _task_steps(config: "SizeWindowConfig", place: Place, checkpoint: Path) -> list[Step]:
+    """Each task, learnt in the first language and tested in all."""
+    options = ["--device", config.device, *split_words("--task-args", config.task_args)]
+    return [
+        transfer_step(
+            f"{name}-{place.name}",
+            task,
+            place.task(name),
+            Path(config.data_text),
+            config.language_list,
+            {"model": (checkpoint, place.slices)},
+            "1",
+            options,
+        )
+        for name, task in config.task_table.items()
+    ]
 
 
 def _train_glove(slices: Path, output: Path, options: GloveOptions) -> None:

@@ -1,14 +1,17 @@
-"""The table of the data-size and window study: MRR by model, size and window, and what is lost.
+"""The table of the data-size and window study: figures by model, size and window, what is lost.
 
-    drop = (MRR_long - MRR_short) / MRR_long
+    drop = (figure_long - figure_short) / figure_long
+
+Figures are the MRR of translations and, of models that learn tasks, those of zero-shot transfer.
 
 Liu et al. 2020, section 3.2 (SPEC E11).
 """
 
+import functools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +24,17 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import markdown_table, write_csv
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+MRR = "MRR"
 _TITLE = "How much text, and how much of it at a time"
+_TASKS = (
+    "Tasks: the masked LM is fine-tuned in the first language and tested in the targets "
+    "(`fairseq-xling eval transfer`), the mean over these."
+)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One trained model and where its evaluation lies."""
+    """One trained model, where its evaluation lies, and the folders of its tasks by name."""
 
     model: str
     title: str
@@ -34,10 +42,20 @@ class Cell:
     window: int
     seed: int
     result: Path
+    tasks: Mapping[str, Path] = field(default_factory=dict)
 
     def scores(self, target: str) -> dict[str, float]:
         """``word_mrr`` and the like of a target language."""
         return read_json(self.result)["results"][0]["measures"]["words"]["scores"][target]
+
+    def transfer(self, task: str, target: str) -> float:
+        """The task's figure in a target language, in percent, the mean over its seeds."""
+        (row,) = read_json(self.tasks[task] / "results.json")["results"]
+        return statistics.fmean(t["scores"][target][row["metric"]] for t in row["tests"])
+
+
+# A figure of a model in a target language, None where it was not measured.
+Read = Callable[[Cell, str], float | None]
 
 
 def drop(long: float, short: float) -> float:
@@ -49,20 +67,54 @@ def drop(long: float, short: float) -> float:
     return (long - short) / long if long else math.nan
 
 
-def table(cells: Sequence[Cell], targets: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """A row for each model and size, means over the target languages."""
+def table(
+    cells: Sequence[Cell], targets: Sequence[str], tasks: Mapping[str, str] | None = None
+) -> tuple[list[str], list[list[Any]]]:
+    """A row for each model and size, means over the target languages.
+
+    Args:
+        tasks: titles by name.
+    """
     windows = sorted({cell.window for cell in cells}, reverse=True)
-    header = ["model", "sentences", *(f"MRR, window {window}" for window in windows), "drop (%)"]
+    columns: dict[str, tuple[Read, int]] = {MRR: (_mrr, 3)}
+    for name, title in (tasks or {}).items():
+        columns[f"{title} (%)"] = (functools.partial(_transfer, name), 1)
+    header = ["model", "sentences"]
+    for title in columns:
+        header += [*(f"{title}, window {window}" for window in windows), drop_title(title)]
     rows = []
     for model in dict.fromkeys(cell.model for cell in cells):
         for size in sorted({cell.size for cell in cells}):
             own = [cell for cell in cells if (cell.model, cell.size) == (model, size)]
-            found = [_values([c for c in own if c.window == w], targets) for w in windows]
-            lost = drop(statistics.fmean(found[0]), statistics.fmean(found[-1]))
-            figures = [mean_and_spread(values, 3) for values in found]
-            share = "-" if math.isnan(lost) else f"{100 * lost:+.1f}"
-            rows.append([own[0].title, size, *figures, share])
+            row: list[Any] = [own[0].title, size]
+            for read, digits in columns.values():
+                found = [_values([c for c in own if c.window == w], targets, read) for w in windows]
+                row += [mean_and_spread(x, digits) if x else "-" for x in found]
+                row.append(_share(found[0], found[-1]))
+            rows.append(row)
     return header, rows
+
+
+def drop_title(title: str) -> str:
+    """What the column of the drop of ``title`` is called.
+
+    >>> drop_title("MRR"), drop_title("NLI (%)")
+    ('drop (%)', 'drop of NLI (%)')
+    """
+    return "drop (%)" if title == MRR else f"drop of {title}"
+
+
+def _share(long: Sequence[float], short: Sequence[float]) -> str:
+    lost = drop(statistics.fmean(long), statistics.fmean(short)) if long and short else math.nan
+    return "-" if math.isnan(lost) else f"{100 * lost:+.1f}"
+
+
+def _mrr(cell: Cell, target: str) -> float:
+    return cell.scores(target)["word_mrr"]
+
+
+def _transfer(task: str, cell: Cell, target: str) -> float | None:
+    return cell.transfer(task, target) if task in cell.tasks else None
 
 
 def write_table(
@@ -71,9 +123,11 @@ def write_table(
     targets: Sequence[str],
     cells: Sequence[Cell],
     steps: Sequence[Step],
+    tasks: Mapping[str, str] | None = None,
 ) -> None:
-    """Write `FILES` into ``run``."""
-    header, rows = table(cells, targets)
+    """Write `FILES` into ``run``; ``tasks`` are titles by name."""
+    tasks = tasks or {}
+    header, rows = table(cells, targets, tasks)
     svg = to_svg(draw_dots([_panel(cells, targets)]))
     notes = [
         "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
@@ -81,7 +135,8 @@ def write_table(
         "have one layer.",
         "Every window of a size has the same tokens in the same order. Words have their contexts "
         "in the same text for every model, in segments of the model's own window.",
-        "Drop: (longest - shortest) / longest window.",
+        "Drop: (longest - shortest) / longest window, of the means.",
+        *([_TASKS] if tasks else []),
         f"{machine()}.",
     ]
     with atomic_write(run / "plot.svg", "w") as file:
@@ -92,15 +147,20 @@ def write_table(
     names = ("word_mrr", "word_p1", "word_layer")
     write_csv(
         run / "table.csv",
-        ["model", "sentences", "window", "seed", "language", *names],
+        ["model", "sentences", "window", "seed", "language", *names, *tasks],
         [
-            [c.model, c.size, c.window, c.seed, target, *(c.scores(target)[n] for n in names)]
+            [
+                *(c.model, c.size, c.window, c.seed, target),
+                *(c.scores(target)[n] for n in names),
+                *(_transfer(task, c, target) for task in tasks),
+            ]
             for c in cells
             for target in targets
         ],
     )
     record = {"config": dict(config), "header": header, "rows": rows, "notes": notes}
     results = {f"{c.model}-{c.size}-{c.window}-{c.seed}": c.result for c in cells}
+    results |= {path.name: path / "results.json" for c in cells for path in c.tasks.values()}
     write_json(run / "results.json", {**record, "provenance": provenance(results)})
     settings = [(name, str(value)) for name, value in config.items()]
     sections = [
@@ -113,16 +173,17 @@ def write_table(
     write_report(run / "report.html", _TITLE, lead, sections)
 
 
-def _values(cells: Sequence[Cell], targets: Sequence[str]) -> list[float]:
-    """Mean MRR over languages, one for each seed."""
-    return [statistics.fmean(cell.scores(x)["word_mrr"] for x in targets) for cell in cells]
+def _values(cells: Sequence[Cell], targets: Sequence[str], read: Read) -> list[float]:
+    """Mean over languages, one for each seed; none of models that were not measured."""
+    found = [[read(cell, target) for target in targets] for cell in cells]
+    return [statistics.fmean(values) for values in found if None not in values]
 
 
 def _panel(cells: Sequence[Cell], targets: Sequence[str]) -> DotPanel:
     keys = list(dict.fromkeys((cell.model, cell.title, cell.size, cell.window) for cell in cells))
     names = [f"{title}, {size:,}, window {window}" for _, title, size, window in keys]
     values = [
-        _values([c for c in cells if (c.model, c.title, c.size, c.window) == key], targets)
+        _values([c for c in cells if (c.model, c.title, c.size, c.window) == key], targets, _mrr)
         for key in keys
     ]
     return DotPanel(names, values, "MRR")

@@ -83,6 +83,29 @@ def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(confi
         size_window_steps(tmp_path / "run", config())
 
 
+@pytest.mark.row("E11")
+def test_the_masked_lm_learns_tasks_in_the_first_language(config, text, tmp_path):
+    (text / "gold").mkdir()
+    for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
+        for lang in langs:
+            (text / "gold" / f"nli.{split}.{lang}.tsv").write_text("a\tb\tx\n")
+    chosen = config(tasks="nli", task_args="--seeds 1,2")
+    check_config(chosen)
+    steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
+    names = {name for name in steps if name.startswith("nli-")}
+    assert names == {f"nli-encoder-{size}-{window}-1" for size in (10, 20) for window in (16, 4)}
+    (command,) = steps["nli-encoder-20-4-1"].commands
+    assert command[-2:] == ["--seeds", "1,2"] and command[command.index("--head") + 1] == (
+        "classification"
+    )
+    assert steps["nli-encoder-20-4-1"].reads(steps["train-encoder-20-4-1"])
+    assert steps["table"].reads(steps["nli-encoder-20-4-1"])
+    with pytest.raises(UserError, match="`--tasks` needs the model encoder, got `--models` glove"):
+        check_config(config(tasks="nli", models="glove"))
+    with pytest.raises(UserError, match=r"tags\.train\.en\.tsv: no such file; the task NER F1"):
+        check_config(config(tasks="ner"))
+
+
 def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
     given = argparse.Namespace(config=None, preset="paper", data_text=str(text), sizes="10,20")
     config = load_config(SizeWindowConfig, given, PRESETS)
@@ -122,6 +145,32 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
     assert rows[0] == ["A", 10, "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
     assert rows[1] == ["B", 10, "0.000", "0.100", "-"]
     assert math.isnan(drop(0.0, 0.0))
+
+
+@pytest.mark.row("E11")
+def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
+    values = {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)}
+    vectors = cells(tmp_path, values)
+    learnt = []
+    for window, scores in ((16, (80.0, 60.0)), (4, (60.0, 59.0))):
+        (made,) = cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
+        folder = tmp_path / f"nli-b-{window}"
+        folder.mkdir()
+        tests = [
+            {
+                "scores": {
+                    x: {"accuracy": y + seed} for x, y in zip(("de", "zh"), scores, strict=True)
+                }
+            }
+            for seed in (-1, 1)
+        ]
+        row = {"metric": "accuracy", "tests": tests}
+        write_json(folder / "results.json", {"results": [row]})
+        learnt.append(dataclasses.replace(made, tasks={"nli": folder}))
+    header, rows = table([*vectors, *learnt], ["de", "zh"], {"nli": "NLI"})
+    assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
+    assert rows[0][2:] == ["0.500", "0.400", "+20.0", "-", "-", "-"]
+    assert rows[1][2:] == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
 
 
 def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):

@@ -9,14 +9,15 @@ from fairseq_xling.runs.pages.page import Measured, Page, Result, caption, seeds
 from fairseq_xling.runs.pages.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.pages.studies import parse_cell
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.size_window_table import MRR, drop_title
 
 SOURCE = "Liu et al. (2020), 3.2"
-_DROP = "drop (%)"
+_LABELS = {MRR: "word retrieval, MRR"}
 
 
 @KINDS.register("size-window")
 class SizeWindow:
-    """Bars of MRR: a group for each model and size, a series for each window."""
+    """Bars of MRR and of tasks: a group for each model and size, a series for each window."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         return {"header", "rows", "config"} <= record.keys() and "windows" in record["config"]
@@ -25,32 +26,43 @@ class SizeWindow:
         record, config = result.record, result.record["config"]
         header, rows = record["header"], record["rows"]
         names = [f"{row[0]}, {row[1]:,} sentences" for row in rows]
-        series = []
+        series: dict[str, list[Bars]] = {}
         for place, name in enumerate(header):
-            if name.startswith("MRR, "):
+            title, window, size = name.rpartition(", window ")
+            if window:
                 cells = [parse_cell(row[place]) for row in rows]
                 values = [cell and cell[0] for cell in cells]
                 spread = [cell and cell[1] for cell in cells]
-                series.append(Bars(name.removeprefix("MRR, "), values, spread))
+                series.setdefault(title, []).append(Bars(f"window {size}", values, spread))
+        panels = [
+            BarPanel(names, bars, _LABELS.get(title, title)) for title, bars in series.items()
+        ]
         facts = (f"Languages {config['languages']}.", seeds_in_words(config["seeds"]))
-        place = header.index(_DROP)
-        drops = ((row, parse_cell(row[place].replace("+", ""))) for row in rows)
+        drops = [
+            (title, row, parse_cell(row[header.index(drop_title(title))].replace("+", "")))
+            for title in series
+            for row in rows
+        ]
         return Page(
             title="How much text, and how much of it at a time",
             source=SOURCE,
             lead=["Word retrieval of models trained on more or less text, in longer segments."],
             sections=[
                 Section(
-                    "Word retrieval",
-                    svg=to_svg(draw_bars([BarPanel(names, series, "word retrieval, MRR")])),
+                    "Word retrieval" if len(panels) == 1 else "Word retrieval and transfer",
+                    svg=to_svg(draw_bars(panels)),
                     notes=caption(result, SOURCE, *facts),
                 ),
                 Section("Table", header=header, rows=rows, notes=record["notes"]),
             ],
             tables={"table": (header, rows)},
             measured=[
-                Measured("E11", f"drop (%) with the shorter window, {row[0]}, {row[1]:,}", drop[0])
-                for row, drop in drops
+                Measured(
+                    "E11",
+                    f"{drop_title(title)} with the shorter window, {row[0]}, {row[1]:,}",
+                    drop[0],
+                )
+                for title, row, drop in drops
                 if drop is not None
             ],
         )
