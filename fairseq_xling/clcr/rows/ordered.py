@@ -4,8 +4,10 @@ from typing import Any
 
 import torch
 
+from fairseq_xling.clcr.order import order_heads
 from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
+from fairseq_xling.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.errors import UserError
 
 
@@ -18,12 +20,13 @@ class OrderedRow(ExtractedRow):
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.head = None
+        _ = order_heads[options.order]  # an unknown name ends here
         if side == 0:
             key = f"order_{options.order}"
             self.head = model.model.require(key, model.checkpoint).head
             _ = self.head.searches[options.search]  # an unknown name ends here
-        if options.beam < 1:
-            raise UserError(f"`--beam` must be at least 1, got {options.beam}")
+        if not 1 <= options.beam <= MOST_WIDTH:
+            raise UserError(f"`--beam` must lie in [1, {MOST_WIDTH}], got {options.beam}")
 
     def __call__(self, view: View) -> Chosen:
         chosen = super().__call__(view)

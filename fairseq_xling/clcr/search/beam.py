@@ -30,11 +30,21 @@ from fairseq_xling.clcr.search import HIGHEST, UNIT, absolute_searches, relative
 from fairseq_xling.errors import UserError
 
 CANDIDATES = 4  # for each hypothesis kept
+MOST_WIDTH = 10_000
+MOST_CELLS = 1 << 22  # hypotheses times key-points of the sentences that are searched together
 
 
 @absolute_searches.register("beam")
 def assign_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Ranks (B, K) from costs (B, K, K) of key-point i at position p."""
+    """Ranks (B, K) from costs (B, K, K) of key-point i at position p.
+
+    Raises:
+        UserError: for more than `MOST_WIDTH` hypotheses.
+    """
+    return _in_parts(_assign, costs, lengths, width)
+
+
+def _assign(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
     # A key-point's least cost must be paid anyway: what counts is how much more a choice costs.
     costs = costs - costs.amin(2, keepdim=True)
 
@@ -46,7 +56,11 @@ def assign_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 
 @relative_searches.register("beam")
 def arrange_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Ranks (B, K) from costs (B, K, K) of key-point i before j."""
+    """Ranks (B, K) from costs (B, K, K) of key-point i before j; errors as `assign_by_beam`."""
+    return _in_parts(_arrange, costs, lengths, width)
+
+
+def _arrange(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
     costs = costs - torch.minimum(costs, costs.transpose(1, 2))  # as above, for each pair
     fall = -costs.transpose(1, 2).contiguous()
     rows = torch.arange(len(costs), device=costs.device)[:, None]
@@ -55,6 +69,17 @@ def arrange_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
         return fall[rows, item]
 
     return _place(costs.sum(2), change, lengths, width)
+
+
+def _in_parts(
+    search: Callable[[Tensor, Tensor, int], Tensor], costs: Tensor, lengths: Tensor, width: int
+) -> Tensor:
+    """Ranks (B, K), of so many sentences at a time that memory does not grow with B."""
+    if width > MOST_WIDTH:
+        raise UserError(f"a beam must be at most {MOST_WIDTH:,} hypotheses wide, got {width:,}")
+    rows = max(1, MOST_CELLS // (width * costs.shape[1]))
+    parts = zip(costs.split(rows), lengths.split(rows), strict=True)
+    return torch.cat([search(*part, width) for part in parts])
 
 
 def _place(

@@ -179,10 +179,13 @@ def test_mistakes_are_named():
         "search 'exact' takes at most 14 key-points, got a sentence with 15; take beam"
     )
     with pytest.raises(UserError) as error:
-        arrange(torch.zeros(1, 300, 300), torch.tensor([300]), width=10**9)
+        arrange(torch.full((1, 300, 300), 64.0).triu(1), torch.tensor([300]), width=10_000)
     assert str(error.value) == (
-        "a beam of 1000000000 cannot compare so large costs of 300 key-points; take fewer"
+        "a beam of 10000 cannot compare so large costs of 300 key-points; take fewer"
     )
+    with pytest.raises(UserError) as error:
+        arrange(costs, lengths, width=10**23)
+    assert str(error.value).startswith("a beam must be at most 10,000 hypotheses wide, got 100,000")
     with pytest.raises(UserError) as error:
         disagreement(costs, "signs")
     assert str(error.value) == (
