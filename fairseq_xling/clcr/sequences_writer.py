@@ -26,6 +26,7 @@ import numpy as np
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.analysis.new_folder import META, is_finished, new_folder
 from fairseq_xling.clcr.sequences import DTYPES
+from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 
 
@@ -98,6 +99,7 @@ class SequencesWriter:
             lengths: (B,) whole numbers, the subwords of each sentence.
 
         Raises:
+            UserError: for vectors that are NaN, or too large for the type on disk.
             ValueError: if these do not fit together.
         """
         counts, spans, lengths = (np.asarray(x, np.int64) for x in (counts, spans, lengths))
@@ -113,6 +115,7 @@ class SequencesWriter:
         first, end = spans.T
         if not ((first >= 0) & (first < end) & (end <= np.repeat(lengths, counts))).all():
             raise ValueError("a span must lie in its sentence, first before end")
+        vectors = self._stored(vectors)
         before = self._arrays.rows["vectors"]
         self._arrays.append(
             {
@@ -123,6 +126,21 @@ class SequencesWriter:
             },
             self._arrays.done + len(counts),
         )
+
+    def _stored(self, vectors: np.ndarray) -> np.ndarray:
+        """The vectors in the type on disk."""
+        dtype = np.dtype(self._settings["dtype"])
+        with np.errstate(over="ignore"):
+            stored = vectors.astype(dtype)
+        if not np.isfinite(stored).all():
+            most = np.abs(vectors).max()
+            if not np.isfinite(most):
+                raise UserError("the model's vectors are NaN or infinite; was its training sound?")
+            raise UserError(
+                f"`--dtype` {dtype} must hold every vector, up to {np.finfo(dtype).max:,.0f}, got "
+                f"{most:g}; take float32"
+            )
+        return stored
 
     def finish(self, more: Mapping[str, Any]) -> None:
         """All is there; ``more`` goes into ``meta.json``, the provenance for one."""

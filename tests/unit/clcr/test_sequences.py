@@ -81,6 +81,24 @@ def test_half_precision_is_kept_on_disk_and_read_as_single(tmp_path):
     assert np.allclose(found.vectors(0), content()[0][0], atol=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1e6, "`--dtype` float16 must hold every vector, up to 65,504, got 1e.06; take float32"),
+        (np.nan, "the model's vectors are NaN or infinite"),
+    ],
+)
+def test_vectors_that_no_file_should_hold_are_refused_and_nothing_is_left(tmp_path, value, message):
+    vectors, spans = content()
+    vectors[0][1, 2] = value
+    with (
+        pytest.raises(UserError, match=message),
+        write_sequences(tmp_path / "x", {**SETTINGS, "dtype": "float16"}, WIDTH) as writer,
+    ):
+        append(writer, 0, 6, vectors, spans)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_folder_without_any_vector_can_be_read(tmp_path):
     with write_sequences(tmp_path / "x", SETTINGS, WIDTH) as writer:
         writer.append(np.zeros((0, WIDTH)), [0, 0], [], [3, 4])
