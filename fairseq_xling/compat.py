@@ -94,6 +94,31 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
+    from fairseq.trainer import Trainer
+
+    Trainer.train_step = _without_cuda(Trainer.train_step)
+
+
+def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Half precision on a CPU: where gradients overflow, fairseq skips the step, as it should, and
+    then puts a zero on a GPU that need not be there."""
+    import torch
+
+    @functools.wraps(train_step)
+    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        if trainer.cuda:
+            return train_step(trainer, *args, **kwargs)
+        before = torch.Tensor.__dict__.get("cuda")  # none: what torch has is inherited
+        torch.Tensor.cuda = lambda tensor, *_, **__: tensor
+        try:
+            return train_step(trainer, *args, **kwargs)
+        finally:
+            if before is None:
+                del torch.Tensor.cuda
+            else:
+                torch.Tensor.cuda = before
+
+    return wrapper
 
 
 def _allow_fairseq_checkpoints() -> None:

@@ -49,6 +49,20 @@ def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
+    def step(trainer, fails):
+        if fails:
+            raise RuntimeError("out of memory")
+        return torch.tensor(0.0).cuda()
+
+    step, trainer = compat._without_cuda(step), argparse.Namespace(cuda=False)
+    before = torch.Tensor.cuda
+    assert step(trainer, False).device.type == "cpu"
+    with pytest.raises(RuntimeError, match="out of memory"):
+        step(trainer, True)
+    assert torch.Tensor.cuda is before
+
+
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
         "import logging\n"
