@@ -3,7 +3,6 @@
 N examples, C labels.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.analysis.probing.network import EdgeProbe, classifiers
 from fairseq_xling.analysis.probing.scores import micro_scores
 from fairseq_xling.analysis.probing.spans import Spans, label_matrix, label_names
@@ -128,9 +128,9 @@ def fit_probe(
         ).to(device)
         probe = Probe(network, names, options.batch_size, device)
         optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
-        best, kept, waited = (-1.0, -float("inf")), network.state_dict(), 0
-        highest, lowest = -1.0, float("inf")
-        for epoch in range(1, options.epochs + 1):
+        # While no label is likely yet, F1 stays 0; the loss tells that it goes on.
+        best = BestPass(network, options.patience, watched=2)
+        for _ in range(options.epochs):
             network.train()
             order = usable[torch.randperm(len(usable)).numpy()]
             for chosen in _batches(order, options.batch_size):
@@ -145,15 +145,10 @@ def fit_probe(
             f1, dev_loss = _measure(probe, dev)
             probe.curve.append(f1)
             passed(f1)
-            # While no label is likely yet, F1 stays 0; the loss tells that it goes on.
-            waited = 0 if f1 > highest or dev_loss < lowest else waited + 1
-            highest, lowest = max(highest, f1), min(lowest, dev_loss)
-            if (f1, -dev_loss) > best:
-                best, probe.epoch = (f1, -dev_loss), epoch
-                kept = copy.deepcopy(network.state_dict())
-            if waited >= options.patience:
+            if best.ends(f1, -dev_loss):
                 break
-        network.load_state_dict(kept)
+        best.restore()
+        probe.epoch = best.epoch
     return probe
 
 
