@@ -5,19 +5,18 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
-from fairseq_xling.runs.config_file import option, parse_seeds, split_words
+from fairseq_xling.runs.config_file import option, split_words
 from fairseq_xling.runs.corpus_steps import check_vocabulary
+from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
 from fairseq_xling.runs.sharing_settings import SETTINGS
-from fairseq_xling.runs.training_command import Training
 
 
 @dataclasses.dataclass(frozen=True)
-class AblationConfig:
-    """One sentence of help per field; lists are comma-separated text."""
+class _Compared:
+    """What is compared, on which text."""
 
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     other_text: str = option("", "second text in that layout, of another domain (setting A2)")
@@ -25,19 +24,17 @@ class AblationConfig:
     dictionary: str = option("", "TSV or folder of them; by default that in data-text")
     settings: str = option("", "codes of the settings to run; all that the text allows by default")
     seeds: str = option("1,2,3", "seeds of training")
-    vocab_type: str = option("bpe", "bpe, unigram or word")
+
+
+@dataclasses.dataclass(frozen=True)
+class AblationConfig(EncoderTraining, PreparedText, _Compared):
+    """One sentence of help per field; lists are comma-separated text."""
+
     vocab_size: int = option(
         2000, "pieces of the joint vocabulary; half of it for each language", least=1
     )
-    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
-    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
     layers: int = option(4, "depth; the paper's L1-3 and L1-6 are 3/8 and 6/8 of it", least=1)
     updates: int = option(1600, "optimiser steps", least=1)
-    every: int = option(200, "steps between validations; a divisor of updates", least=1)
-    max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate", least=0)
-    warmup: int = option(100, "steps of warm-up", least=1)
-    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     words_limit: int = option(5000, "sentences that give the dictionary's words their contexts")
     tasks: str = option(
         "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
@@ -47,14 +44,6 @@ class AblationConfig:
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     jobs: int = option(1, "steps that run at the same time", least=1)
-
-    @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def dictionary_path(self) -> Path | None:
@@ -68,14 +57,6 @@ class AblationConfig:
     def task_table(self) -> dict[str, GoldTask]:
         """The tasks by name."""
         return parse_tasks("--tasks", self.tasks)
-
-    @property
-    def training(self) -> Training:
-        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += split_words("--train-args", self.train_args)
-        return Training(
-            self.arch, self.updates, self.every, self.max_tokens, self.lr, self.warmup, extra
-        )
 
 
 def load_config(args: argparse.Namespace) -> AblationConfig:

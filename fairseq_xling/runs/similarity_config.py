@@ -5,20 +5,19 @@ from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.config_file import option, parse_seeds, split_words
+from fairseq_xling.runs.config_file import option
+from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
-from fairseq_xling.runs.training_command import Training
 from fairseq_xling.text.vocabularies import modes
 
 MEASURES = ("retrieval", "cka", "bli", "static")
 
 
 @dataclasses.dataclass(frozen=True)
-class SimilarityConfig:
-    """One sentence of help per field; lists are comma-separated text."""
+class _Compared:
+    """What is compared, on which text."""
 
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
@@ -38,19 +37,12 @@ class SimilarityConfig:
     data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
     seeds: str = option("1,2,3", "seeds of training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
-    vocab_type: str = option("bpe", "bpe, unigram or word")
-    vocab_size: int = option(
-        2000, "pieces of a joint vocabulary; half of it for each language", least=1
-    )
-    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
-    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
-    layers: int = option(4, "depth", least=1)
-    updates: int = option(1600, "optimiser steps of every encoder", least=1)
-    every: int = option(200, "steps between validations; a divisor of updates", least=1)
-    max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate", least=0)
-    warmup: int = option(100, "steps of warm-up", least=1)
-    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
+
+
+@dataclasses.dataclass(frozen=True)
+class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
+    """One sentence of help per field; lists are comma-separated text."""
+
     method: str = option("procrustes", "how maps are fitted, as in `fairseq-xling map`")
     normalize: str = option("iterative", "done to all rows before a map, as in `fairseq-xling map`")
     compare_layers: str = option("all", "layers to compare, such as 0,2-4")
@@ -61,14 +53,6 @@ class SimilarityConfig:
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     jobs: int = option(1, "steps that run at the same time", least=1)
-
-    @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def row_list(self) -> list[Row]:
@@ -95,14 +79,6 @@ class SimilarityConfig:
             if name not in checkpoints or name not in folders:
                 raise UserError(f"`--encoder` and `--data` must both name {name!r}")
         return {name: (path, folders[name]) for name, path in checkpoints.items()}
-
-    @property
-    def training(self) -> Training:
-        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += split_words("--train-args", self.train_args)
-        return Training(
-            self.arch, self.updates, self.every, self.max_tokens, self.lr, self.warmup, extra
-        )
 
     def text(self, name: str) -> Path:
         """A file of the text, plain or gzipped, such as ``mono/train.en``.
