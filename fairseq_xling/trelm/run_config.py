@@ -6,13 +6,11 @@ tokens; warm-up, epsilon and clipping from the released code).
 """
 
 import dataclasses
-import shlex
 from typing import Any
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
-from fairseq_xling.runs.config_file import option, option_name, parse_seeds
+from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.text.vocabularies import modes
 
@@ -171,11 +169,7 @@ class TrelmConfig:
         Raises:
             UserError: if a quotation in it does not end.
         """
-        try:
-            return tuple(shlex.split(getattr(self, field)))
-        except ValueError as error:
-            text = getattr(self, field)
-            raise UserError(f"`--{option_name(field)}`: {error}, got {text!r}") from None
+        return split_words(f"--{option_name(field)}", getattr(self, field))
 
     def segment_of(self, target: str) -> list[str]:
         """The parts of ``segment`` that concern the source language or ``target``."""
