@@ -117,7 +117,7 @@ def parse_deltas(text: str) -> list[float]:
     [0.2, 0.5]
 
     Raises:
-        UserError: for anything but numbers in [0, 1].
+        UserError: for anything but different numbers in [0, 1].
     """
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
@@ -127,4 +127,6 @@ def parse_deltas(text: str) -> list[float]:
             found.append(-1.0)
     if not found or not all(0 <= delta <= 1 for delta in found):
         raise UserError(f"`--delta` must be numbers in [0, 1], got {text!r}")
+    if len({*found}) < len(found):
+        raise UserError(f"`--delta` must be different numbers, got {text!r}")
     return found

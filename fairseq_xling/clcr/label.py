@@ -101,7 +101,10 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
             bar.update(len(texts[0]))
     found = Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     places = blocks_of_pairs(blocks, found.row, found.source, found.target)
-    return tune_threshold(found.distance, places, len(blocks.row))
+    try:
+        return tune_threshold(found.distance, places, len(blocks.row))
+    except UserError as error:
+        raise UserError(f"`--tune-on` {split} of {folder.path}: {error}") from None
 
 
 def write_labels(

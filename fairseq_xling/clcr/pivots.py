@@ -128,7 +128,10 @@ def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tune
     # A threshold cannot part equal distances.
     f1 = np.where(np.append(distance[1:] > distance[:-1], True), f1, -1.0) if len(f1) else f1
     if not len(f1) or f1.max() <= 0:
-        raise UserError("no pair of tokens lies in a gold block, so no threshold can be tuned")
+        raise UserError(
+            "no pair of tokens lies in a gold block, so no threshold can be tuned; give "
+            "`--threshold`, or train the transform longer"
+        )
     best = int(f1.argmax())
     last = best + 1 == len(distance)
     above = np.nextafter(distance[best], np.inf) if last else distance[best + 1]

@@ -19,10 +19,12 @@ from fairseq_xling.clcr.run_config import (
     check_config,
     check_sequences,
     texts,
+    validates,
 )
 from fairseq_xling.clcr.run_summary import write_summary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
@@ -72,6 +74,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     if args.dry_run:
         runner.print_plan()
         return
+    usable_device(config.device)  # fairseq-train would go on without it, on the CPU
     runner.run()
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
@@ -108,7 +111,8 @@ class Plan:
         self.run, self.config, self.folder, self.pair, self.seed = run, config, folder, pair, seed
         self.steps: list[Step] = []
         self.outcome = Outcome(seed, Path())
-        self.splits = ["train", *(["valid"] if self._validates() else [])]
+        self.validates = validates(folder, pair)
+        self.splits = ["train", *(["valid"] if self.validates else [])]
 
     def train(self) -> None:
         """The transforms alone, then the encoders in turn (SPEC C5)."""
@@ -153,10 +157,6 @@ class Plan:
     def _labels(self) -> list[str]:
         return ["--clcr-labels", str(self.outcome.labels)]
 
-    def _validates(self) -> bool:
-        known = {frozenset(pair) for pair in self.folder.pairs("valid")}
-        return frozenset(self.pair) in known
-
     def _training(
         self, name: str, stage: str, options: Sequence[str], outside: Sequence[Path] = ()
     ) -> None:
@@ -186,7 +186,7 @@ class Plan:
             *("--max-tokens", str(config.max_tokens), "--update-freq", str(config.update_freq)),
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
             *("--save-dir", str(saves), "--no-epoch-checkpoints"),
-            *(() if self._validates() else ("--disable-validation",)),
+            *(() if self.validates else ("--disable-validation",)),
             *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
             *("--log-interval", str(max(1, min(config.every, steps) // 4))),
             *((precision,) if precision else ()),

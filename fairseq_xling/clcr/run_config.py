@@ -8,8 +8,12 @@ import dataclasses
 import shlex
 from pathlib import Path
 
+from fairseq_xling.clcr.matching import norms, scores
+from fairseq_xling.clcr.modules.extract import parse_rates
 from fairseq_xling.clcr.order import order_heads
 from fairseq_xling.clcr.rows import rows
+from fairseq_xling.clcr.search.beam import MOST_WIDTH
+from fairseq_xling.clcr.transforms import transforms
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
@@ -98,11 +102,12 @@ class ClcrRunConfig:
 
     @property
     def order_list(self) -> list[str]:
-        return _names(self.orders) if self.order_steps and self.extract_steps else []
+        names = _names("orders", self.orders)
+        return names if self.order_steps and self.extract_steps else []
 
     @property
     def row_list(self) -> list[str]:
-        return _names(self.rows)
+        return _names("rows", self.rows)
 
     def words(self, field: str) -> tuple[str, ...]:
         """The options in a field that holds several as one text.
@@ -172,10 +177,18 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
             f"`--encoder` must be given once for {pair[0]} and once for {pair[1]}, got "
             f"{', '.join(config.encoder) or 'none'}"
         )
-    for item in config.encoder:
-        if not Path(item.partition("=")[2]).exists():
-            raise UserError(f"`--encoder` {item}: no such file or folder")
+    from fairseq_xling.models.clcr_start import by_language
+
+    paths = {
+        "--encoder": by_language("--encoder", ",".join(config.encoder), pair),
+        "--encoder-data": by_language("--encoder-data", ",".join(config.encoder_data), pair),
+    }
+    for name, given_paths in paths.items():
+        for lang, path in given_paths.items():
+            if not Path(path).exists():
+                raise UserError(f"`{name}` {lang}={path}: no such file or folder")
     folder.parallel("train", *pair)
+    _check_choices(config, pair)
     for name in config.order_list:
         _ = order_heads[name]
     for name in config.row_list:
@@ -183,10 +196,40 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)
+    if config.checkpoint == "best" and not validates(folder, pair):
+        raise UserError(
+            f"`--checkpoint best` needs parallel 'valid' text of {'-'.join(pair)} in {folder.path}"
+        )
     if config.device == "cpu" and config.precision == "fp16":
         raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
     _ = config.seed_list, texts(config, pair)
     return folder, pair
+
+
+def validates(folder: DataFolder, pair: tuple[str, str]) -> bool:
+    """Whether the pair has text to validate on."""
+    return frozenset(pair) in {frozenset(known) for known in folder.pairs("valid")}
+
+
+def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
+    """What `fairseq-train` would refuse only when its step comes."""
+    from fairseq_xling.models.clcr_start import parse_layers
+
+    parse_layers("--layer", config.layer, pair)
+    # An unknown name ends here.
+    _ = transforms[config.transform], scores[config.attention_score], norms[config.distance_norm]
+    try:
+        betas = [float(beta) for beta in config.adam_betas.split(",")]
+    except ValueError:
+        betas = []
+    if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
+        raise UserError(
+            f"`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got "
+            f"{config.adam_betas!r}"
+        )
+    parse_rates(config.flip_rates)
+    if config.beam > MOST_WIDTH:
+        raise UserError(f"`--beam` must be at most {MOST_WIDTH}, got {config.beam}")
 
 
 def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str]) -> None:
@@ -222,5 +265,8 @@ def _pair(folder: DataFolder, text: str) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _names(field: str, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if len({*names}) < len(names):
+        raise UserError(f"`--{field}` must be different, got {text!r}")
+    return names

@@ -3,17 +3,23 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairseq_xling.clcr.encode import encode
 from fairseq_xling.clcr.rows import Row, RowOptions, rows
 from fairseq_xling.clcr.sequences import Sequences
+from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
+from fairseq_xling.files import read_lines, sha256
 from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.text.encoder import TextEncoder
 
 ROW = "{row}"
+_SAMPLE = 1000  # lines whose words are looked up
 
 
 def run_encode(args: argparse.Namespace) -> None:
@@ -38,6 +44,8 @@ def run_encode(args: argparse.Namespace) -> None:
             f"`--translation` is needed by row T+pGA and read by no other, got row {args.row}"
             + (f" and {args.translation!r}" if args.translation else " without it")
         )
+    if args.threshold is not None and not args.translation:
+        raise UserError(f"`--threshold` is read by row T+pGA alone, got row {args.row} with it")
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if args.translation:
         files["translation"] = Path(args.translation)
@@ -50,6 +58,7 @@ def run_encode(args: argparse.Namespace) -> None:
     options = RowOptions(args.delta, args.order, args.search, args.beam, args.threshold)
     side = model.side(args.lang)
     made = {name: kind(model, side, options) for name, kind in kinds.items()}
+    _check_known(model, files["text"], args.lang)
     digests = {name: sha256(path) for name, path in files.items()}
     for name, row in made.items():
         read = {file: files[file] for file in files if file != "translation"}
@@ -77,6 +86,20 @@ def run_encode(args: argparse.Namespace) -> None:
         )
 
 
+def _check_known(model: Any, text: Path, lang: str) -> None:
+    """Warn of a text that is in another language than was said."""
+    lines = list(islice(read_lines(text), _SAMPLE))
+    found = TextEncoder.load(model.folder.path, lang).encode(lines)
+    ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)
+    share = float((ids == UNK).mean()) if len(ids) else 0.0
+    if share > 0.5:
+        print(
+            f"fairseq-xling: warning: {100 * share:.0f} % of the words of {text} are unknown to "
+            f"the vocabulary of {lang}; is `--lang` right?",
+            file=sys.stderr,
+        )
+
+
 def _write(
     model: Any,
     row: Row,
@@ -99,6 +122,13 @@ def _write(
         args.max_tokens,
     )
     mean = meta["rows"] / max(meta["sentences"], 1)
+    if not meta["rows"]:
+        raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"
+        print(
+            f"fairseq-xling: warning: {output}: no word was kept of any sentence; {raises}, or "
+            "train longer",
+            file=sys.stderr,
+        )
     print(
         f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "
         f"{meta['width']} wide ({name})"

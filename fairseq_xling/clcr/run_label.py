@@ -22,11 +22,13 @@ def run_label(args: argparse.Namespace) -> None:
         raise UserError(f"`--threshold` must be above 0, got {args.threshold}")
     if args.max_tokens < 1:
         raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
+    splits = [split.strip() for split in args.splits.split(",") if split.strip()]
+    if not splits or len({*splits}) < len(splits):
+        raise UserError(f"`--splits` must name one or several different ones, got {args.splits!r}")
     from fairseq_xling.interop.clcr import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
     folder = model.folder
-    splits = [split.strip() for split in args.splits.split(",") if split.strip()]
     sides = {split: folder.parallel(split, *model.pair) for split in splits}
     threshold, about = args.threshold, {}
     if threshold is None:

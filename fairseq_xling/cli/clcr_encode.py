@@ -25,8 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--row", default="T+E+R", help="T, T+E, T+E+R or T+pGA, or several, by commas")
     add("--delta", type=float, metavar="P", help="least p(key-point) (None: as in training)")
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
-    add("--search", default="beam", metavar="NAME", help="how that head's order is found")
-    add("--beam", type=int, default=10, metavar="N", help="hypotheses of a beam search")
+    add("--search", default="beam", metavar="NAME",
+        help="how its order is found: beam; local or exact of rel, hungarian of abs")  # fmt: skip
+    add(
+        "--beam", type=int, default=10, metavar="N", help="hypotheses of a beam search, up to 10000"
+    )
     add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
     add("--threshold", type=float, metavar="D", help="largest distance of pivots, for row T+pGA")
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")

@@ -52,7 +52,7 @@ class Clcr:
                 the one it was trained with, or if there is no such ``device``.
         """
         prepare_engine()
-        from fairseq_xling.models.clcr import ClcrModel
+        from fairseq_xling.models.clcr import ClcrModel, check_finite
 
         device = usable_device(device)
         if not Path(checkpoint).is_file():
@@ -71,6 +71,7 @@ class Clcr:
                     f"{checkpoint}: was trained with another dictionary of {lang} than that of "
                     f"{folder.path}"
                 )
+        check_finite(weights, checkpoint)
         model = ClcrModel(config, identity)
         try:
             model.load_state_dict(weights)

@@ -205,6 +205,7 @@ class ClcrModel(BaseFairseqModel):
         """Begin with weights that `gather` found; those of a new module stay as they are drawn."""
         own = self.state_dict()
         known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}
+        check_finite(known, path)
         try:
             super().load_state_dict({**own, **known}, strict=True)
         except RuntimeError as error:
@@ -229,6 +230,20 @@ class ClcrModel(BaseFairseqModel):
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:
             raise UserError(f"the checkpoint does not fit ({_first(error)})") from None
+
+
+def check_finite(weights: Mapping[str, Tensor], path: str | Path) -> None:
+    """Refuse what a training left that diverged.
+
+    Raises:
+        UserError: names the first weight that is NaN or infinite.
+    """
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise UserError(
+                f"{path}: weight {name!r} must be finite, got NaN or infinity; train again with a "
+                "lower learning rate"
+            )
 
 
 def _first(error: RuntimeError) -> str:

@@ -60,7 +60,7 @@ def _read_encoders(
         if lang not in paths:
             raise UserError(f"`--encoder` must name one for {lang!r}, too, got {cfg.encoder!r}")
     data = by_language("--encoder-data", cfg.encoder_data, pair)
-    layers = _layers(cfg.clcr_layer, pair)
+    layers = parse_layers("--clcr-layer", cfg.clcr_layer, pair)
     config: dict[str, Any] = {"pair": list(pair), "encoders": {}, "modules": {}}
     weights = {}
     for number, lang in enumerate(pair):
@@ -110,11 +110,21 @@ def by_language(option: str, text: str, languages: tuple[str, ...]) -> dict[str,
     return found
 
 
-def _layers(text: str, pair: tuple[str, str]) -> dict[str, int]:
-    if text.isdigit():
+def parse_layers(option: str, text: str, pair: tuple[str, str]) -> dict[str, int]:
+    """``9`` or ``en=9,de=4`` by language; languages that are not named are left out.
+
+    >>> parse_layers("--clcr-layer", "9", ("en", "de"))
+    {'en': 9, 'de': 9}
+
+    Raises:
+        UserError: for anything but whole numbers, or another language.
+    """
+    if text.isdecimal():
         return dict.fromkeys(pair, int(text))
-    found = by_language("--clcr-layer", text, pair)
+    if "=" not in text and text.strip():
+        raise UserError(f"`{option}` must be a layer, or like {pair[0]}=9, got {text!r}")
+    found = by_language(option, text, pair)
     for lang, number in found.items():
-        if not number.isdigit():
-            raise UserError(f"`--clcr-layer` of {lang} must be a whole number, got {number!r}")
+        if not number.isdecimal():
+            raise UserError(f"`{option}` of {lang} must be a whole number, got {number!r}")
     return {lang: int(number) for lang, number in found.items()}

@@ -271,7 +271,48 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         *("--output", world / "no"),
     )
     assert "`--output` must hold {row}" in line
+    for more, message in (
+        (["--order", "abc"], "unknown `--order` 'abc'; did you mean 'abs'?"),
+        (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
+        (["--threshold", "3"], "`--threshold` is read by row T+pGA alone, got row T+E+R with it"),
+    ):
+        encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
+        assert message in fails(capsys, *encode, "--output", world / "no")
+    line = fails(capsys, "clcr", "label", model, "--splits", ",", "--output", world / "no")
+    assert "`--splits` must name one or several different ones, got ','" in line
+    line = fails(capsys, "clcr", "keypoints", model, "--labels", labels, "--delta", "0.2,0.2")
+    assert "`--delta` must be different numbers" in line
+    assert not (world / "no").exists()
     assert "known: " in fails(capsys, "clcr", "trian")
+
+
+def test_a_model_that_diverged_is_refused_and_text_of_another_language_is_noticed(
+    world, phases, tmp_path, capsys
+):
+    state = load(last(world, "lm2"))
+    text = world / "text" / "parallel" / "test.en-de.en.txt"
+    command = ["clcr", "encode", last(world, "lm2"), "--lang", "de", "--text", text, "--row", "T"]
+    xling(*command, "--output", tmp_path / "seq")
+    assert "unknown to the vocabulary of de; is `--lang` right?" in capsys.readouterr().err
+    name = "parts.transform.forth.transform.A.weight"
+    state["model"][name][0, 0] = float("nan")
+    torch.save(state, tmp_path / "nan.pt")
+    line = f"nan.pt: weight '{name}' must be finite, got NaN or infinity"
+    command = ["clcr", "label", tmp_path / "nan.pt", "--output", tmp_path / "labels"]
+    assert line in fails(capsys, *command)
+    with pytest.raises(SystemExit, match=re.escape(line)):
+        train(world, "mistake", "--clcr-start", tmp_path / "nan.pt")
+    assert not (tmp_path / "labels").exists()
+
+
+def test_half_precision_on_a_cpu_passes_over_steps_whose_gradients_overflow(world, labels):
+    half = ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", "1000000"]
+    log = train(
+        *(world, "half", "--clcr-start", last(world, "lm2"), "--clcr-module", "extract", *half),
+        *("--clcr-labels", labels, "--max-update", "2"),
+    )
+    assert "gradient overflow detected" in log
+    assert load(last(world, "half"))["optimizer_history"][-1]["num_updates"] == 2
 
 
 def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_said(
@@ -336,10 +377,23 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--order-steps 0": "`--rows` T+E+R needs `--order-steps` above 0; ",
         "--delta 3": "`--delta` must lie in [0, 1], got 3.0",
         "--tune-on test2 --threshold 0": "'test2'",
+        "--encoder en= --encoder de=x": "`--encoder` must be like en=..., got 'en='",
+        "--encoder-data de=nowhere": "`--encoder-data` de=nowhere: no such file or folder",
+        "--layer nine": "`--layer` must be a layer, or like en=9, got 'nine'",
+        "--layer fr=1": "`--layer` must be of en or de, got 'fr'",
+        "--transform residul": "did you mean 'residual'?",
+        "--adam-betas 0.9,2": "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got",
+        "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
+        "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",
+        "--rows T,T": "`--rows` must be different, got 'T,T'",
+        "--beam 10001": "`--beam` must be at most 10000, got 10001",
     }
     for options, line in refused.items():
         planned = [config(world), "--output", world / "planned", "--dry-run", *options.split()]
         assert line in fails(capsys, "clcr", "run", *planned)
+    if not torch.cuda.is_available():
+        command = ["clcr", "run", config(world), "--output", world / "planned", "--device", "cuda"]
+        assert "`--device` cuda: cannot be used here" in fails(capsys, *command)
     assert not (world / "planned").exists()
 
 

@@ -1,5 +1,6 @@
 """T: the transforms of both directions, and the distances that train them (SPEC C2 to C5)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ class TransformModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        if not cfg.anneal_beta >= 0:
+        if not 0 <= cfg.anneal_beta < math.inf:
             raise UserError(f"`--anneal-beta` must be at least 0, got {cfg.anneal_beta}")
         if cfg.transform_hidden < 0:
             raise UserError(f"`--transform-hidden` must be at least 0, got {cfg.transform_hidden}")
