@@ -3,16 +3,20 @@
 Symbols: ``L`` layers that were kept, ``N`` rows, ``D`` width, ``B`` rows of a block.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _BLOCK = 4096  # rows
 
@@ -53,6 +57,8 @@ class Extracted:
         Raises:
             UserError: if a value is NaN or infinite (file and row).
         """
+        import torch
+
         for start in range(0, self.rows, _BLOCK):
             with np.errstate(over="ignore"):  # infinity is found below
                 rows = self._arrays[layer][start : start + _BLOCK].astype("float32")
@@ -67,6 +73,8 @@ class Extracted:
 
     def whole(self, layer: int) -> Tensor:
         """All rows of a layer, (N, D) float32; errors as `blocks`."""
+        import torch
+
         result = torch.empty(self.rows, self.width)
         for start, block in zip(range(0, self.rows, _BLOCK), self.blocks(layer), strict=True):
             result[start : start + len(block)] = block

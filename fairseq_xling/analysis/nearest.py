@@ -3,13 +3,16 @@
 Symbols: ``N`` sources, ``M`` targets, ``D`` width.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.csls import local_density
 from fairseq_xling.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # (targets (M, D), sources (N, D), k) to (M,), or None where nothing is taken off.
 WAYS: Registry[Callable[[Tensor, Tensor, int], Tensor | None]] = Registry("`--nearest`")
@@ -27,6 +30,8 @@ def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
     ``CSLS(x, y) / 2 = cos(x, y) - r_S(y) / 2 - r_T(x) / 2``, and the last is the same for all
     targets of a query, so ranks do not depend on it (SPEC T13).
     """
+    from fairseq_xling.mapping.csls import local_density
+
     return local_density(targets, sources, k) / 2
 
 

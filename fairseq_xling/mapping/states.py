@@ -3,16 +3,19 @@
 Symbols: ``R`` rows of a folder, ``P`` vectors that are taken from it, ``D`` width.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairseq_xling.analysis.extracted import Extracted
 from fairseq_xling.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 META = "meta.json"
 BLOCK = 4096  # rows
@@ -79,6 +82,8 @@ class States(Extracted):
         Raises:
             UserError: for a value that is not finite.
         """
+        import torch
+
         rows = self.array(layer)[chosen.rows].astype("float64")
         finite = np.isfinite(rows).all(1)
         if not finite.all():

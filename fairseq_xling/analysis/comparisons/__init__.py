@@ -6,17 +6,20 @@ comparison is a function ``compare(sides, args) -> Comparison``; it never import
 Symbols: ``L`` layers, ``N`` rows of the first folder, ``M`` of the second, ``D`` width.
 """
 
+from __future__ import annotations
+
 import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairseq_xling.analysis.extracted import Extracted, common_layers
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.progress import progress
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Map(Protocol):

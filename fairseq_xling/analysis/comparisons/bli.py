@@ -8,18 +8,20 @@ source word with several translations is scored by the best of them. Ties count 
 Symbols: ``Q`` source words of the dictionary, ``C`` candidates, ``P`` entries in use.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.comparisons import Comparison, Sides
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.analysis.nearest import WAYS, parse_ways
-from fairseq_xling.analysis.ranks import ranks
 from fairseq_xling.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TOPS = (1, 5, 10)
 
@@ -58,6 +60,8 @@ def pair_up(
     >>> found.sources.tolist(), found.pairs.tolist(), found.used, found.all
     ([1], [[0, 0], [0, 1]], 2, 3)
     """
+    import torch
+
     form: Callable[[str], str] = str.casefold if ignore_case else str
     rows: list[dict[str, list[int]]] = [{}, {}]
     for side, words in zip(rows, (source_words, target_words), strict=True):
@@ -86,6 +90,7 @@ def pair_up(
 def scores(rank: Tensor) -> dict[str, float]:
     """P@1, P@5, P@10 and MRR of ranks (Q,), 1 = best.
 
+    >>> import torch
     >>> scores(torch.tensor([1, 4, 20, 2]))
     {'P@1': 0.25, 'P@5': 0.75, 'P@10': 0.75, 'MRR': 0.45}
     """
@@ -103,6 +108,10 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     Raises:
         UserError: for folders without words, an empty dictionary, or one without a word of theirs.
     """
+    import torch
+
+    from fairseq_xling.analysis.ranks import ranks
+
     ways = parse_ways(args.nearest)
     words = sides.x.words, sides.y.words
     dictionary = read_dictionary(args.dictionary)
@@ -153,6 +162,8 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
 
 
 def _vocabulary(entries: Entries, size: int) -> Tensor:
+    import torch
+
     return torch.arange(size)
 
 

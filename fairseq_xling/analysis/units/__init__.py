@@ -6,18 +6,22 @@ and so can go on after a kill as if nothing had happened. Units never import fai
 B sentences of a block, T tokens, L layers that were chosen, D width, V vocabulary.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from torch import Tensor
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.registry import Registry
 from fairseq_xling.text.encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,19 @@ Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.3. Row n is
 that of a blank line is zero.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.analysis.retrieval import sentence_vectors
 from fairseq_xling.analysis.units import Work, units
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @units.register("sentences")
@@ -35,7 +38,7 @@ class Sentences:
     def done(self) -> int:
         return self._arrays.done
 
-    def block(self, sentences: Sequence[np.ndarray]) -> "_Block":
+    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
         return _Block(self._work, self._arrays, len(sentences))
 
     def finish(self) -> dict[str, Any]:
@@ -49,6 +52,8 @@ class _Block:
         self._vectors = np.zeros((len(work.layers), size, work.width), dtype=np.float32)
 
     def add(self, indices: np.ndarray, states: Tensor, words: Tensor) -> None:
+        from fairseq_xling.analysis.retrieval import sentence_vectors
+
         self._vectors[:, indices] = sentence_vectors(states, words).cpu().numpy()
 
     def close(self) -> None:

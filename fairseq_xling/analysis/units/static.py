@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairseq_xling.analysis.lexicon import spell
 from fairseq_xling.analysis.units import Block, Work, units
 from fairseq_xling.analysis.units.types import check_most, count_words, words_of_file
 from fairseq_xling.data.folder import SPECIALS
@@ -27,6 +26,8 @@ class Static:
     last_layer: ClassVar[int] = 0
 
     def __init__(self, work: Work, args: argparse.Namespace):
+        from fairseq_xling.analysis.lexicon import spell
+
         self._work = work
         most = check_most(args.most)
         self._counts, self.done = count_words(work.text, work.encode)

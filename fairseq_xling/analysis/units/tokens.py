@@ -8,16 +8,20 @@ word alignments find their rows, ``places.npy`` has each subword's place in its 
 in all. Words are those of the segmented text, between spaces.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.analysis.units import Work, units
 from fairseq_xling.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @units.register("tokens")
@@ -47,7 +51,7 @@ class Tokens:
     def done(self) -> int:
         return self._arrays.done
 
-    def block(self, sentences: Sequence[np.ndarray]) -> "_Block":
+    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
         return _Block(self._work, self._arrays, sentences)
 
     def finish(self) -> dict[str, Any]:

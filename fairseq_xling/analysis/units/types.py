@@ -5,23 +5,24 @@ Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.1. Row n is
 ones of the text; those that the vocabulary cannot spell or that never occur are left out.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairseq_xling.analysis.lexicon import add_occurrences, spell, word_starts
 from fairseq_xling.analysis.units import Work, units
-from fairseq_xling.analysis.words import TypeMeans, find_words
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.text.encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SUMS = "sums.npz"
 _LINES = 10_000  # segmented at a time
@@ -33,6 +34,9 @@ class Types:
     """See the module's docstring."""
 
     def __init__(self, work: Work, args: argparse.Namespace):
+        from fairseq_xling.analysis.lexicon import spell, word_starts
+        from fairseq_xling.analysis.words import TypeMeans
+
         self._work, self._wanted = work, args.words
         words = words_of_file(args.words) if args.words else _frequent(work, args.most)
         spelling = spell(words, work.encode)
@@ -55,7 +59,9 @@ class Types:
             "--most", type=int, default=20_000, metavar="N", help="else this many frequent words"
         )
 
-    def block(self, sentences: Sequence[np.ndarray]) -> "_Block":
+    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
+        from fairseq_xling.analysis.words import find_words
+
         places = []
         for ids in sentences:
             inner = ids[:-1]
@@ -66,6 +72,8 @@ class Types:
 
     def add(self, places: list[list[tuple[int, int, int]]], states: Tensor, words: Tensor) -> None:
         """Count the words of some sentences."""
+        from fairseq_xling.analysis.lexicon import add_occurrences
+
         add_occurrences(self._means, places, states, words)
 
     def keep(self, lines: int) -> None:
@@ -84,7 +92,7 @@ class Types:
                 f"{self._work.text}: has none of the {len(self._words):,} words"
                 + (f" of {self._wanted}" if self._wanted else "")
             )
-        rows = torch.where(found)[0]
+        rows = found.nonzero()[:, 0]
         means = self._means.means()[:, rows].numpy()
         for layer, vectors in zip(self._work.layers, means, strict=True):
             np.save(self._work.array(layer), vectors.astype(self._work.dtype))

@@ -10,7 +10,6 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds
 from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.transfer.formats import find_format
-from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.options import parse_options
 from fairseq_xling.transfer.study.presets import PRESETS
@@ -86,6 +85,8 @@ class TransferConfig:
     @property
     def figure(self) -> str:
         """The head's figure that chooses and is shown."""
+        from fairseq_xling.transfer.heads import heads
+
         return self.metric or heads[self.head].metric
 
 
@@ -136,6 +137,8 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
 
 def check_config(config: TransferConfig) -> None:
     """Raise a UserError for settings that do not go together."""
+    from fairseq_xling.transfer.heads import heads  # imports torch
+
     for name in ("encoder", "data", "train", "valid", "test"):
         if not (getattr(config, name) or (name == "encoder" and config.scratch)):
             raise UserError(f"`--{name}` must be given")

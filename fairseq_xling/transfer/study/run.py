@@ -4,15 +4,16 @@ import argparse
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.transfer.study.config import TransferConfig, check_config
-from fairseq_xling.transfer.study.plan import TrainSet, check_languages, check_layers, encoders
 from fairseq_xling.transfer.study.presets import PRESETS
-from fairseq_xling.transfer.study.steps import study_steps
-from fairseq_xling.transfer.study.table import FILES, write_table
+
+if TYPE_CHECKING:
+    from fairseq_xling.transfer.study.plan import TrainSet
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,13 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_study(
-    args: argparse.Namespace, sets: Callable[[TransferConfig], list[TrainSet]], title: str
+    args: argparse.Namespace, sets: "Callable[[TransferConfig], list[TrainSet]]", title: str
 ) -> None:
     """Plan and run everything; or only print the plan, with ``args.dry_run``.
 
     Raises:
         UserError: for bad settings, input that is missing or damaged, or a step that fails.
     """
+    # Their imports take long, and the options' help needs none of them.
+    from fairseq_xling.transfer.study.plan import check_languages, check_layers, encoders
+    from fairseq_xling.transfer.study.steps import study_steps
+    from fairseq_xling.transfer.study.table import FILES, write_table
+
     config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
     check_config(config)
     chosen, trained = encoders(config), sets(config)
