@@ -12,6 +12,7 @@ MODULES = (
     "fairseq_xling.models.clcr",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
+    "fairseq_xling.training.word_alignment",
     "fairseq_xling.training.clcr_criterion",
     "fairseq_xling.training.bilingual_mlm",
     "fairseq_xling.training.cdlm",

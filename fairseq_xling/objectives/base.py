@@ -51,7 +51,8 @@ class Objective:
     ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg`` is the task's configuration.
     An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
     another order than it reads, which takes a model with a TRILayer; one that ``asks`` for an
-    auxiliary head by name is of no use without it. ``segments`` is how many rows of a segment table
+    auxiliary head by name is of no use without it. ``criterion`` is the only one that reads its
+    batches, where it is not the language models'. ``segments`` is how many rows of a segment table
     it uses. ``spec_rows`` are the rows of the specification that it is of.
     """
 
@@ -60,6 +61,7 @@ class Objective:
     needs_order: ClassVar[bool] = False
     reorders: ClassVar[bool] = False
     asks: ClassVar[str] = ""
+    criterion: ClassVar[str] = ""
     segments: ClassVar[int] = 0
     mixes_source_languages: ClassVar[bool] = False
     spec_rows: ClassVar[tuple[str, ...]] = ()

@@ -23,7 +23,9 @@ from fairseq_xling.trelm.phases import phases
 class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
     objectives: str = field(
         default="cdlm,mlm",
-        metadata={"help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp"},
+        metadata={
+            "help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp; or word-alignment alone"
+        },
     )
     sample_break_mode: str = field(
         default="sentence",

@@ -153,6 +153,12 @@ class UnifiedTask(PlannedTask):
                 "`--criterion` must be one that reads this task's batches, such as unified_lm, "
                 f"got {cfg._name!r}"
             )
+        for objective in self._classes:
+            if objective.criterion and objective.criterion != cfg._name:
+                raise UserError(
+                    f"objective {objective.name!r} needs `--criterion {objective.criterion}`, got "
+                    f"{cfg._name!r}"
+                )
         return super().build_criterion(cfg, from_checkpoint)
 
     @exits_on_user_error

@@ -1,0 +1,34 @@
+"""Aligned words side by side: nothing is predicted, states are brought together (SPEC T23).
+
+Cao et al. (2020), "Multilingual Alignment of Contextual Word Representations", Section 3; one of
+the transfers of TreLM's Table 9. The loss is that of `fairseq_xling.training.word_alignment`.
+"""
+
+import numpy as np
+
+from fairseq_xling.data.sources import Row
+from fairseq_xling.objectives import objectives
+from fairseq_xling.objectives.base import Example, Objective, require_alignment
+from fairseq_xling.objectives.cdlm import plain_side
+
+
+@objectives.register("word-alignment")
+class WordAlignment(Objective):
+    """Both sentences as they are, and which source token each target token is aligned with."""
+
+    name = "word-alignment"
+    spec_rows = ("T23",)
+    reads = "parallel"
+    needs_order = True
+    criterion = "word_alignment"
+
+    def __call__(self, row: Row, rng: np.random.Generator) -> Example:
+        require_alignment(row, self.name)
+        return Example(
+            src=plain_side(row.source, self.vocabulary.lang_ids),
+            tgt={
+                **plain_side(row.target, self.vocabulary.lang_ids),
+                "predict": np.zeros(len(row.target.tokens), dtype=bool),
+            },
+            order=row.order,
+        )
