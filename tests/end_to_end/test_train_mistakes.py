@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 
+from fairseq_xling.data.mmap import write_items
 from fairseq_xling.files import read_json, write_json
 from tests.end_to_end.engine import command, environment, run, training_options
 
@@ -103,6 +104,15 @@ def test_a_truncated_token_file_is_noticed(make_corpus, tmp_path, in_process):
     path.write_bytes(path.read_bytes()[:-2])
     message = _fails(in_process, corpus.path, tmp_path / "checkpoints")
     assert "train.de.bin" in message and "but its index counts" in message
+
+
+def test_a_token_file_of_another_folder_is_noticed(make_corpus, tmp_path, in_process):
+    corpus = make_corpus()
+    write_items(corpus.path / "mono" / "train.de", [[7, 2], [9000, 2]] * 45, "<u2")
+    message = _fails(in_process, corpus.path, tmp_path / "checkpoints")
+    assert (
+        "train.de.bin: sentence 2 has id 9000, but " in message and "dict.txt has only" in message
+    )
 
 
 def test_shared_embeddings_over_separate_vocabularies_are_refused(
