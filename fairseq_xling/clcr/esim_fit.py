@@ -7,7 +7,6 @@ over mapped arrays, there is no encoder, dictionary or task in it, and dozens of
 Symbols: ``N`` pairs, ``B`` of a batch, ``C`` labels.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.clcr.esim import Esim
 from fairseq_xling.clcr.sequences import Sequences, check_same_sentences
 from fairseq_xling.errors import UserError
@@ -165,8 +165,8 @@ def fit_esim(
         ).to(device)
         trained = Trained(network, options.batch_size, device)
         optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
-        best, kept, waited = (-1.0, -float("inf")), network.state_dict(), 0
-        for epoch in range(1, options.epochs + 1):
+        best = BestPass(network, options.patience, watched=1)  # of equal accuracies the surer one
+        for _ in range(options.epochs):
             network.train()
             for chosen in shuffled_batches(train.sizes, usable, options.batch_size, shuffle):
                 logits = network(*train.inputs(chosen, device))
@@ -178,13 +178,10 @@ def fit_esim(
             reached = _measure(trained, dev)
             trained.curve.append(reached[0])
             passed(reached[0])
-            waited = 0 if reached[0] > best[0] else waited + 1
-            if reached > best:  # of equal accuracies the surer one
-                best, trained.epoch = reached, epoch
-                kept = copy.deepcopy(network.state_dict())
-            if waited >= options.patience:
+            if best.ends(*reached):
                 break
-        network.load_state_dict(kept)
+        best.restore()
+        trained.epoch = best.epoch
     return trained
 
 
