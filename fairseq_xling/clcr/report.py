@@ -24,6 +24,7 @@ from fairseq_xling.clcr.report_figure import draw_report
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_sentences
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.text.progress import progress
 from fairseq_xling.transfer.items import column_number, is_number
@@ -31,6 +32,7 @@ from fairseq_xling.transfer.scatter import LEAST, correlation
 
 HEADER = ["distance", "translations", "sd", "random", "sd ", "ratio", "AUC", "Pearson", "Spearman"]
 _BINS, _GROUPS = 40, 5
+_MOST_RANDOM = 1000
 
 
 def run_clcr_report(args: argparse.Namespace) -> None:
@@ -47,14 +49,20 @@ def run_clcr_report(args: argparse.Namespace) -> None:
         if getattr(args, name) < 1:
             option = name.replace("_", "-")
             raise UserError(f"`--{option}` must be at least 1, got {getattr(args, name)}")
+    if args.random > _MOST_RANDOM:
+        raise UserError(f"`--random` must be at most {_MOST_RANDOM}, got {args.random}")
     if bool(args.scored) != bool(args.scores):
         raise UserError("`--scored` and `--scores` must be given together")
-    norms[args.norm]  # an unknown name ends here
+    if args.norm not in norms:
+        raise unknown_name("`--norm`", args.norm, [*norms])
     names = [name.strip() for name in args.distance.split(",")]
     makers = {name: distances[name] for name in names}
     x, y = _open(args.x, args.y)
     if x.sentences < 2:
         raise UserError(f"{x.path}: random pairs need at least 2 sentences, got {x.sentences}")
+    there = (x.counts > 0) & (y.counts > 0)
+    if not there.any():
+        raise UserError(f"{x.path} and {y.path}: no pair of sentences has key-points on both sides")
     files = {"X": x.path / META, "Y": y.path / META}
     scored, scores = None, np.zeros(0)
     if args.scored:
@@ -76,7 +84,6 @@ def run_clcr_report(args: argparse.Namespace) -> None:
                 found = _scored(scored, scores, distance, args.batch_size)
                 measured[name] |= correlate(found, scores)
             bar.update()
-    there = (x.counts > 0) & (y.counts > 0)
     title = f"Distance of sequences, {x.lang}-{y.lang}"
     record = {
         "clcr": "conditions",

@@ -27,7 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--norm", default="l2", help="of the difference of two vectors: l1 or l2")
     add("--tau", type=float, default=0.0, metavar="X",
         help="temperature of matched's attention; 0 takes the best partner, 1 mixes")  # fmt: skip
-    add("--random", type=int, default=1, metavar="N", help="random partners of each sentence")
+    add(
+        "--random",
+        type=int,
+        default=1,
+        metavar="N",
+        help="random partners of each sentence, up to 1000",
+    )
     add("--seed", type=int, default=1, metavar="N", help="of the random partners")
     add("--scored", nargs=2, metavar=("X", "Y"), help="folders of pairs that have a score")
     add("--scores", metavar="FILE", help="their scores, a line each, columns separated by tabs")

@@ -107,8 +107,9 @@ def test_pairs_without_key_points_are_told_and_left_out(tmp_path, capsys):
     [
         (["--tau", "-1"], "`--tau` must be at least 0, got -1.0"),
         (["--random", "0"], "`--random` must be at least 1, got 0"),
+        (["--random", "1001"], "`--random` must be at most 1000, got 1001"),
         (["--batch-size", "0"], "`--batch-size` must be at least 1, got 0"),
-        (["--norm", "l3"], "unknown `--distance-norm` 'l3'"),
+        (["--norm", "l3"], "unknown `--norm` 'l3'"),
         (["--distance", "matchd"], "unknown `--distance` 'matchd'; did you mean 'matched'?"),
         (["--scores", "bare.tsv"], "`--scored` and `--scores` must be given together"),
         (["--figure", "a.pdf"], "`--figure` must end in .svg or .png"),
