@@ -5,21 +5,19 @@ from pathlib import Path
 
 from fairseq_xling.analysis.extract import parse_layers
 from fairseq_xling.errors import UserError
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, split_words
-from fairseq_xling.runs.corpus_steps import check_vocabulary
-from fairseq_xling.runs.similarity_config import SimilarityConfig
+from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.runs.similarity_config import SimilarityConfig, check_encoders
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.task_options import TaskOptions, check_tasks
-from fairseq_xling.text.vocabularies import modes
 
 # How links of the two directions of alignment become one set.
 LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
 
 
 @dataclasses.dataclass(frozen=True)
-class MappedLayersConfig(TaskOptions):
-    """One sentence of help per field; lists are comma-separated text."""
+class _Mapped(TaskOptions):
+    """What is learnt, on which text, and what is between."""
 
     tasks: str = option("ner,parsing", "tasks, from data-text/gold: nli, ner, pos, parsing")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
@@ -43,18 +41,13 @@ class MappedLayersConfig(TaskOptions):
     data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
     seeds: str = option("1", "seeds of the encoders' training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
-    vocab_type: str = option("bpe", "bpe, unigram or word")
-    vocab_size: int = option(
-        2000, "pieces of a joint vocabulary; half of it for each language", least=1
-    )
-    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
-    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
+
+
+@dataclasses.dataclass(frozen=True)
+class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
+    """One sentence of help per field; lists are comma-separated text."""
+
     layers: int = option(4, "depth of the encoders", least=1)
-    updates: int = option(1600, "optimiser steps of every encoder", least=1)
-    every: int = option(200, "steps between validations; a divisor of updates", least=1)
-    max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate", least=0)
-    warmup: int = option(100, "steps of warm-up", least=1)
     train_args: str = option(
         "", "more options for the fairseq-train of every encoder, as one quoted text"
     )
@@ -100,29 +93,8 @@ def check_config(config: MappedLayersConfig) -> None:
         UserError: for the first.
     """
     encoders = config.encoders
-    if not (Path(config.data_text or ".") / "mono").is_dir():
-        raise UserError(
-            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
-        )
+    check_encoders(encoders)
     languages = encoders.language_list
-    if len(languages) < 2:
-        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
-    if config.updates % config.every:
-        raise UserError(
-            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
-        )
-    shared = [name for name in modes if modes[name]().shares_ids(languages)]
-    if config.vocab not in shared:
-        raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
-    check_vocabulary(config.vocab_type, config.segment, languages)
-    _ = encoders.seed_list, encoders.row_list, encoders.training  # an error ends here
-    known = [*languages, *(f"{languages[0]}-{target}" for target in languages[1:])]
-    for name, files in encoders.ready.items():
-        if name not in known:
-            raise UserError(f"`--encoder`: {unknown_name('language', name, known)}")
-        for path in files:
-            if not path.exists():
-                raise UserError(f"{path}: no such file or folder")
     _ = config.layer_list
     if any(row.mapped for row in encoders.row_list):
         for target in languages[1:]:

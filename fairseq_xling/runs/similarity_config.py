@@ -105,15 +105,12 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         return found
 
 
-def check_config(config: SimilarityConfig) -> None:
-    """Refuse settings that cannot work, before anything runs.
+def check_encoders(config: SimilarityConfig) -> None:
+    """Refuse text that is missing, and encoders that cannot be trained or are not there.
 
     Raises:
         UserError: for the first.
     """
-    from fairseq_xling.analysis.dictionary import read_dictionary
-    from fairseq_xling.analysis.extract import parse_layers
-    from fairseq_xling.mapping.steps import parse_elements
     from fairseq_xling.runs.corpus_steps import check_vocabulary
 
     if not (Path(config.data_text or ".") / "mono").is_dir():
@@ -126,24 +123,11 @@ def check_config(config: SimilarityConfig) -> None:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
-    if config.layers < 2:
-        raise UserError(f"`--layers` must be at least 2 to correlate, got {config.layers}")
     shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
     if config.vocab not in shared:
         raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
-    if not 0 < config.test_share < 1:
-        raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
-    if bool(config.dictionary_train) != bool(config.dictionary_test):
-        raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
-    known = [name for name in PAIRED if PAIRED[name].any_pairs]
-    if config.method not in known:
-        raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
-    parse_elements(config.normalize)
-    if not config.encoder:  # a ready one may be deeper
-        parse_layers(config.compare_layers, config.layers, "--compare-layers")
-    _ = config.seed_list, config.row_list, config.measure_list  # an error ends here
-    _ = config.training
+    _ = config.seed_list, config.row_list, config.training  # an error ends here
     source, *targets = config.language_list
     names = [*config.language_list, *(f"{source}-{target}" for target in targets)]
     for name, files in config.ready.items():
@@ -152,6 +136,33 @@ def check_config(config: SimilarityConfig) -> None:
         for path in files:
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")
+
+
+def check_config(config: SimilarityConfig) -> None:
+    """Refuse settings that cannot work, before anything runs.
+
+    Raises:
+        UserError: for the first.
+    """
+    from fairseq_xling.analysis.dictionary import read_dictionary
+    from fairseq_xling.analysis.extract import parse_layers
+    from fairseq_xling.mapping.steps import parse_elements
+
+    check_encoders(config)
+    if config.layers < 2:
+        raise UserError(f"`--layers` must be at least 2 to correlate, got {config.layers}")
+    if not 0 < config.test_share < 1:
+        raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
+    if bool(config.dictionary_train) != bool(config.dictionary_test):
+        raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
+    known = [name for name in PAIRED if PAIRED[name].any_pairs]
+    if config.method not in known:
+        raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
+    parse_elements(config.normalize)
+    if not config.encoder:  # a ready one may be deeper
+        parse_layers(config.compare_layers, config.layers, "--compare-layers")
+    _ = config.measure_list  # an error ends here
+    source, *targets = config.language_list
     if config.same and source in config.ready:
         raise UserError(
             f"`--same` compares two encoders trained here, not the ready one of {source!r}; "
