@@ -8,12 +8,13 @@ from typing import Any
 
 from fairseq_xling.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
-from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.figure_file import write_figure
+from fairseq_xling.runs.figures import DotPanel, draw_dots
 from fairseq_xling.runs.probing_table import shown
 from fairseq_xling.runs.provenance import machine
-from fairseq_xling.runs.tables import markdown_table, text_table, write_csv
+from fairseq_xling.runs.tables import text_table, write_csv, write_markdown
 from fairseq_xling.transfer.study.table import lines_of
 
 TITLE = "Inference on frozen sequences"
@@ -159,12 +160,9 @@ def write_table(
         "classified": list(results),
         "provenance": origin,
     }
-    with atomic_write(output / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_markdown(output / "table.md", header, rows, notes)
     write_csv(output / "table.csv", LONG, list(long_rows(record)))
-    with atomic_write(output / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(dots(record)))
+    write_figure(output / "plot.svg", dots(record))
     write_json(output / "results.json", record)
     print(text_table(header, rows))
     print("\n".join(f"({note})" for note in notes))

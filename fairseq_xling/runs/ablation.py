@@ -10,6 +10,7 @@ from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.ablation_config import AblationConfig, load_config
 from fairseq_xling.runs.ablation_table import Cell, write_ablation
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import split_words
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
@@ -18,7 +19,6 @@ from fairseq_xling.runs.corpus_steps import (
     text_files,
 )
 from fairseq_xling.runs.gold_tasks import transfer_step
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.subset import write_subset
@@ -37,16 +37,11 @@ def run_ablation(args: argparse.Namespace) -> None:
     config, run = load_config(args), Path(args.output)
     settings = choose_settings(config)
     left_out = [s.code for s in SETTINGS if s.code not in {t.code for t in settings}]
-    runner = Runner(run, ablation_steps(run, config, settings), config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
+    before = ""
     if left_out and not config.settings:
-        print(f"left out, for want of a second text or a dictionary: {', '.join(left_out)}")
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+        before = f"left out, for want of a second text or a dictionary: {', '.join(left_out)}"
+    steps = ablation_steps(run, config, settings)
+    carry_out(run, steps, config.jobs, args.dry_run, before=before)
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:

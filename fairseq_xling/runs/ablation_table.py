@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.gold_tasks import TASKS
+from fairseq_xling.runs.gold_tasks import TASKS, transfer_mean
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.sharing_settings import Setting
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.runs.training_log import parameter_count
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ def task_column(name: str) -> Column:
     def read(cell: Cell) -> Figure | None:
         if name not in cell.tasks:
             return None
-        (row,) = read_json(cell.tasks[name] / "results.json")["results"]
-        found = [test["scores"][cell.target][row["metric"]] for test in row["tests"]]
-        return Figure(statistics.fmean(found))
+        return Figure(transfer_mean(cell.tasks[name], cell.target))
 
     return Column(TASKS[name].title, read, digits=1, unit=" (%)")
 
@@ -169,11 +168,8 @@ def write_ablation(
     header, rows = table(summary)
     notes = _notes(summary, config)
     svg = to_svg(draw_dots(_panels(summary)))
-    with atomic_write(run / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
     chance = {key: summary.chance.get(key[1:]) for key in summary.values}
     write_csv(
         run / "table.csv",

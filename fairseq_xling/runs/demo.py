@@ -11,11 +11,11 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
 from fairseq_xling.runs.demo_transfer import transfer_steps
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
 
@@ -160,11 +160,5 @@ def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> No
     """
     if seed < 0:
         raise UserError(f"`--seed` must not be negative, got {seed}")
-    runner = Runner(Path(output), demo_steps(Path(output), SCALES[scale], seed), jobs)
-    if dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (Path(output) / "summary.txt").read_text(encoding="utf-8"))
-    print(f"report: {Path(output) / 'report.html'}")
-    print(f"exact commands: {Path(output) / 'commands.sh'}")
+    run = Path(output)
+    carry_out(run, demo_steps(run, SCALES[scale], seed), jobs, dry_run, shown="summary.txt")

@@ -35,10 +35,20 @@ def write_figure(path: str | Path, figure: "Figure") -> None:
         file.write(data)
 
 
+def write_svg(path: str | Path, svg: str) -> None:
+    """Write an ``<svg>`` element, as `to_svg` makes it, whole or not at all."""
+    with atomic_write(path) as file:
+        file.write(_document(svg))
+
+
 def _svg(figure: "Figure") -> bytes:
     from fairseq_xling.runs.figures import to_svg
 
-    return ('<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(figure)).encode("utf-8")
+    return _document(to_svg(figure))
+
+
+def _document(svg: str) -> bytes:
+    return ('<?xml version="1.0" encoding="utf-8"?>\n' + svg).encode("utf-8")
 
 
 def _png(figure: "Figure") -> bytes:

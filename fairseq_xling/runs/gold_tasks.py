@@ -4,11 +4,13 @@ Other text takes part by having files with these names. The settings of the fine
 for small encoders; a study that runs a task lets its user give others.
 """
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.step import Step, last_line
 
@@ -63,6 +65,13 @@ def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
         if name not in TASKS:
             raise unknown_name(f"`{option}`", name, list(TASKS))
     return {name: TASKS[name] for name in names}
+
+
+def transfer_mean(folder: Path, lang: str) -> float:
+    """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
+    over its chosen settings and seeds."""
+    (row,) = read_json(folder / "results.json")["results"]
+    return statistics.fmean(test["scores"][lang][row["metric"]] for test in row["tests"])
 
 
 def transfer_step(

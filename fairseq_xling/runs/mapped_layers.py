@@ -16,13 +16,13 @@ from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config, split_words
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.runs.mapped_layers_table import Cell, files_of, write_table
 from fairseq_xling.runs.mapped_layers_test import MappedTest
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.similarity_models import Models, Side
 from fairseq_xling.runs.similarity_rows import Pair, Row
 from fairseq_xling.runs.step import Step
@@ -39,14 +39,7 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
     """
     config, run = load_config(MappedLayersConfig, args), Path(args.output)
     check_config(config)
-    runner = Runner(run, mapped_layers_steps(run, config), config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run)
 
 
 def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:

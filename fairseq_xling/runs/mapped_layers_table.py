@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.gold_tasks import transfer_mean
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.similarity_figure import draw_curves
 from fairseq_xling.runs.similarity_table import by_layer
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 
 TITLE = "Zero-shot transfer through a map, layer by layer"
 LEAD = (
@@ -67,30 +69,22 @@ def read_lines_of(cells: Sequence[Cell], titles: Mapping[str, str]) -> list[dict
     """
     own, others = {}, {}
     for cell in cells:
-        source, (row,) = cell.pair.partition("-")[0], _results(cell.tuned)
+        source = cell.pair.partition("-")[0]
         under = _UNDER[cell.family]
         place = cell.pair, cell.task
         line = own.setdefault((*place, under), _new(cell, titles, f"{source} itself, {under}"))
-        line["found"][cell.seed, cell.layer] = _mean(row["tests"], row["metric"], source)
+        line["found"][cell.seed, cell.layer] = transfer_mean(cell.tuned, source)
         line = others.setdefault((*place, cell.row), _new(cell, titles, cell.title, cell.row))
         record = read_json(cell.result)
-        line["found"][cell.seed, cell.layer] = _mean(record["tests"], record["metric"])
+        line["found"][cell.seed, cell.layer] = statistics.fmean(
+            test["scores"][record["metric"]] for test in record["tests"]
+        )
     return [_by_seed(line) for line in (*own.values(), *others.values())]
-
-
-def _results(folder: Path) -> list[dict[str, Any]]:
-    return read_json(folder / "results.json")["results"]
 
 
 def _new(cell: Cell, titles: Mapping[str, str], title: str, row: str = "") -> dict[str, Any]:
     about = {"row": row or title, "title": title, "pair": cell.pair}
     return {**about, "measure": titles[cell.task], "found": {}}
-
-
-def _mean(tests: Sequence[Mapping[str, Any]], metric: str, lang: str = "") -> float:
-    """Over the chosen settings and the seeds of the head."""
-    found = [test["scores"][lang] if lang else test["scores"] for test in tests]
-    return statistics.fmean(scores[metric] for scores in found)
 
 
 def _by_seed(line: dict[str, Any]) -> dict[str, Any]:
@@ -132,11 +126,8 @@ def write_table(
     pairs = list(dict.fromkeys(line["pair"] for line in lines))
     figures = {pair: to_svg(draw_curves(lines, pair, axes_of(lines))) for pair in pairs}
     for pair, svg in figures.items():
-        with atomic_write(run / f"plot-{pair}.svg", "w") as file:
-            file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+        write_svg(run / f"plot-{pair}.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
     write_csv(run / "table.csv", *by_layer(lines))
     files = {str(cell.result.relative_to(run)): cell.result for cell in cells}
     record = {

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, best_cell, pivot
-from fairseq_xling.files import atomic_write, write_json
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.files import write_json
+from fairseq_xling.runs.figure_file import write_figure
+from fairseq_xling.runs.figures import Line, Panel, draw
 from fairseq_xling.runs.tables import text_table, write_csv
 
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
@@ -100,9 +101,7 @@ def write_table(
             "provenance": origin,
         },
     )
-    with atomic_write(output / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n')
-        file.write(to_svg(draw(panels(scores, alphas, best))))
+    write_figure(output / "plot.svg", draw(panels(scores, alphas, best)))
     print(summary.lead() + "\n")
     print(text_table(_HEADER, rows))
     for title, name in (("Convert rate", "convert_rate"), ("BLEU-1 precision", "precision")):

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.files import write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.figure_file import write_figure
+from fairseq_xling.runs.figures import Line, Panel, draw
 from fairseq_xling.runs.tables import text_table, write_csv
 
 _FIGURES = ("precision", "recall", "f1")
@@ -62,10 +63,8 @@ def write_table(
     )
     single = [result for result in results if len(result["layers"]) == 1]
     if len({result["layers"][0] for result in single}) > 1:
-        with atomic_write(output / "plot.svg", "w") as file:
-            file.write('<?xml version="1.0" encoding="utf-8"?>\n')
-            labels = {"valid": "dev", **{name: shown(tested, name) for name in scored}}
-            file.write(to_svg(draw([panel(labels, single)])))
+        labels = {"valid": "dev", **{name: shown(tested, name) for name in scored}}
+        write_figure(output / "plot.svg", draw([panel(labels, single)]))
     print(text_table(header, rows))
     print("\n".join(f"({note})" for note in notes))
     print(f"written to {output}: results.json, table.csv, predictions/")

@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.similarity_config import SimilarityConfig, check_config
 from fairseq_xling.runs.similarity_lexicon import lexicon_step
 from fairseq_xling.runs.similarity_models import Models, Side
@@ -29,14 +29,7 @@ def run_similarity(args: argparse.Namespace) -> None:
     """
     config, run = load_config(SimilarityConfig, args), Path(args.output)
     check_config(config)
-    runner = Runner(run, similarity_steps(run, config), config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    carry_out(run, similarity_steps(run, config), config.jobs, args.dry_run)
 
 
 def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:

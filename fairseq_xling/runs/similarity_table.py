@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.similarity_figure import PANELS, draw_curves
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 
 TITLE = "Encoders trained together and apart, layer by layer"
 LEAD = "How alike encoders of two languages are, by what their states find and by linear CKA."
@@ -107,11 +108,8 @@ def write_table(
     pairs = list(dict.fromkeys(line["pair"] for line in lines))
     figures = {pair: to_svg(draw_curves(lines, pair)) for pair in pairs}
     for pair, svg in figures.items():
-        with atomic_write(run / f"plot-{pair}.svg", "w") as file:
-            file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+        write_svg(run / f"plot-{pair}.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
     write_csv(run / "table.csv", *by_layer(lines))
     files = {
         f"{what}: {cell.row}, {cell.pair}, {cell.seed}": path

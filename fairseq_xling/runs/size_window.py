@@ -13,6 +13,7 @@ from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
 from fairseq_xling.analysis.slices import write_slices
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config, split_words
 from fairseq_xling.runs.corpus_steps import (
     check_vocabulary,
@@ -20,7 +21,6 @@ from fairseq_xling.runs.corpus_steps import (
     segment_options,
     text_files,
 )
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_models import MODELS, Place
 from fairseq_xling.runs.size_window_table import FILES, Cell, write_table
@@ -37,14 +37,7 @@ def run_size_window(args: argparse.Namespace) -> None:
     """
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
-    runner = Runner(run, size_window_steps(run, config), config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    carry_out(run, size_window_steps(run, config), config.jobs, args.dry_run)
 
 
 def check_config(config: SizeWindowConfig) -> None:

@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.gold_tasks import transfer_mean
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 MRR = "MRR"
@@ -50,8 +52,7 @@ class Cell:
 
     def transfer(self, task: str, target: str) -> float:
         """The task's figure in a target language, in percent, the mean over its seeds."""
-        (row,) = read_json(self.tasks[task] / "results.json")["results"]
-        return statistics.fmean(t["scores"][target][row["metric"]] for t in row["tests"])
+        return transfer_mean(self.tasks[task], target)
 
 
 # A figure of a model in a target language, None where it was not measured.
@@ -139,11 +140,8 @@ def write_table(
         *([_TASKS] if tasks else []),
         f"{machine()}.",
     ]
-    with atomic_write(run / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
     names = ("word_mrr", "word_p1", "word_layer")
     write_csv(
         run / "table.csv",

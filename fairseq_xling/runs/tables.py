@@ -56,6 +56,15 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join([texts[0], marks, *texts[1:]])
 
 
+def write_markdown(
+    path: str | Path, header: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str]
+) -> None:
+    """The table with its notes as a list below, atomically."""
+    with atomic_write(path, "w") as file:
+        file.write(markdown_table(header, rows) + "\n\n")
+        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+
+
 def write_csv(path: str | Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """The table with unrounded numbers, atomically."""
     with atomic_write(path, "w") as file:

@@ -11,8 +11,9 @@ from typing import Any
 from scipy import stats
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.files import write_json
 from fairseq_xling.runs import report
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section
@@ -95,8 +96,7 @@ def write_scatter(
         _groups(points, drawn), prop.xlabel, f"zero-shot {metric} (%)", whole=prop.whole
     )
     svg = to_svg(figure)
-    with atomic_write(output / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
+    write_svg(output / "plot.svg", svg)
     write_csv(output / prop.csv, header, rows)
     runs = dict.fromkeys(point.cell.run for point in points)
     origin = provenance({**{f"run {run}": run / RESULTS for run in runs}, **inputs})

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.files import write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.trelm.report_results import read_outcome
 from fairseq_xling.trelm.run_config import TrelmConfig
 from fairseq_xling.trelm.run_steps import Outcome
@@ -34,11 +35,8 @@ def write_study(
     header, rows = study_table(found, config)
     notes = [*study.notes, *_notes(found, config)]
     svg = to_svg(_figure(study, found, config))
-    with atomic_write(run / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, rows) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
     write_csv(run / "table.csv", *_long_rows(found))
     record = {
         "study": study.title,

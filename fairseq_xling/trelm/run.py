@@ -4,7 +4,7 @@ import argparse
 import functools
 from pathlib import Path
 
-from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report import write_report
 from fairseq_xling.trelm.run_autoregressive import add_compared
@@ -26,14 +26,8 @@ def run_trelm(args: argparse.Namespace) -> None:
     config, run = read_config(args), Path(args.output)
     shape = read_shape(config)
     facts = {target: survey(config, target, shape) for target in config.targets}
-    runner = Runner(run, trelm_steps(run, config, facts), config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    steps = trelm_steps(run, config, facts)
+    carry_out(run, steps, config.jobs, args.dry_run, shown="summary.txt")
 
 
 def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:

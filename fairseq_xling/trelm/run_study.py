@@ -62,11 +62,10 @@ class TrelmStudy:
     axis: str = ""  # what `size` is
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.config_file import add_options, add_run_arguments
         from fairseq_xling.trelm.run_config import TrelmConfig
 
-        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_run_arguments(parser)
         parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
         add_options(parser, TrelmConfig)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report_study import FILES, write_study
 from fairseq_xling.trelm.run_autoregressive import add_compared
@@ -30,16 +30,8 @@ def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
     chosen = choose_rows(rows, args.rows, bool(config.data))
     left_out = [row.code for row in rows if row not in chosen]
     steps = study_steps(study, run, config, rows, chosen, read_shape(config))
-    runner = Runner(run, steps, config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    if left_out:
-        print(f"left out: {', '.join(left_out)}")
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    before = f"left out: {', '.join(left_out)}" if left_out else ""
+    carry_out(run, steps, config.jobs, args.dry_run, before=before)
 
 
 def study_steps(

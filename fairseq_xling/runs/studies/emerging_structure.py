@@ -14,10 +14,9 @@ class EmergingStructure:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.ablation_config import AblationConfig
-        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.config_file import add_options, add_run_arguments
 
-        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_run_arguments(parser)
         add_options(parser, AblationConfig)
 
     def run(self, args: argparse.Namespace) -> None:

@@ -16,11 +16,10 @@ class MappedLayers:
     spec_rows = ("S6",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.config_file import add_options, add_run_arguments
         from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig
 
-        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_run_arguments(parser)
         add_options(parser, MappedLayersConfig)
 
     def run(self, args: argparse.Namespace) -> None:

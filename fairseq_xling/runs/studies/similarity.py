@@ -16,11 +16,10 @@ class Similarity:
     spec_rows = ("S9",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.config_file import add_options, add_run_arguments
         from fairseq_xling.runs.similarity_config import SimilarityConfig
 
-        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_run_arguments(parser)
         add_options(parser, SimilarityConfig)
 
     def run(self, args: argparse.Namespace) -> None:

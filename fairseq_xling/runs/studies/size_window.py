@@ -13,11 +13,10 @@ class SizeWindow:
     spec_rows = ("E11",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.config_file import add_options
+        from fairseq_xling.runs.config_file import add_options, add_run_arguments
         from fairseq_xling.runs.size_window_config import SizeWindowConfig
 
-        parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-        parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        add_run_arguments(parser)
         add_options(parser, SizeWindowConfig)
 
     def run(self, args: argparse.Namespace) -> None:

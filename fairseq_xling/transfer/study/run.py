@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.transfer.study.config import TransferConfig, check_config
 from fairseq_xling.transfer.study.presets import PRESETS
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both verbs."""
-    from fairseq_xling.runs.config_file import add_options
+    from fairseq_xling.runs.config_file import add_options, add_run_arguments
 
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_run_arguments(parser)
     add_options(parser, TransferConfig)
 
 
@@ -51,11 +50,4 @@ def run_study(
         inputs=[row.result for row in rows],
         outputs=[run / name for name in FILES],
     )
-    runner = Runner(run, [*steps, table], config.jobs)
-    if args.dry_run:
-        runner.print_plan()
-        return
-    runner.run()
-    print("\n" + (run / "table.md").read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    carry_out(run, [*steps, table], config.jobs, args.dry_run)

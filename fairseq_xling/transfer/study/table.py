@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs import report
+from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import markdown_table, write_csv
+from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.transfer.study.config import TransferConfig
 from fairseq_xling.transfer.study.steps import Row
 
@@ -64,11 +65,8 @@ def write_table(
             ]
         )
     )
-    with atomic_write(run / "plot.svg", "w") as file:
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n' + svg)
-    with atomic_write(run / "table.md", "w") as file:
-        file.write(markdown_table(header, cells) + "\n\n")
-        file.write("\n".join(f"- {note}" for note in notes) + "\n")
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, cells, notes)
     write_csv(run / "table.csv", *_every_score(rows, results))
     record = {"config": dataclasses.asdict(config), "title": title, "metric": metric}
     record |= {"header": header, "rows": cells, "notes": notes, "results": results}
