@@ -4,8 +4,10 @@
 # encoder writes each language in the place of each other (CdLM). What it knows halfway up is kept as
 # it is, and new layers learn to judge; fine-tuned as a whole, it leaves what languages share. In its
 # text, sentences stand two by two as well, in each language others: without them it never sees one
-# sentence beside another. Beside it stands one of its size with new weights. Needs no data.
-#   examples/transfer/3_inference.sh [RUN_FOLDER] [further options of eval transfer]
+# sentence beside another. The target language's states go up to the new layers as they are, and
+# mapped to English by the aligned words of its parallel text; encoders of the same size with new
+# weights stand beside, read in the same two ways. Needs no data.
+#   examples/transfer/3_inference.sh [RUN_FOLDER] [further options of ablate]
 # About an hour on 2 cores. Stopped in between, the same command goes on. JOBS (default 2) steps run
 # at a time.
 set -euo pipefail
@@ -32,8 +34,9 @@ done
 fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" "${mono[@]}" \
     --vocab union --vocab-type word --vocab-size 2000 --aligner none --segment zh=space
 
-train() { # SEED
-    local folder=$run/encoders/seed$1
+train() { # FOLDER [further options of fairseq-train]
+    local folder=$1
+    shift
     [ ! -f "$folder.done" ] || return 0
     mkdir -p "$folder"
     fairseq-train "$run/data" --user-dir "$(fairseq-xling user-dir)" --cpu \
@@ -41,26 +44,34 @@ train() { # SEED
         --directions en-de,de-en,en-zh,zh-en,en-id,id-en \
         --arch tri_bert_tiny --attention-dropout 0 --criterion unified_lm \
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-        --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 \
-        --max-tokens 2048 --max-update "${UPDATES:-3500}" --epoch-updates 500 --seed "$1" \
+        --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
         --num-workers 0 --log-format json --log-interval 100 --no-epoch-checkpoints \
-        --save-dir "$folder" >"$folder/train.log" 2>&1 || { tail -n 1 "$folder/train.log" >&2; exit 1; }
+        --save-dir "$folder" "$@" >"$folder/train.log" 2>&1 ||
+        { tail -n 1 "$folder/train.log" >&2; exit 1; }
     touch "$folder.done"
 }
-encoders=()
 for seed in ${SEEDS:-1 2 3}; do
     echo "encoder of seed $seed: see $run/encoders/seed$seed/train.log"
-    train "$seed" &
-    encoders+=(--encoder "seed$seed=$run/encoders/seed$seed/checkpoint_last.pt")
+    train "$run/encoders/seed$seed" --seed "$seed" --max-update "${UPDATES:-3500}" \
+        --epoch-updates 500 &
     [ "$(jobs -r | wc -l)" -lt "${JOBS:-2}" ] || wait -n
 done
 for job in $(jobs -p); do wait "$job"; done
+for seed in ${SEEDS:-1 2 3}; do # a step with learning rate 0 leaves the weights as they were drawn
+    train "$run/encoders/new$seed" --seed "$seed" --max-update 1 --lr 0
+done
 
-gold=$text/gold/nli
-fairseq-xling eval transfer --output "$run/nli" --head classification \
-    "${encoders[@]}" --scratch "new-weights=$run/encoders/seed1/checkpoint_last.pt" \
-    --data "$run/data" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
-    --test "en=$gold.test.en.tsv" --test "de=$gold.test.de.tsv" --test "zh=$gold.test.zh.tsv" \
-    --test "id=$gold.test.id.tsv" --lrs 1e-3 --batch-sizes 32 --epochs 4 \
-    --head-options dropout=0 --freeze-encoder --train-args="--read-layer 2 --head-layers 2" \
-    --seeds 1 --jobs "${JOBS:-2}" "$@"
+read_above() { # NAME ENCODER [further options of ablate]
+    local name=$1 encoder=$2/checkpoint_last.pt lang options=()
+    shift 2
+    for lang in de zh id; do
+        options+=(--encoder "en-$lang=$encoder" --data "en-$lang=$run/data")
+    done
+    fairseq-xling ablate mapped-layers --output "$run/$name" --data-text "$text" \
+        --languages en,de,zh,id --segment zh=space --tasks nli --rows bilingual,bilingual-mapped \
+        --seeds "$(echo ${SEEDS:-1 2 3} | tr ' ' ,)" "${options[@]}" --read-layers 2 --head-layers 2 \
+        --task-args "--lrs 1e-3 --batch-sizes 32 --epochs 4 --head-options dropout=0" \
+        --jobs "${JOBS:-2}" "$@"
+}
+read_above trained-encoders "$run/encoders/seed{seed}" "$@"
+read_above new-weights "$run/encoders/new{seed}" "$@"

@@ -2,8 +2,9 @@
 
     python examples/transfer/make_readme.py RUN [RUN ...]
 
-Each RUN is the `--output` folder of `fairseq-xling eval transfer`, or of `fairseq-xling ablate
-emerging-structure --tasks`; what was run, where and when is taken from it.
+Each RUN is the `--output` folder of `fairseq-xling eval transfer`, of `fairseq-xling ablate
+emerging-structure --tasks` or of `fairseq-xling ablate mapped-layers`; what was run, where and when
+is taken from it.
 """
 
 from pathlib import Path
@@ -39,6 +40,9 @@ def body(record: dict[str, Any]) -> list[str]:
 
 
 def _facts(config: dict[str, Any]) -> str:
+    if "read_layers" in config:
+        above = f"{config['head_layers']} new layers and a head on layer {config['read_layers']}"
+        return f"{above}, which is frozen; tasks {config['tasks']}; {_encoders(config)}."
     if "head" not in config:
         return (
             f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at "
@@ -49,6 +53,15 @@ def _facts(config: dict[str, Any]) -> str:
         f"Head `{config['head']}`, trained on {names}; learning rate {config['lrs']}, batches of "
         f"{config['batch_sizes']}, {config['epochs']} epochs, {config['precision']}."
     )
+
+
+def _encoders(config: dict[str, Any]) -> str:
+    if config["encoder"]:
+        files = dict.fromkeys(text.partition("=")[2] for text in config["encoder"])
+        return "ready encoders " + ", ".join(
+            f"`{'/'.join(Path(file).parts[-2:])}`" for file in files
+        )
+    return f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps"
 
 
 if __name__ == "__main__":

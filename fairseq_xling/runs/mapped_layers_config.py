@@ -36,7 +36,9 @@ class _Mapped(TaskOptions):
         "intersection", "which word pairs, as in `fairseq-xling align`", choices=LINKS
     )
     encoder: tuple = option(
-        (), "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one"
+        (),
+        "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "stands for the seed",
     )
     data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
     seeds: str = option("1", "seeds of the encoders' training")
@@ -72,7 +74,9 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
         if ready := self.encoders.ready.values():
             from fairseq_xling.models.transfer_encoder import encoder_depth  # imports fairseq
 
-            depths = [encoder_depth(checkpoint) for checkpoint, _ in ready]
+            seeds = self.encoders.seed_list
+            checkpoints = {one.of_seed(seed)[1] for one in ready for seed in seeds}
+            depths = [encoder_depth(checkpoint) for checkpoint in checkpoints]
         return parse_layers(self.read_layers, min(depths), "--read-layers")
 
     def parallel(self, target: str) -> tuple[Path, Path]:

@@ -9,6 +9,7 @@ from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option
 from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.runs.ready_encoders import Ready, ready_encoders
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
 from fairseq_xling.text.vocabularies import modes
 
@@ -32,7 +33,9 @@ class _Compared:
     test_share: float = option(0.5, "share of the dictionary's source words that are scored")
     split_seed: int = option(1, "seed of the dictionary's split", least=0)
     encoder: tuple = option(
-        (), "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one"
+        (),
+        "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "stands for the seed",
     )
     data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
     seeds: str = option("1,2,3", "seeds of training")
@@ -70,15 +73,9 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         return [*(Pair(source, target) for target in targets), *same]
 
     @property
-    def ready(self) -> dict[str, tuple[Path, Path]]:
-        """Checkpoint and data folder of the encoders that are not trained here."""
-        checkpoints, folders = (
-            _assigned(name, getattr(self, name)) for name in ("encoder", "data")
-        )
-        for name in {*checkpoints, *folders}:
-            if name not in checkpoints or name not in folders:
-                raise UserError(f"`--encoder` and `--data` must both name {name!r}")
-        return {name: (path, folders[name]) for name, path in checkpoints.items()}
+    def ready(self) -> dict[str, Ready]:
+        """The encoders that are not trained here, by language or pair."""
+        return ready_encoders(self.encoder, self.data)
 
     def text(self, name: str) -> Path:
         """A file of the text, plain or gzipped, such as ``mono/train.en``.
@@ -130,10 +127,10 @@ def check_encoders(config: SimilarityConfig) -> None:
     _ = config.seed_list, config.row_list, config.training  # an error ends here
     source, *targets = config.language_list
     names = [*config.language_list, *(f"{source}-{target}" for target in targets)]
-    for name, files in config.ready.items():
+    for name, ready in config.ready.items():
         if name not in names:
             raise UserError(f"`--encoder`: {unknown_name('language', name, names)}")
-        for path in files:
+        for path in (path for seed in config.seed_list for path in ready.of_seed(seed)[1:]):
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")
 
@@ -183,14 +180,4 @@ def _names(option: str, text: str, known) -> list[str]:
             raise UserError(f"`--{option}`: {unknown_name('name', name, list(known))}")
     if not found:
         raise UserError(f"`--{option}` must name at least one of {', '.join(known)}")
-    return found
-
-
-def _assigned(option: str, texts: tuple) -> dict[str, Path]:
-    found = {}
-    for text in texts:
-        name, sign, path = str(text).partition("=")
-        if not (name and sign and path):
-            raise UserError(f"`--{option}` must be LANG=PATH, got {text!r}")
-        found[name] = Path(path)
     return found

@@ -73,7 +73,7 @@ class Models:
 
     def _monolingual(self, lang: str, seed: int) -> Side:
         if lang in self.config.ready:
-            return Side(f"ready-{lang}", *self.config.ready[lang], lang, lang)
+            return Side(*self.config.ready[lang].of_seed(seed), lang, lang)
         data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
         own = seed + _APART * self.config.language_list.index(lang)
         name = f"mono-{lang}-{seed}"
@@ -82,7 +82,7 @@ class Models:
     def _untrained(self, lang: str, seed: int) -> Side:
         """A step with learning rate 0 leaves the weights as they were drawn."""
         if lang in self.config.ready:
-            data = self.config.ready[lang][1]
+            data = self.config.ready[lang].of_seed(seed)[2]
         else:
             data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
         own = seed + _APART * self.config.language_list.index(lang)
@@ -94,7 +94,7 @@ class Models:
         self, pair: Pair, seed: int, vocab: str, options: Sequence[str]
     ) -> tuple[Side, Side]:
         if pair.name in self.config.ready and not options:
-            name, (checkpoint, data) = f"ready-{pair.name}", self.config.ready[pair.name]
+            name, checkpoint, data = self.config.ready[pair.name].of_seed(seed)
         else:
             texts = {pair.source: pair.source, pair.second: pair.target}
             size = self.config.vocab_size // len(modes[vocab]().groups(list(texts)))

@@ -113,6 +113,19 @@ def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what
         assert sum(name.startswith("retrieval-bilingual") for name in steps) == 1
 
 
+def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
+    (tmp_path / "data").mkdir()
+    for seed in (1, 2):
+        (tmp_path / f"{seed}.pt").write_text("x")
+    given = {"encoder": (f"en-de={tmp_path / '{seed}.pt'}",), "same": False}
+    given |= {"data": (f"en-de={tmp_path / 'data'}",), "rows": "bilingual"}
+    steps = steps_of(tmp_path, config(seeds="1,2", **given))
+    read = [command_of(steps, f"extract-ready-en-de-{seed}.de-test-en-de")[2] for seed in (1, 2)]
+    assert read == [str(tmp_path / "1.pt"), str(tmp_path / "2.pt")]
+    with pytest.raises(UserError, match=r"3\.pt: no such file"):
+        check_config(config(seeds="1,3", **given))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
