@@ -5,6 +5,8 @@
 #   examples/clcr/1_synthetic.sh [RUN_FOLDER] [further options of clcr run]
 # Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time.
 # ENGLISH holds more options for the training of English encoders, ENGLISH_DATA their data folder.
+# English encoders do without positions: where a vector tells the place of its word, the classifier
+# knows who does what in whatever order they come, and what reordering is worth cannot be seen.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}
@@ -45,7 +47,10 @@ fairseq-xling prepare "$data" --languages "$comma" --from "$run/mixed" \
 encoder() { # LANG SEED
     local folder=$run/encoders/$1-$2 from=$data own=()
     [ ! -f "$folder/done" ] || return 0
-    [ "$1" != en ] || { from=${ENGLISH_DATA:-$data}; own=("${english[@]}"); }
+    if [ "$1" = en ]; then
+        from=${ENGLISH_DATA:-$data}
+        own=(--no-token-positional-embeddings "${english[@]}")
+    fi
     echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
     quietly "$logs/encoder-$1-$2.log" fairseq-train "$from" \
         --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --languages "$1" \

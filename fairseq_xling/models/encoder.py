@@ -35,6 +35,7 @@ class EncoderShape:
     init_std: float = 0.02
     norm_eps: float = 1e-5
     copy_embeddings: bool = False  # only a TRILayer has them
+    token_positions: bool = True  # whether position embeddings are added to words
 
 
 class SeparableEncoder(nn.Module):
@@ -65,9 +66,10 @@ class SeparableEncoder(nn.Module):
             return nn.Embedding(size(lang), shape.dim, padding_idx=PAD)
 
         self.tokens = slot(token_table, "tokens")
-        self.positions = slot(
-            lambda lang: nn.Embedding(shape.max_positions, shape.dim), "positions"
-        )
+        if shape.token_positions:
+            self.positions = slot(
+                lambda lang: nn.Embedding(shape.max_positions, shape.dim), "positions"
+            )
         if shape.language_embeddings:
             self.language_table = nn.Embedding(len(self.languages), shape.dim)
         if shape.num_segments:
@@ -104,7 +106,8 @@ class SeparableEncoder(nn.Module):
         return self.shape.layers
 
     def embed(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
-        """E_word + E_position [+ E_language] [+ E_segment], then LayerNorm and dropout: (B, T, D).
+        """The sum of the embeddings of word, position, language and segment, as far as there are
+        such, then LayerNorm and dropout: (B, T, D).
 
         ``src`` is a batch's source side; ``lang`` its language where the plan needs it.
         """
@@ -112,7 +115,9 @@ class SeparableEncoder(nn.Module):
         return dropout(x, self.shape.dropout, self.training)
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
-        x = self.tokens.select(lang)(src["tokens"]) + self.positions.select(lang)(src["positions"])
+        x = self.tokens.select(lang)(src["tokens"])
+        if self.shape.token_positions:
+            x = x + self.positions.select(lang)(src["positions"])
         if self.shape.language_embeddings:
             x = x + self.language_table(src["langs"])
         if self.shape.num_segments:
@@ -196,6 +201,9 @@ def parameter_table(encoder: SeparableEncoder) -> str:
     width = max(map(len, counts))
     lines = [f"{part:<{width}}  {count:>14,}" for part, count in counts.items()]
     lines.append(f"{'total':<{width}}  {sum(counts.values()):>14,}")
-    rows = encoder.shape.max_positions
-    lines.append(f"(position tables have exactly {rows} rows, without fairseq's padding offset)")
+    if encoder.shape.token_positions:
+        rows = encoder.shape.max_positions
+        lines.append(
+            f"(position tables have exactly {rows} rows, without fairseq's padding offset)"
+        )
     return "\n".join(lines)

@@ -44,6 +44,13 @@ class SeparableTransformerConfig(FairseqDataclass):
             "layer numbers and ranges, e.g. emb,1-3"
         },
     )
+    no_token_positional_embeddings: bool = field(
+        default=False,
+        metadata={
+            "help": "leave the position embeddings out (an ablation): a sentence is the set of its "
+            "words, in any order; the longest input stays --max-positions"
+        },
+    )
     language_embeddings: bool = field(
         default=False, metadata={"help": "add a language embedding to every token"}
     )
@@ -192,6 +199,7 @@ def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
         lm_head=cfg.lm_head,
         init_std=cfg.init_std,
         norm_eps=cfg.norm_eps,
+        token_positions=not cfg.no_token_positional_embeddings,
     )
 
 

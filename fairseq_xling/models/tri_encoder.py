@@ -75,6 +75,11 @@ class TriTransformer(SeparableTransformer):
                 name = option.replace("_", "-")
                 raise UserError(f"`--{name}` needs a TRILayer, got `--no-trilayer`")
         shape = dataclasses.replace(shape, copy_embeddings=cfg.copy_embeddings)
+        if cfg.no_token_positional_embeddings and not cfg.no_trilayer:
+            raise UserError(
+                "`--no-token-positional-embeddings` leaves a TRILayer without places to write to; "
+                "say `--no-trilayer` with it"
+            )
         kind = CompatTriEncoder if cfg.compat else TriEncoder
         kind = SeparableEncoder if cfg.no_trilayer else kind
         return kind(shape, task.vocab_sizes, plan)

@@ -122,6 +122,8 @@ def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
                 f"`{name}` of the model must be the source's, {getattr(theirs, name)} in "
                 f"{source.origin}, got {getattr(shape, name)}"
             )
+    if not theirs.token_positions:
+        raise UserError(f"{source.origin}: has no position embeddings to go on from")
     if shape.max_positions > theirs.max_positions:
         raise UserError(
             f"`--max-positions` must be at most {theirs.max_positions}, the rows that "

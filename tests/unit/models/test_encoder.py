@@ -68,6 +68,22 @@ def test_an_output_of_its_own_is_counted():
     assert base("softmax", en=V_UNION, de=V_UNION) == joint + V_UNION * (2 * D + 1)
 
 
+@pytest.mark.parametrize("separate", ["", "emb,2"])
+def test_without_positions_states_move_with_their_words(make_encoder, make_src, separate):
+    moved = [0, 4, 2, 1, 3]
+    row = torch.tensor([3, 7, 9, 5, 11])
+    first, second = make_src(row.tolist()), make_src(row[moved].tolist())
+    blind, seeing = (make_encoder(separate, token_positions=which) for which in (False, True))
+    for states, others in zip(blind.states(first, EN), blind.states(second, EN), strict=True):
+        torch.testing.assert_close(states[:, moved], others, atol=1e-5, rtol=1e-5)
+    ours, theirs = (seeing.states(src, EN)[-1] for src in (first, second))
+    assert (ours[:, moved] - theirs).abs().max() > 0.1
+    tables = 2 if separate else 1
+    counts = (sum(count_parameters(encoder).values()) for encoder in (seeing, blind))
+    assert next(counts) - next(counts) == tables * 12 * 16
+    assert "position" in parameter_table(seeing) and "position" not in parameter_table(blind)
+
+
 # ---- which modules are whose
 
 PARTS = ["tokens", "positions", "softmax", "1", "2", "3"]

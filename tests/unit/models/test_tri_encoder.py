@@ -46,6 +46,13 @@ def saved(model):
     return torch.load(file, weights_only=True)
 
 
+def test_a_trilayer_without_positions_is_refused(make_model):
+    with pytest.raises(SystemExit, match="--no-token-positional-embeddings` leaves a TRILayer"):
+        make_model(no_token_positional_embeddings=True)
+    model = make_model(no_token_positional_embeddings=True, no_trilayer=True)
+    assert not any("positions" in name for name in model.state_dict())
+
+
 # ---- sizes
 
 

@@ -1,5 +1,6 @@
 """Where every weight of a migrated model comes from (SPEC T4, G1, G2, G3)."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -350,6 +351,16 @@ REFUSED = {
         "got 17",
     ),
 }
+
+
+def test_a_source_without_positions_is_refused():
+    source = tiny_source()
+    encoder = make(source)
+    source = dataclasses.replace(
+        source, shape=dataclasses.replace(source.shape, token_positions=False)
+    )
+    with pytest.raises(UserError, match="tiny: has no position embeddings to go on from"):
+        init(source, encoder)
 
 
 @pytest.mark.parametrize("case", REFUSED)
