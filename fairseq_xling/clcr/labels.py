@@ -17,6 +17,7 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 
+_BLOCK = 50_000  # sentences that are looked at together
 META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
 
 
@@ -54,4 +55,20 @@ class Labels:
             raise UserError(
                 f"{self.path}: was made of other text than that of {sides[1].prefix}; label again"
             )
+        for start in range(0, len(order), _BLOCK):
+            self._check_links(order, sides[0], start)
         return order
+
+    def _check_links(self, order: TokenFile, source: TokenFile, start: int) -> None:
+        partners, sizes = order.block(start, start + _BLOCK)
+        lengths = source.sizes[start : start + _BLOCK]
+        if len(lengths) < len(sizes):
+            raise UserError(f"{self.path}: has more sentences than {source.prefix}; label again")
+        wrong = (partners < 0) | (partners > np.repeat(lengths, sizes))
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            row = int(np.searchsorted(np.cumsum(sizes), place, "right"))
+            raise UserError(
+                f"{order.prefix}.bin: sentence {start + row + 1} has a pivot at token "
+                f"{partners[place]} of the {lengths[row]} in {source.prefix}; label again"
+            )

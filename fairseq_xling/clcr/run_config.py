@@ -5,7 +5,6 @@ Defaults suit small encoders on a CPU. The paper (Appendix C) takes layer 9 of 1
 """
 
 import dataclasses
-import shlex
 from pathlib import Path
 
 from fairseq_xling.clcr.matching import norms, scores
@@ -17,7 +16,8 @@ from fairseq_xling.clcr.transforms import transforms
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.runs.config_file import option, option_name, parse_seeds
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
 
 CHECKPOINTS = ("last", "best")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -110,16 +110,8 @@ class ClcrRunConfig:
         return _names("rows", self.rows)
 
     def words(self, field: str) -> tuple[str, ...]:
-        """The options in a field that holds several as one text.
-
-        Raises:
-            UserError: if a quotation in it does not end.
-        """
-        try:
-            return tuple(shlex.split(getattr(self, field)))
-        except ValueError as error:
-            text = getattr(self, field)
-            raise UserError(f"`--{option_name(field)}`: {error}, got {text!r}") from None
+        """The options in a field that holds several as one text; errors as of `split_words`."""
+        return split_words(f"--{option_name(field)}", getattr(self, field))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,9 +205,14 @@ def validates(folder: DataFolder, pair: tuple[str, str]) -> bool:
 
 def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     """What `fairseq-train` would refuse only when its step comes."""
+    from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
+
     from fairseq_xling.models.clcr_start import parse_layers
 
     parse_layers("--layer", config.layer, pair)
+    if config.schedule not in LR_SCHEDULER_REGISTRY:
+        message = unknown_name("scheduler", config.schedule, LR_SCHEDULER_REGISTRY)
+        raise UserError(f"`--schedule`: {message}")
     # An unknown name ends here.
     _ = transforms[config.transform], scores[config.attention_score], norms[config.distance_norm]
     try:

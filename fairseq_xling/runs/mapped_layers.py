@@ -22,7 +22,7 @@ from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.runs.mapped_layers_table import Cell, files_of, write_table
-from fairseq_xling.runs.mapped_layers_test import MappedTest
+from fairseq_xling.runs.mapped_test import MappedTest
 from fairseq_xling.runs.similarity_models import Models, Side
 from fairseq_xling.runs.similarity_rows import Pair, Row
 from fairseq_xling.runs.step import Step

@@ -382,6 +382,7 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--layer nine": "`--layer` must be a layer, or like en=9, got 'nine'",
         "--layer fr=1": "`--layer` must be of en or de, got 'fr'",
         "--transform residul": "did you mean 'residual'?",
+        "--schedule polynomal": "`--schedule`: unknown scheduler 'polynomal'",
         "--adam-betas 0.9,2": "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got",
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
         "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",

@@ -117,5 +117,11 @@ def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):
         labels.order(text[0], ("de", "en"))
     with pytest.raises(UserError, match="was made of other text"):
         labels.order(text[0][::-1], ("en", "de"))
+    ids = np.fromfile(tmp_path / "labels/order.bin", labels.order(text[0], ("en", "de")).dtype)
+    third = int(text[0][1].sizes[:2].sum())
+    ids[third] = text[0][0].sizes[2] + 1
+    ids.tofile(tmp_path / "labels/order.bin")
+    with pytest.raises(UserError, match=r"order.bin: sentence 3 has a pivot at token \d+ of the"):
+        labels.order(text[0], ("en", "de"))
     with pytest.raises(UserError, match="no pivots; `fairseq-xling clcr label` writes them"):
         Labels(tmp_path / "none")
