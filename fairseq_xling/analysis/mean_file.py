@@ -5,26 +5,24 @@ embeddings' output, and one metadata entry, JSON text, with all the rest.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from fairseq_xling.analysis.corpus import Corpus
 from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.analysis.measures import Encoder
+from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
 from fairseq_xling.mapping.work import work_folder
 from fairseq_xling.text.progress import progress
 
-FORMAT = 1
-_ENTRY = "fairseq_xling.mean"
+_FILE = ArrayFile(
+    "fairseq_xling.mean", "a file of means (as `fairseq-xling mean` writes it)", needs=("mean",)
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +45,9 @@ class MeanFile:
 
 def write_mean(path: str | Path, found: MeanFile) -> None:
     """Write the file whole or not at all."""
-    facts = {"format": FORMAT, "lang": found.lang, "tokens": found.tokens}
-    facts |= {"identity": found.identity, "about": found.about}
-    entry = json.dumps(facts, sort_keys=True, ensure_ascii=False)
-    tensors = {"mean": found.mean.double().contiguous().cpu()}
-    with atomic_write(path) as file:
-        file.write(save(tensors, metadata={_ENTRY: entry}))
+    about = {"lang": found.lang, "tokens": found.tokens}
+    about |= {"identity": found.identity, "about": found.about}
+    _FILE.write(path, {"mean": found.mean.double().cpu().numpy()}, about)
 
 
 def read_mean(path: str | Path) -> MeanFile:
@@ -61,24 +56,10 @@ def read_mean(path: str | Path) -> MeanFile:
     Raises:
         UserError: if the file is missing, damaged, or of another kind or format.
     """
-    if not Path(path).is_file():
-        what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-        raise UserError(f"{path}: {what}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            entry = (file.metadata() or {}).get(_ENTRY)
-            mean = file.get_tensor("mean") if entry is not None else None
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
-    if mean is None:
-        raise UserError(f"{path}: not a file of means (as `fairseq-xling mean` writes it)")
-    try:
-        facts = json.loads(entry)
-        if facts["format"] != FORMAT:
-            raise UserError(f"{path}: format must be {FORMAT}, got {facts['format']!r}")
-        found = MeanFile(mean, facts["lang"], facts["tokens"], facts["identity"], facts["about"])
-    except (KeyError, TypeError, json.JSONDecodeError):
-        raise UserError(f"{path}: its description is damaged; write the file again") from None
+    arrays, about = _FILE.read(path)
+    mean = torch.from_numpy(arrays["mean"])
+    with described_well(path):
+        found = MeanFile(mean, about["lang"], about["tokens"], about["identity"], about["about"])
     if mean.dim() != 2 or mean.dtype != torch.float64 or not torch.isfinite(mean).all():
         raise UserError(f"{path}: `mean` must be (layers, width) float64 and finite")
     return found

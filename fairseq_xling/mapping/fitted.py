@@ -11,23 +11,19 @@ Symbols: ``N`` rows, ``D`` width of a side, ``E`` width of the common space.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 from torch import Tensor
 
+from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
 from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, undo_steps
 
-FORMAT = 1
-_ENTRY = "fairseq_xling.map"
+_FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")
 _SIDES = ("moving", "fixed")
 
 
@@ -161,16 +157,8 @@ def write_map(path: str | Path, fitted: FittedMap) -> None:
     for number, layer in fitted.layers.items():
         own, layers[str(number)] = pack_layer(layer)
         arrays |= {f"layer{number:02d}.{name}": array for name, array in own.items()}
-    about = {
-        "format": FORMAT,
-        "method": fitted.method,
-        "settings": fitted.settings,
-        "layers": layers,
-    }
-    entry = json.dumps(about, sort_keys=True, ensure_ascii=False)
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with atomic_write(path) as file:
-        file.write(save(arrays, metadata={_ENTRY: entry}))
+    about = {"method": fitted.method, "settings": fitted.settings, "layers": layers}
+    _FILE.write(path, arrays, about)
 
 
 def read_map(path: str | Path) -> FittedMap:
@@ -179,29 +167,14 @@ def read_map(path: str | Path) -> FittedMap:
     Raises:
         UserError: if the file is missing or damaged, or is of another kind or format.
     """
-    if not Path(path).is_file():
-        what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-        raise UserError(f"{path}: {what}")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            entry = (file.metadata() or {}).get(_ENTRY)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
-    if entry is None:
-        raise UserError(f"{path}: not a map (as `fairseq-xling map procrustes` writes it)")
+    arrays, about = _FILE.read(path)
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise UserError(f"{path}: holds a value that is not finite ({name})")
-    try:
-        about = json.loads(entry)
-        if about["format"] != FORMAT:
-            raise UserError(f"{path}: format must be {FORMAT}, got {about['format']!r}")
+    with described_well(path):
         layers = {}
         for number, one in sorted(about["layers"].items(), key=lambda item: int(item[0])):
             prefix = f"layer{int(number):02d}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
             layers[int(number)] = unpack_layer(own, one)
         return FittedMap(layers, about["method"], about["settings"])
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: its description is damaged; write the file again") from None

@@ -2,27 +2,26 @@
 
 The format is safetensors: tensors ``vectors`` (V, D) float32 and ``counts`` (V,) int64, a ``map``
 (D, D) float32 where the vectors were mapped, and one metadata entry, JSON text, that holds the
-rest. One entry, because safetensors writes several in no fixed order and the same vectors would
-not give the same file.
+rest.
 
 Symbols: ``V`` ids of the vocabulary, ``D`` width.
 """
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
 
-FORMAT = 1
-_ENTRY = "fairseq_xling.vectors"
+_FILE = ArrayFile(
+    "fairseq_xling.vectors",
+    "a vectors file (as `fairseq-xling embed` writes it)",
+    needs=("vectors", "counts"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,15 +74,11 @@ def write_vectors(path: str | Path, vectors: Vectors) -> None:
     if vectors.map is not None:
         tensors["map"] = vectors.map
     about = {
-        "format": FORMAT,
         "symbols": None if vectors.symbols is None else list(vectors.symbols),
         "dictionaries": vectors.dictionaries,
         "settings": vectors.settings,
     }
-    entry = json.dumps(about, sort_keys=True, ensure_ascii=False)
-    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    with atomic_write(path) as file:
-        file.write(save(tensors, metadata={_ENTRY: entry}))
+    _FILE.write(path, tensors, about)
 
 
 def read_vectors(path: str | Path) -> Vectors:
@@ -93,31 +88,11 @@ def read_vectors(path: str | Path) -> Vectors:
         UserError: if the file is missing or damaged, is of another kind or format, or its vectors
             have the wrong shape or type or are not finite.
     """
-    if not Path(path).is_file():
-        what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-        raise UserError(f"{path}: {what}")
+    tensors, about = _FILE.read(path)
+    with described_well(path):
+        described = {name: about[name] for name in ("symbols", "dictionaries", "settings")}
     try:
-        with safe_open(path, framework="numpy") as file:
-            entry = (file.metadata() or {}).get(_ENTRY)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a safetensors file, or damaged ({error})") from None
-    if entry is None or not {"vectors", "counts"} <= set(tensors):
-        raise UserError(f"{path}: not a vectors file (as `fairseq-xling embed` writes it)")
-    try:
-        about = json.loads(entry)
-        if about["format"] != FORMAT:
-            raise UserError(f"{path}: format must be {FORMAT}, got {about['format']!r}")
-        return Vectors(
-            vectors=tensors["vectors"],
-            counts=tensors["counts"],
-            symbols=about["symbols"],
-            dictionaries=about["dictionaries"],
-            settings=about["settings"],
-            map=tensors.get("map"),
-        )
-    except (KeyError, TypeError, json.JSONDecodeError):
-        raise UserError(f"{path}: its description is damaged; write the file again") from None
+        return Vectors(tensors["vectors"], tensors["counts"], map=tensors.get("map"), **described)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 
