@@ -21,7 +21,7 @@ encoders have a hundred times the parameters of these and a thousand times their
 compared is who is above whom, not the figures.
 
     examples/transfer/1_synthetic.sh                        the embedded corpus, needs nothing
-    examples/transfer/3_inference.sh                        entailment, by encoders that translate
+    examples/transfer/3_cdlm.sh                             the same, by encoders that translate
     examples/transfer/encoder.sh DATA ENCODER               six languages from real text
     examples/transfer/2_real.sh DATA ENCODER MIGRATED       real tasks
     python examples/transfer/make_readme.py RUN [RUN ...]   writes this page

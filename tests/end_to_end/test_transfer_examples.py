@@ -78,14 +78,15 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
 @pytest.mark.timeout(1500)
 def test_inference_is_learned_on_encoders_that_write_each_language_for_each_other(tmp_path):
     sizes = {"SENTENCES": "150", "HELD_OUT": "20", "PAIRS": "60", "UPDATES": "2", "SEEDS": "1"}
-    sizes["RUNNING"] = "40"
+    sizes |= {"RUNNING": "40", "TASKS": "nli,parsing"}
     options = ["run", "--task-args", "--epochs 1 --lrs 1e-3 --batch-sizes 32"]
-    script("3_inference.sh", *options, folder=tmp_path, **sizes)
+    script("3_cdlm.sh", *options, folder=tmp_path, **sizes)
     for name in ("trained-encoders", "new-weights"):
         table = " ".join((tmp_path / "run" / name / "table.md").read_text().split())
         for pair in ("en-de", "en-zh", "en-id"):
-            assert f"| NLI | {pair} | bilingual, mapped |" in table, table
-    assert "done before" in script("3_inference.sh", *options, folder=tmp_path, **sizes)
+            for task in ("NLI", "LAS"):
+                assert f"| {task} | {pair} | bilingual, mapped |" in table, table
+    assert "done before" in script("3_cdlm.sh", *options, folder=tmp_path, **sizes)
     done = arrange("make_readme.py", tmp_path / "run/new-weights", "--output", tmp_path / "page.md")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.md").read_text()

@@ -64,6 +64,16 @@ def test_a_head_is_trained_once_for_each_layer_and_encoder_that_it_stands_on(con
     ]  # nothing of the target language
 
 
+def test_a_ready_encoder_of_several_pairs_gets_each_head_once(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.models.transfer_encoder.encoder_depth", lambda path: 2)
+    both = ("en-de", "en-id")
+    ready = {name: tuple(f"{pair}={name}" for pair in both) for name in ("encoder", "data")}
+    given = config(languages="en,de,id", tasks="ner", rows="bilingual", read_layers="2", **ready)
+    names = [step.name for step in mapped_layers_steps(tmp_path / "run", given)]
+    tests = [f"unmapped-ner-ready-en-de.{lang}-layer2" for lang in ("de", "id")]
+    assert names == ["ner-ready-en-de-layer2", *tests, "table"]
+
+
 @pytest.mark.row("S6")
 def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, tmp_path):
     steps = steps_of(tmp_path, config(tasks="ner", map_sentences=7, segment="de=space,zh=char"))

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Entailment on the embedded corpus, English to German, Chinese and Indonesian. It asks for words to
-# be matched one by one, which masked words alone do not teach encoders as small as these: here one
-# encoder writes each language in the place of each other (CdLM). What it knows halfway up is kept as
-# it is, and new layers learn to judge; fine-tuned as a whole, it leaves what languages share. In its
-# text, sentences stand two by two as well, in each language others: without them it never sees one
-# sentence beside another. The target language's states go up to the new layers as they are, and
-# mapped to English by the aligned words of its parallel text; encoders of the same size with new
-# weights stand beside, read in the same two ways. Needs no data.
-#   examples/transfer/3_inference.sh [RUN_FOLDER] [further options of ablate]
-# About an hour on 2 cores. Stopped in between, the same command goes on. JOBS (default 2) steps run
-# at a time.
+# Transfer on the embedded corpus, English to German, Chinese and Indonesian, by encoders that write
+# each language in the place of each other (CdLM). Entailment asks for words to be matched one by
+# one, which masked words alone do not teach encoders as small as these. What they know halfway up
+# is kept as it is, and new layers learn the task; fine-tuned as a whole, they leave what languages
+# share. In their text, sentences stand two by two as well, in each language others: without them
+# they never see one sentence beside another. The target language's states go up to the new layers
+# as they are, and mapped to English by the aligned words of its parallel text; encoders of the same
+# size with new weights stand beside, read in the same two ways. Needs no data.
+#   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
+# About an hour and a half on 2 cores. Stopped in between, the same command goes on. JOBS
+# (default 2) steps run at a time.
 set -euo pipefail
-run=${1:-runs/transfer/inference}
+run=${1:-runs/transfer/cdlm}
 shift || true
 text=$run-text
 
@@ -68,8 +68,9 @@ read_above() { # NAME ENCODER [further options of ablate]
         options+=(--encoder "en-$lang=$encoder" --data "en-$lang=$run/data")
     done
     fairseq-xling ablate mapped-layers --output "$run/$name" --data-text "$text" \
-        --languages en,de,zh,id --segment zh=space --tasks nli --rows bilingual,bilingual-mapped \
-        --seeds "$(echo ${SEEDS:-1 2 3} | tr ' ' ,)" "${options[@]}" --read-layers 2 --head-layers 2 \
+        --languages en,de,zh,id --segment zh=space --tasks "${TASKS:-nli,ner,pos,parsing}" \
+        --rows bilingual,bilingual-mapped --seeds "$(echo ${SEEDS:-1 2 3} | tr ' ' ,)" \
+        "${options[@]}" --read-layers 2 --head-layers 2 \
         --task-args "--lrs 1e-3 --batch-sizes 32 --epochs 4 --head-options dropout=0" \
         --jobs "${JOBS:-2}" "$@"
 }
