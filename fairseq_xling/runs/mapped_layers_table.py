@@ -154,6 +154,10 @@ def files_of(pairs: Iterable[str]) -> list[str]:
 
 
 def _notes(config: Mapping[str, Any]) -> list[str]:
+    trained = (
+        "Encoders of two languages that were trained apart begin with different weights; a "
+        "bilingual one takes as many steps as each of them."
+    )
     pairs = f"the first {config['map_sentences']:,}" if config["map_sentences"] else "all"
     return [
         f"In percent, of the test files; layer 0 is the embeddings. {config['head_layers']} new "
@@ -161,7 +165,6 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         "Mapped: by the orthogonal matrix of that layer, fitted on the words of "
         f"{pairs} sentence pairs of the {config['map_split']} text that are aligned "
         f"({config['links']}).",
-        "Encoders of two languages that were trained apart begin with different weights; a "
-        "bilingual one takes as many steps as each of them.",
+        *([] if config["encoder"] else [trained]),
         f"{machine()}.",
     ]
