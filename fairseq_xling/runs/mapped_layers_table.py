@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
 from fairseq_xling.runs.figure_file import write_svg
-from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
 from fairseq_xling.runs.gold_tasks import transfer_mean
 from fairseq_xling.runs.provenance import machine, provenance
 from fairseq_xling.runs.report import Section, commands_section, write_report
@@ -112,6 +114,20 @@ def axes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {line["measure"]: f"{line['measure']} (%)" for line in lines}
 
 
+def draw(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
+    """A panel for each task: curves by layer, or of one layer the single seeds."""
+    own = [line for line in lines if line["pair"] == pair]
+    if len(own[0]["layers"]) > 1:
+        return draw_curves(lines, pair, axes_of(lines))
+    names = list(dict.fromkeys(line["title"] for line in own))
+    panels = []
+    for measure, label in axes_of(own).items():
+        values = {line["title"]: line["values"] for line in own if line["measure"] == measure}
+        seeds = [[found for (found,) in values[name]] for name in names]
+        panels.append(DotPanel(names, seeds, xlabel=label, title=pair))
+    return draw_dots(panels)
+
+
 def write_table(
     run: Path,
     config: Mapping[str, Any],
@@ -124,7 +140,7 @@ def write_table(
     header, rows = table(lines)
     notes = _notes(config)
     pairs = list(dict.fromkeys(line["pair"] for line in lines))
-    figures = {pair: to_svg(draw_curves(lines, pair, axes_of(lines))) for pair in pairs}
+    figures = {pair: to_svg(draw(lines, pair)) for pair in pairs}
     for pair, svg in figures.items():
         write_svg(run / f"plot-{pair}.svg", svg)
     write_markdown(run / "table.md", header, rows, notes)
@@ -139,7 +155,7 @@ def write_table(
     write_json(run / "results.json", record)
     settings = [(name, str(value)) for name, value in config.items()]
     sections = [
-        *(Section(f"By layer, {pair}", svg=svg) for pair, svg in figures.items()),
+        *(Section(f"Figures, {pair}", svg=svg) for pair, svg in figures.items()),
         Section("Table", header=header, rows=rows, notes=notes),
         Section("Settings", header=["option", "value"], rows=settings),
         commands_section(steps),

@@ -6,9 +6,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.mapped_layers import mapped_layers_steps
 from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
-from fairseq_xling.runs.mapped_layers_table import Cell, axes_of, read_lines_of, table
+from fairseq_xling.runs.mapped_layers_table import Cell, draw, read_lines_of, table
 from fairseq_xling.runs.pages.kinds import kind_of
-from fairseq_xling.runs.similarity_figure import draw_curves
 
 
 @pytest.fixture
@@ -178,7 +177,15 @@ def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
     assert rows[0] == ["NER F1", "en-de", "en itself, monolingual", "80.0 ± 0.0", "82.0 ± 0.0"]
     assert rows[1] == ["NER F1", "en-de", "A", "53.0 ± 1.4", "53.0 ± 1.4"]
     assert rows[2][2:] == ["B", "13.0 ± 1.4", "13.0 ± 1.4"]
-    figure = draw_curves(lines, "en-de", axes_of(lines))
+    figure = draw(lines, "en-de")
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["NER F1 (%)"]
+    one = [
+        {**line, "layers": [2], "values": [found[1:] for found in line["values"]]} for line in lines
+    ]
+    (axis,) = draw(one, "en-de").axes  # curves of a single layer would show no spread
+    names = [label.get_text() for label in axis.get_yticklabels()]
+    assert names == ["en itself, monolingual", "A", "B"]
+    dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]
+    assert sorted(dots[1]) == [52.0, 54.0] and axis.get_xlabel() == "NER F1 (%)"
     record = {"study": "mapped-layers", "config": {}, "header": header, "rows": rows}
     assert kind_of({**record, "lines": lines}) == "mapped-layers"
