@@ -71,7 +71,7 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
     done = arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
     assert done.returncode == 0, done.stderr
     page = " ".join((tmp_path / "README.md").read_text().split())
-    assert "## run" in page and "seeds 1" in page and "| A3 | Default anchors |" in page
+    assert "## run" in page and "seeds 1" in page and "| A3: Default anchors |" in page
 
 
 @pytest.mark.slow
