@@ -33,8 +33,11 @@ MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `real.yaml`
 hold the settings. `synthetic` is pretrained by masked words alone: A3 shares all layers, T the
 lower half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
-that learned to translate, and the same with the weights they began with. Question answering is left
-out: there is no English training set of its size here that such small encoders could learn from.
+that learned to translate, and the same with the weights they began with. The others are real:
+`six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that learned German, and
+`before` the same before it did. At this scale names and trees come over in part; parts of speech,
+slots and Japanese entailment are no better than with new weights. Question answering is left out:
+there is no English training set of its size here that such small encoders could learn from.
 """
 
 
