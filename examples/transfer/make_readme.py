@@ -35,9 +35,10 @@ hold the settings. `synthetic` is pretrained by masked words alone: A3 shares al
 lower half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
 that learned to translate, and the same with the weights they began with. The others are real:
 `six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that learned German, and
-`before` the same before it did. At this scale names and trees come over in part; parts of speech,
-slots and Japanese entailment are no better than with new weights. Question answering is left out:
-there is no English training set of its size here that such small encoders could learn from.
+`before` the same before it did. At this scale names and trees come over in part; parts of speech
+and Japanese entailment are no better than with new weights, slots hardly. Question answering is
+left out: there is no English training set of its size here that such small encoders could learn
+from.
 """
 
 
