@@ -75,6 +75,7 @@ class _Study:
         self.models = TokenModels(run, config.encoders, self.steps)
         self.seeds = config.encoders.seed_list
         self._tasks = config.task_table
+        self._encoders: dict[tuple[Path, Path], str] = {}  # what heads on these files are called
         self._languages = config.encoders.language_list
 
     def compare(self, pair: Pair, row: Row, fixed: Side, moving: Side, seed: int) -> None:
@@ -89,7 +90,9 @@ class _Study:
 
     def _tune(self, task: str, fixed: Side, layer: int) -> Path:
         """New layers and a head on the frozen ``layer``; the folder of `eval transfer`."""
-        name = f"{task}-{fixed.name}-layer{layer}"
+        # One file may be the encoder of several pairs; heads do not differ by the target.
+        encoder = self._encoders.setdefault((fixed.checkpoint, fixed.data), fixed.name)
+        name = f"{task}-{encoder}-layer{layer}"
         output = self.run / "tasks" / name
         reads = ["--read-layer", str(layer), "--head-layers", str(self.config.head_layers)]
         reads += split_words("--head-train-args", self.config.head_train_args)

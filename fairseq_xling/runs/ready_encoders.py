@@ -14,7 +14,7 @@ class Ready:
     """A ready encoder of a language, or of two.
 
     Attributes:
-        name: ``LANG``, or ``LANG-LANG``; of several with the same files the first.
+        name: ``LANG``, or ``LANG-LANG``.
         checkpoint, data: its file and its data folder; ``{seed}`` in one stands for the seed.
     """
 
@@ -45,9 +45,7 @@ def ready_encoders(encoder: Sequence[str], data: Sequence[str]) -> dict[str, Rea
     for name in {*checkpoints, *folders}:
         if name not in checkpoints or name not in folders:
             raise UserError(f"`--encoder` and `--data` must both name {name!r}")
-    files = {name: (path, folders[name]) for name, path in checkpoints.items()}
-    first = {both: name for name, both in reversed(files.items())}
-    return {name: Ready(first[both], *both) for name, both in files.items()}
+    return {name: Ready(name, path, folders[name]) for name, path in checkpoints.items()}
 
 
 def _assigned(option: str, texts: Sequence[str]) -> dict[str, Path]:

@@ -69,7 +69,7 @@ def test_a_ready_encoder_of_several_pairs_gets_each_head_once(config, tmp_path, 
     ready = {name: tuple(f"{pair}={name}" for pair in both) for name in ("encoder", "data")}
     given = config(languages="en,de,id", tasks="ner", rows="bilingual", read_layers="2", **ready)
     names = [step.name for step in mapped_layers_steps(tmp_path / "run", given)]
-    tests = [f"unmapped-ner-ready-en-de.{lang}-layer2" for lang in ("de", "id")]
+    tests = [f"unmapped-ner-ready-en-{lang}.{lang}-layer2" for lang in ("de", "id")]
     assert names == ["ner-ready-en-de-layer2", *tests, "table"]
 
 

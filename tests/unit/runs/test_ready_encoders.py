@@ -8,12 +8,12 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.runs.ready_encoders import ready_encoders
 
 
-def test_one_file_for_several_pairs_is_one_encoder_and_each_seed_may_have_its_own():
+def test_one_file_may_serve_several_pairs_and_each_seed_may_have_its_own():
     both = ("en-de=m/{seed}.pt", "en-id=m/{seed}.pt", "fr=other.pt")
     ready = ready_encoders(both, ("en-de=data", "en-id=data", "fr=data"))
     assert list(ready) == ["en-de", "en-id", "fr"]
-    assert ready["en-id"].of_seed(2) == ("ready-en-de-2", Path("m/2.pt"), Path("data"))
-    assert ready["en-id"] == ready["en-de"]
+    for pair in ("en-de", "en-id"):
+        assert ready[pair].of_seed(2) == (f"ready-{pair}-2", Path("m/2.pt"), Path("data"))
     assert ready["fr"].of_seed(2) == ("ready-fr", Path("other.pt"), Path("data"))
 
 

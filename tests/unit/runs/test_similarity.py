@@ -113,6 +113,22 @@ def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what
         assert sum(name.startswith("retrieval-bilingual") for name in steps) == 1
 
 
+def test_one_ready_encoder_of_several_pairs_is_measured_on_each(config, text, tmp_path):
+    for path in [path for path in text.rglob("*") if path.is_file()]:
+        twin = path.name.replace("en-de", "en-zh").replace(".de.", ".zh.")
+        path.with_name(twin).write_bytes(path.read_bytes())
+    pairs = ("en-de", "en-zh")
+    given = {"encoder": tuple(f"{pair}=model.pt" for pair in pairs)}
+    given |= {"data": tuple(f"{pair}=data" for pair in pairs)}
+    given |= {"rows": "bilingual", "same": False, "languages": "en,de,zh", "segment": ""}
+    made = similarity_steps(tmp_path / "run", config(seeds="1", **given))
+    steps = {step.name: step for step in made}
+    for what in ("retrieval-bilingual", "cka", "bli-bilingual", "static-bilingual"):
+        for lang in ("de", "zh"):
+            read = " ".join(command_of(steps, f"{what}-ready-en-{lang}"))
+            assert f".{lang}/" in read, read
+
+
 def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
     (tmp_path / "data").mkdir()
     for seed in (1, 2):
