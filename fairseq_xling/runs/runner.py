@@ -19,7 +19,7 @@ from typing import IO
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, exclusive
 from fairseq_xling.runs.display import Display, clock
-from fairseq_xling.runs.step import Stamp, Step, digests
+from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
 
 _LAST_LINES = 15
 _NOTE_EVERY = 5.0  # seconds, after which running steps note how long they have run
@@ -86,21 +86,23 @@ class Runner:
     def _work(self, waiting: list[Step], finished: set[str], stamps: dict[str, Stamp]) -> None:
         pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
         going: dict[concurrent.futures.Future, Step] = {}
+        earlier = predecessors(self.steps)
         noted = time.monotonic()
         try:
             while waiting or going:
-                unfinished = [*waiting, *going.values()]
                 for step in list(waiting):
-                    blocked = any(step.reads(other) for other in unfinished if other is not step)
-                    if not blocked and len(going) < self.jobs:
+                    if len(going) == self.jobs:
+                        break
+                    if finished.issuperset(other.name for other in earlier[step.name]):
                         waiting.remove(step)
                         going[pool.submit(self._execute, step, stamps[step.name])] = step
                 done, _ = concurrent.futures.wait(
                     going, timeout=0.5, return_when=concurrent.futures.FIRST_COMPLETED
                 )
                 for future in done:
-                    going.pop(future)
+                    step = going.pop(future)
                     future.result()
+                    finished.add(step.name)
                 self._display.tick()
                 if time.monotonic() - noted > _NOTE_EVERY:
                     noted = time.monotonic()

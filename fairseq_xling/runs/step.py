@@ -64,6 +64,30 @@ class Step:
         )
 
 
+def predecessors(steps: Sequence[Step]) -> dict[str, list[Step]]:
+    """By name of a step the steps before it whose outputs it reads (`Step.reads`), in their order.
+
+    Raises:
+        ValueError: if a name stands twice.
+    """
+    makers: dict[Path, list[Step]] = {}
+    number = {step.name: index for index, step in enumerate(steps)}
+    result: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.name in result:
+            raise ValueError(f"two steps are called {step.name!r}")
+        found = {
+            maker.name: maker
+            for given in (*step.inputs, *step.unread)
+            for place in (given, *given.parents)
+            for maker in makers.get(place, ())
+        }
+        result[step.name] = sorted(found.values(), key=lambda maker: number[maker.name])
+        for path in step.outputs:
+            makers.setdefault(path, []).append(step)
+    return result
+
+
 def digests(steps: Sequence[Step]) -> dict[str, str]:
     """Digest of every step by name; a change anywhere changes all steps that build on it.
 
@@ -73,17 +97,12 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
     """
     result: dict[str, str] = {}
     content = functools.cache(_content)  # many steps read the same large folder
-    for number, step in enumerate(steps):
-        if step.name in result:
-            raise ValueError(f"two steps are called {step.name!r}")
-        before = [other for other in steps[:number] if step.reads(other)]
-        made = [path for other in before for path in other.outputs]
+    earlier = predecessors(steps)
+    for step in steps:
+        before = earlier[step.name]
+        made = {path for other in before for path in other.outputs}
         outside, unread = (
-            [
-                path
-                for path in paths
-                if not any(path == output or output in path.parents for output in made)
-            ]
+            [path for path in paths if made.isdisjoint((path, *path.parents))]
             for paths in (step.inputs, step.unread)
         )
         facts = {

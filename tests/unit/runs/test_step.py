@@ -1,7 +1,10 @@
+import random
+from pathlib import Path
+
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.step import Stamp, Step, digests
+from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
 
 
 def copy(tmp_path, name, source, target, **options):
@@ -55,6 +58,24 @@ def test_a_file_inside_an_output_belongs_to_the_step_that_made_it(tmp_path):
     assert reader.reads(maker)
     assert not maker.reads(reader)
     digests([maker, reader])  # the file need not exist yet
+
+
+def test_the_steps_before_a_step_are_those_that_it_reads():
+    rng = random.Random(1)
+
+    def some(most):
+        return [Path(*rng.choices("ab", k=rng.randint(1, 4))) for _ in range(rng.randint(0, most))]
+
+    steps = []
+    for number in range(60):
+        paths = {"inputs": some(2), "unread": some(1), "outputs": some(2)}
+        steps.append(Step(str(number), commands=[["true"]], **paths))
+    expected = {
+        step.name: [other for other in steps[:number] if step.reads(other)]
+        for number, step in enumerate(steps)
+    }
+    assert predecessors(steps) == expected
+    assert len({len(before) for before in expected.values()}) > 5
 
 
 def test_what_must_not_be_read_is_known_by_its_name_size_and_time(tmp_path, monkeypatch):
