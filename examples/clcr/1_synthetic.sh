@@ -19,9 +19,7 @@ all=(en "${langs[@]}")
 jobs=${JOBS:-2} text=$run/text data=$run/data logs=$run/logs
 mkdir -p "$logs"
 
-quietly() { # LOG COMMAND...: what it prints goes to the log, the end of that here if it fails
-    "${@:2}" >"$1" 2>&1 || { echo "see $1:" >&2; tail -n 3 "$1" >&2; return 1; }
-}
+source "$here/quietly.sh"
 in_parallel() { # FUNCTION, with arguments from standard input, a line a call; JOBS at a time
     local line one pids=()
     while read -ra line; do

