@@ -15,9 +15,9 @@ text=$run-text
 mkdir -p "$text"/{mono,parallel,muse-train,muse-test}
 
 read_text() { case $1 in *.gz) gzip -dc "$1" ;; *) cat "$1" ;; esac; }
-first() { # NUMBER FILE...: so many lines of each
+first() { # NUMBER FILE...: so many lines of each; sed reads on, a closed pipe would end the script
     local number=$1 file
-    for file in "${@:2}"; do read_text "$file" | sed "${number}q"; done
+    for file in "${@:2}"; do read_text "$file" | sed -n "1,${number}p"; done
 }
 pair() { # LANG CODE VALID_ENGLISH VALID_OTHER TEXT...: contexts of words come from TEXT
     local lang=$1 code=$2 side
