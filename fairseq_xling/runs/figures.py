@@ -71,8 +71,8 @@ class Panel:
     whole: bool = False
 
 
-def draw(panels: Sequence[Panel], columns: int = 2) -> Figure:
-    """``panels`` side by side, ``columns`` in a row."""
+def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Figure:
+    """``panels`` side by side, ``columns`` in a row; with ``common``, one legend below all."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.3 * rows), squeeze=False)
@@ -80,7 +80,19 @@ def draw(panels: Sequence[Panel], columns: int = 2) -> Figure:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw_panel(axis, panel)
+        if not common:
+            axis.legend(fontsize=8, framealpha=0.9)
+    if common:
+        _common_legend(figure, 3)
     return figure
+
+
+def _common_legend(figure: Figure, columns: int) -> None:
+    handles = {}
+    for axis in figure.axes:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    place = {"loc": "outside lower center", "ncols": min(columns, len(handles))}
+    figure.legend(handles.values(), handles, fontsize=8, **place)
 
 
 def _draw_panel(axis: Axes, panel: Panel) -> None:
@@ -105,7 +117,6 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         axis.set_ylim(bottom=0)
     if panel.whole and panel.lines:
         axis.set_xticks(sorted({round(x) for line in panel.lines for x in line.x}))
-    axis.legend(fontsize=8, framealpha=0.9)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,16 +152,7 @@ def draw_dots(panels: Sequence[DotPanel]) -> Figure:
         axis.set_xlim(0, 1.05 * axis.get_xlim()[1])  # the largest mark whole
         axis.set_yticks(range(len(names)), names)
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
-    handles = {}
-    for axis in axes.flat:
-        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        handles.values(),
-        handles,
-        fontsize=8,
-        loc="outside lower center",
-        ncols=min(4, len(handles)),
-    )
+    _common_legend(figure, 4)
     return figure
 
 

@@ -55,13 +55,13 @@ def draw_curves(
                 drawn,
                 xlabel="layer (0: embeddings)",
                 ylabel=label,
-                title=pair,
-                chance=None if chance is None else (chance, f"chance ({chance:.3g})"),
+                title=pair if chance is None else f"{pair}, chance {chance:.3g}",
+                chance=None if chance is None else (chance, "chance"),
                 whole=True,
             )
         )
         bands.append([(line, rows.index(line["row"])) for line in found])
-    figure = draw(panels)
+    figure = draw(panels, common=True)
     for axis, many in zip(figure.axes, bands, strict=False):
         for line, style in many:
             values = np.array(line["values"])
@@ -71,4 +71,5 @@ def draw_curves(
             low = np.maximum(mean - spread, 0)
             colour = COLOURS[style % len(COLOURS)]
             axis.fill_between(line["layers"], low, mean + spread, color=colour, alpha=0.15, lw=0)
+            axis.set_ylim(top=max(axis.get_ylim()[1], 1.05 * float((mean + spread).max())))
     return figure
