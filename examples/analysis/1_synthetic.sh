@@ -2,6 +2,7 @@
 # Encoders trained together and apart, compared layer by layer, on the embedded corpus. Needs
 # nothing; a few hours on 2 cores.
 #   examples/analysis/1_synthetic.sh [RUN_FOLDER] [further options of ablate]
+# Encoders take equal steps; `--equal text --updates 400` gives them equal text of each language.
 # Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")

@@ -46,6 +46,12 @@ class _Compared:
 class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
     """One sentence of help per field; lists are comma-separated text."""
 
+    equal: str = option(
+        "steps",
+        "what all encoders trained here take as much of: steps, or text of a language, so that one "
+        "of two languages takes twice the steps",
+        choices=("steps", "text"),
+    )
     method: str = option("procrustes", "how maps are fitted, as in `fairseq-xling map`")
     normalize: str = option("iterative", "done to all rows before a map, as in `fairseq-xling map`")
     compare_layers: str = option("all", "layers to compare, such as 0,2-4")

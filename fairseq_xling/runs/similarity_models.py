@@ -100,7 +100,8 @@ class Models:
             size = self.config.vocab_size // len(modes[vocab]().groups(list(texts)))
             data = self._prepare(texts, vocab, size)
             name = f"{vocab}-{pair.name}-{seed}"
-            checkpoint = self._train(name, data, seed, pair.source, options)
+            updates = self.config.updates * (len(texts) if self.config.equal == "text" else 1)
+            checkpoint = self._train(name, data, seed, pair.source, options, updates=updates)
         first = Side(name, checkpoint, data, pair.source, pair.source)
         return first, Side(name, checkpoint, data, pair.second, pair.target)
 

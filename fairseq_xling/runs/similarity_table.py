@@ -23,6 +23,12 @@ TITLE = "Encoders trained together and apart, layer by layer"
 LEAD = "How alike encoders of two languages are, by what their states find and by linear CKA."
 STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
 
+_EQUAL = {
+    "steps": "Every encoder trained here takes the same number of steps; a bilingual one divides "
+    "them between its languages.",
+    "text": "A language has the same number of steps in every encoder trained here: a bilingual "
+    "one takes twice as many.",
+}
 _SAME = (
     "A pair LANG-LANG_2 has one language twice: trained apart, the encoder of a seed beside that "
     "of the next; together, one model that does not know that the words are the same."
@@ -164,8 +170,7 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         "words fitted on the training entries of the dictionary, words scored on the others, "
         "among all target words of the dictionary.",
         "Pearson: of CKA with retrieval over the layers, for each seed.",
-        "Every encoder trained here takes the same number of steps; a bilingual one divides them "
-        "between its languages. Encoders of two languages begin with different weights.",
+        f"{_EQUAL[config['equal']]} Encoders of two languages begin with different weights.",
         *([_SAME] if config["same"] else []),
         f"{machine()}.",
     ]

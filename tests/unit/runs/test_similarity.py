@@ -12,6 +12,8 @@ from fairseq_xling.runs.similarity_figure import draw_curves
 from fairseq_xling.runs.similarity_lexicon import split_entries, write_lexicon
 from fairseq_xling.runs.similarity_table import Cell, by_layer, read_lines_of, table
 
+TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
+
 
 @pytest.fixture
 def text(tmp_path):
@@ -63,6 +65,13 @@ def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differen
     assert (value(random, "--lr"), value(random, "--max-update")) == ("0.0", "1")
     separate = command_of(steps, "train-separate-en-en_2-1")
     assert value(separate, "--separate") == "emb"
+
+
+@pytest.mark.parametrize("equal, steps", [("steps", 4), ("text", 8)])
+def test_encoders_take_as_many_steps_or_as_much_of_each_language(config, tmp_path, equal, steps):
+    found = steps_of(tmp_path, config(seeds="1", equal=equal))
+    updates = {name: value(command_of(found, f"train-{name}"), "--max-update") for name in TRAINED}
+    assert updates == {**dict.fromkeys(TRAINED[:2], "4"), **dict.fromkeys(TRAINED[2:], str(steps))}
 
 
 @pytest.mark.row("S9")
