@@ -51,6 +51,8 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     assert any("linear CKA" in page.read_text() for page in (tmp_path / "pages").glob("*.html"))
     text = readme(tmp_path)
     assert "## run" in text and "| bilingual | en-de |" in text
+    assert "![en-de, by layer](run-plot-en-de.svg)" in text
+    assert (tmp_path / "run-plot-en-de.svg").is_file() and "In how many" not in text
 
 
 @pytest.mark.slow
@@ -63,6 +65,16 @@ def test_every_row_is_measured_and_goes_on_where_it_was(tmp_path):
         assert f"| {row} | en-de |" in table
     assert "| bilingual, Sep Emb | en-en_2 |" in table
     assert "static P@1" in table and "BLI MRR" in table
+    lines = json.loads((tmp_path / "run/results.json").read_text())["lines"]
+    (joint,), (apart,) = (
+        line["values"]
+        for row in ("bilingual", "unmapped")
+        for line in lines
+        if (line["row"], line["pair"], line["measure"]) == (row, "en-de", "CKA")
+    )
+    above = sum(a > b for a, b in zip(joint, apart, strict=True))
+    expected = f"| CKA | bilingual above monolingual, unmapped | {above} of 3 |"  # of one seed
+    assert expected in readme(tmp_path)
     assert "train-mono-en-1: done before" in script(tmp_path, "run", *TINY)
 
 
