@@ -33,6 +33,7 @@ similar states: a rotation brings them together, and layers that linear CKA find
 translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they are small.
 
     examples/analysis/1_synthetic.sh                          the embedded corpus, needs nothing
+    examples/analysis/1_synthetic.sh RUN --equal text --updates 400       ..., equal text, see there
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
@@ -42,6 +43,10 @@ they are called again. `fairseq-xling ablate similarity --help` lists every opti
 stand in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Encoders that exist already take
 the place of trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper Pearson's
 correlation of CKA with retrieval over the layers lies above 0.9 for every pair.
+
+Steps are what encoders of one and of two languages have in common in the run `synthetic`, so that
+one of two languages reads half as much of each; in `synthetic-equal-text` it reads as much of each
+as an encoder of one does, in twice the steps.
 """
 
 
@@ -88,7 +93,9 @@ def _facts(config: dict[str, Any]) -> str:
     return (
         f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at most "
         f"{config['max_tokens']:,} tokens, {config['vocab_type']} vocabulary of "
-        f"{config['vocab_size']:,} pieces, learning rate {config['lr']}."
+        f"{config['vocab_size']:,} pieces, learning rate {config['lr']}. Words have contexts from "
+        + (f"{config['contexts']:,}" if config["contexts"] else "all")
+        + " training sentences."
         + (f" Ready encoders: {ready}." if ready else "")
     )
 
