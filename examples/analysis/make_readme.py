@@ -13,6 +13,7 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.examples_page import table_lines, write_page
+from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.tables import markdown_table
 
 # Pairs of rows by measure, the one above first as the paper finds it; CKA does not ask for maps.
@@ -46,7 +47,8 @@ correlation of CKA with retrieval over the layers lies above 0.9 for every pair.
 
 Steps are what encoders of one and of two languages have in common in the run `synthetic`, so that
 one of two languages reads half as much of each; in `synthetic-equal-text` it reads as much of each
-as an encoder of one does, in twice the steps.
+as an encoder of one does, in twice the steps. The encoder of `six-languages` is that of
+`examples/transfer/encoder.sh` after 4,000 of its 5,000 steps.
 """
 
 
@@ -57,7 +59,7 @@ def body(record: dict[str, Any]) -> list[str]:
     pairs = dict.fromkeys(line["pair"] for line in record["lines"])
     figures = [["", f"![{pair}, by layer](plot-{pair}.svg)"] for pair in pairs]
     return [
-        *(_facts(record["config"]), "", *table_lines(record)),
+        *(_facts(record), "", *table_lines(record)),
         *(line for figure in figures for line in figure),
         *_order(record["lines"]),
     ]
@@ -88,16 +90,21 @@ def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> 
     return f"{above.sum()} of {above.size}"
 
 
-def _facts(config: dict[str, Any]) -> str:
-    ready = ", ".join(str(one).partition("=")[0] for one in config["encoder"])
-    return (
-        f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at most "
-        f"{config['max_tokens']:,} tokens, {config['vocab_type']} vocabulary of "
-        f"{config['vocab_size']:,} pieces, learning rate {config['lr']}. Words have contexts from "
-        + (f"{config['contexts']:,}" if config["contexts"] else "all")
-        + " training sentences."
-        + (f" Ready encoders: {ready}." if ready else "")
-    )
+def _facts(record: dict[str, Any]) -> str:
+    config, lines = record["config"], record["lines"]
+    ready = [str(one).partition("=")[0] for one in config["encoder"]]
+    families = {ROWS[line["row"]].family for line in lines}
+    if families == {"joint"} and {line["pair"] for line in lines} <= {*ready}:
+        facts = "Nothing is trained here but maps."
+    else:
+        facts = (
+            f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at "
+            f"most {config['max_tokens']:,} tokens, {config['vocab_type']} vocabulary of "
+            f"{config['vocab_size']:,} pieces, learning rate {config['lr']}."
+        )
+    sentences = f"{config['contexts']:,}" if config["contexts"] else "all"
+    facts += f" Words have contexts from {sentences} training sentences."
+    return facts + (f" Ready encoders: {', '.join(ready)}." if ready else "")
 
 
 if __name__ == "__main__":
