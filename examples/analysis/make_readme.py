@@ -16,14 +16,14 @@ from fairseq_xling.runs.examples_page import table_lines, write_page
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.tables import markdown_table
 
-# Pairs of rows by measure, the one above first as the paper finds it; CKA does not ask for maps.
+# Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))
 _MAPPED = (("bilingual-mapped", "mapped"), ("mapped", "random"))
-_ORDER = {
-    "CKA": (*_UNMAPPED, ("mapped", "random")),
-    "retrieval P@1": (*_UNMAPPED, *_MAPPED),
-    "BLI MRR": (*_UNMAPPED, *_MAPPED),
-}
+_ORDER = [
+    *(("CKA", *rows) for rows in (*_UNMAPPED, ("mapped", "random"))),
+    *(("retrieval P@1", *rows) for rows in (*_UNMAPPED, *_MAPPED)),
+    *(("BLI MRR", *rows) for rows in (*_UNMAPPED, *_MAPPED)),
+]
 
 _HEAD = """\
 # Encoders trained together and apart
@@ -56,31 +56,27 @@ def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
     if record.get("study") != "similarity":
         raise UserError("must be a run of `fairseq-xling ablate similarity`")
-    pairs = dict.fromkeys(line["pair"] for line in record["lines"])
-    figures = [["", f"![{pair}, by layer](plot-{pair}.svg)"] for pair in pairs]
-    return [
-        *(_facts(record), "", *table_lines(record)),
-        *(line for figure in figures for line in figure),
-        *_order(record["lines"]),
-    ]
+    pairs = list(dict.fromkeys(line["pair"] for line in record["lines"]))
+    text = [_facts(record), "", *table_lines(record)]
+    for pair in pairs:
+        text += ["", f"![{pair}, by layer](plot-{pair}.svg)"]
+    return text + _order(record["lines"], pairs)
 
 
-def _order(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+def _order(lines: Sequence[Mapping[str, Any]], pairs: Sequence[str]) -> list[str]:
     """In how many layers and seeds one kind of encoders lies above another."""
-    pairs = list(dict.fromkeys(line["pair"] for line in lines))
     titles = {line["row"]: line["title"] for line in lines}
     values = {(line["measure"], line["row"], line["pair"]): line["values"] for line in lines}
-    rows = []
-    for measure, (upper, lower) in ((m, pair) for m, order in _ORDER.items() for pair in order):
-        if upper in titles and lower in titles:
-            ends = [[values.get((measure, row, pair)) for row in (upper, lower)] for pair in pairs]
-            if any(None not in end for end in ends):
-                said = f"{titles[upper]} above {titles[lower]}"
-                rows.append([measure, said, *(_above(*end) for end in ends)])
-    if not rows:
+    table = []
+    for measure, upper, lower in _ORDER:
+        both = [[values.get((measure, row, pair)) for row in (upper, lower)] for pair in pairs]
+        if any(None not in ends for ends in both):
+            said = f"{titles[upper]} above {titles[lower]}"
+            table.append([measure, said, *(_above(*ends) for ends in both)])
+    if not table:
         return []
     said = "In how many of all layers and seeds one kind of encoders lies above another:"
-    return ["", said, "", markdown_table(["measure", "encoders", *pairs], rows)]
+    return ["", said, "", markdown_table(["measure", "encoders", *pairs], table)]
 
 
 def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> str:

@@ -12,6 +12,7 @@ import matplotlib
 matplotlib.use("svg")  # figures are made where no screen is
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -41,13 +42,14 @@ plt.rcParams.update(
 @dataclasses.dataclass(frozen=True)
 class Line:
     """Points of one line; ``style`` chooses colour, dash and marker, so that lines of the same
-    thing look the same in every panel."""
+    thing look the same in every panel. ``spread`` of each y is drawn as a band around it."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     style: int = 0
     marked: bool = True
+    spread: Sequence[float] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +108,9 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
             marker=_MARKERS[style] if line.marked else None,
             label=line.label,
         )
+        if len(line.spread):
+            band = np.add(line.y, np.multiply([[-1], [1]], line.spread))
+            axis.fill_between(line.x, *band, color=COLOURS[style], alpha=0.15, lw=0)
     if panel.chance is not None:
         axis.axhline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
     if panel.chosen is not None:
@@ -188,7 +193,7 @@ def draw_scatter(
     axis.margins(0.08)
     if whole:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.legend(fontsize=8, loc="outside lower center", ncols=min(3, len(groups)))
+    _common_legend(figure, 3)
     x, y, names = (
         [value for group in groups for value in getattr(group, field)]
         for field in ("x", "y", "names")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs.figures import COLOURS, Line, Panel, draw
+from fairseq_xling.runs.figures import Line, Panel, draw
 
 # Of each panel: the measure, the curve in its results, and what the axis says.
 PANELS = {
@@ -35,24 +35,15 @@ def draw_curves(
         labels = {name: label for name, (_, _, label) in PANELS.items()}
     rows = list(dict.fromkeys(line["row"] for line in lines))
     own = [line for line in lines if line["pair"] == pair]
-    panels, bands = [], []
+    panels = []
     for name, label in labels.items():
         found = [line for line in own if line["measure"] == name]
         if not found:
             continue
-        drawn = [
-            Line(
-                line["title"],
-                line["layers"],
-                np.mean(line["values"], axis=0),
-                rows.index(line["row"]),
-            )
-            for line in found
-        ]
         chance = found[0].get("chance")
         panels.append(
             Panel(
-                drawn,
+                [_line(line, rows.index(line["row"])) for line in found],
                 xlabel="layer (0: embeddings)",
                 ylabel=label,
                 title=pair if chance is None else f"{pair}, chance {chance:.3g}",
@@ -60,16 +51,10 @@ def draw_curves(
                 whole=True,
             )
         )
-        bands.append([(line, rows.index(line["row"])) for line in found])
-    figure = draw(panels, common=True)
-    for axis, many in zip(figure.axes, bands, strict=False):
-        for line, style in many:
-            values = np.array(line["values"])
-            if len(values) < 2:
-                continue
-            mean, spread = values.mean(0), values.std(0, ddof=1)
-            low = np.maximum(mean - spread, 0)
-            colour = COLOURS[style % len(COLOURS)]
-            axis.fill_between(line["layers"], low, mean + spread, color=colour, alpha=0.15, lw=0)
-            axis.set_ylim(top=max(axis.get_ylim()[1], 1.05 * float((mean + spread).max())))
-    return figure
+    return draw(panels, common=True)
+
+
+def _line(line: Mapping[str, Any], style: int) -> Line:
+    values = np.array(line["values"])
+    spread = values.std(0, ddof=1) if len(values) > 1 else ()
+    return Line(line["title"], line["layers"], values.mean(0), style, spread=spread)

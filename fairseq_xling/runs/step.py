@@ -70,21 +70,20 @@ def predecessors(steps: Sequence[Step]) -> dict[str, list[Step]]:
     Raises:
         ValueError: if a name stands twice.
     """
-    makers: dict[Path, list[Step]] = {}
-    number = {step.name: index for index, step in enumerate(steps)}
+    makers: dict[Path, list[int]] = {}
     result: dict[str, list[Step]] = {}
-    for step in steps:
+    for number, step in enumerate(steps):
         if step.name in result:
             raise ValueError(f"two steps are called {step.name!r}")
         found = {
-            maker.name: maker
+            maker
             for given in (*step.inputs, *step.unread)
             for place in (given, *given.parents)
             for maker in makers.get(place, ())
         }
-        result[step.name] = sorted(found.values(), key=lambda maker: number[maker.name])
+        result[step.name] = [steps[maker] for maker in sorted(found)]
         for path in step.outputs:
-            makers.setdefault(path, []).append(step)
+            makers.setdefault(path, []).append(number)
     return result
 
 
