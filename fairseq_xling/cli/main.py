@@ -38,9 +38,9 @@ def verbs() -> dict[str, ModuleType]:
     }
 
 
-def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParser:
     """The parser of the whole command; only the verb that ``argv`` begins with declares options,
-    which for some verbs takes a second of imports."""
+    which for some verbs takes a second of imports. Its usage shows the verb as it was ``typed``."""
     parser = argparse.ArgumentParser(
         prog="fairseq-xling",
         description="Prepare data for, evaluate and study cross-lingual encoders trained with "
@@ -50,13 +50,15 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in verbs().items():
         description = (module.__doc__ or "").strip()
+        chosen = bool(argv) and argv[0] == name
         sub = commands.add_parser(
             name,
+            prog=f"{parser.prog} {typed if chosen and typed else name}",
             help=description.splitlines()[0].rstrip("."),
             description=description,
             formatter_class=_HelpFormatter,
         )
-        if argv and argv[0] == name:
+        if chosen:
             module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
@@ -77,8 +79,10 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         # Not SIGINT's own handler: scripts start background commands with it ignored.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    argv = join_words(sys.argv[1:] if argv is None else argv, verbs())
-    args = build_parser(argv).parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    argv = join_words(given, verbs())
+    typed = given[: 1 + len(given) - len(argv)]
+    args = build_parser(argv, " ".join(typed)).parse_args(argv)
     from fairseq_xling.compat import quiet_engine
 
     try:

@@ -30,7 +30,7 @@ def run(args):
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(20)
 found = SimpleNamespace(parse_args=lambda argv: SimpleNamespace(run=run))
-command.build_parser = lambda argv: found
+command.build_parser = lambda *given: found
 sys.exit(command.main())
 """
 
@@ -54,6 +54,13 @@ def test_the_list_of_verbs_says_what_each_does():
 def test_a_verb_may_be_typed_as_two_words():
     assert join_words(["eval", "cka", "x"], verbs()) == ["eval-cka", "x"]
     assert join_words(["eval", "model.pt"], verbs()) == ["eval", "model.pt"]
+
+
+@pytest.mark.parametrize("typed", (["eval", "cka"], ["eval-cka"], ["eval"]))
+def test_usage_shows_a_verb_as_it_was_typed(typed, capsys):
+    with pytest.raises(SystemExit):
+        main([*typed, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: fairseq-xling {' '.join(typed)} [-h]")
 
 
 def test_heavy_packages_are_not_imported_to_know_a_verbs_options():
