@@ -2,9 +2,12 @@
 
 import argparse
 import datetime
+import json
 import os
 import platform
+import resource
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,6 +91,31 @@ def take_turns(args: argparse.Namespace, systems: Mapping[str, Step]) -> dict[st
         wait=torch.cuda.synchronize if args.device == "cuda" else lambda: None,
         progress=lambda line: print(line, file=sys.stderr, flush=True),
     )
+
+
+def in_own_process(script: str, args: argparse.Namespace, system: str) -> dict[str, float]:
+    """What `report_child` says in a process of its own: ``script`` with the same options and
+    ``--child SYSTEM``, so that memory is that of one system alone."""
+    command = [sys.executable, "-W", "ignore", script, "--child", system]
+    for name, value in vars(args).items():
+        if name != "child":
+            command += [f"--{name}", str(value)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{system}: {done.stderr.strip()[-2000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"{system:<24} {found['seconds']:8.1f} s", file=sys.stderr, flush=True)
+    return found
+
+
+def report_child(**measured: float) -> None:
+    """Tell `in_own_process` what a system took; ``seconds`` among it."""
+    print(json.dumps(measured))
+
+
+def own_peak() -> float:
+    """The most memory that this process has held, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def heading(script: str, device: str) -> str:

@@ -14,18 +14,14 @@ in blocks of the same size by `torch.mm` into the same memory, measured before a
 
 import argparse
 import importlib.util
-import json
-import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import heading, table
+from common import heading, in_own_process, own_peak, report_child, table
 
 from fairseq_xling.mapping import csls
 from fairseq_xling.mapping.largest import Block
@@ -160,37 +156,18 @@ NAMES = {"ours": "ours", "faiss": "faiss IndexFlatIP", "sorting": "torch, topk o
 
 
 def child(args: argparse.Namespace, folder: Path) -> None:
-    """Run one system on the vectors in ``folder``; print what it took as JSON."""
+    """Run one system on the vectors in ``folder``, and report what it took."""
     torch.set_num_threads(args.threads)
     x, y = (torch.from_numpy(np.load(folder / f"{name}.npy")) for name in "xy")
     torch.mm(x[:512], y[:512].T)  # threads and code are there before time counts
     clock = time.process_time if args.clock == "cpu" else time.perf_counter
-    before, start = peak(), clock()
+    start = clock()
     with torch.no_grad():
         index, passes = {**SYSTEMS, "gemm": gemm}[args.child](x, y, args)
     seconds = clock() - start
     if len(index):
         np.save(folder / f"{args.child}.npy", index.numpy())
-    print(json.dumps({"seconds": seconds, "passes": passes, "peak": peak(), "before": before}))
-
-
-def peak() -> float:
-    """The most memory that this process has held, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def spawn(args: argparse.Namespace, system: str) -> dict[str, float]:
-    """`child` in a process of its own."""
-    command = [sys.executable, "-W", "ignore", __file__, "--child", system]
-    for name, value in vars(args).items():
-        if name != "child":
-            command += [f"--{name}", str(value)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{system}: {done.stderr.strip()[-2000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{system:<8} {found['seconds']:8.1f} s", file=sys.stderr, flush=True)
-    return found
+    report_child(seconds=seconds, passes=passes, peak=own_peak())
 
 
 def check(folder: Path, system: str, args: argparse.Namespace) -> str:
@@ -236,10 +213,10 @@ def main() -> None:
     limit: list[float] = []
     results: dict[str, list[dict[str, float]]] = {name: [] for name in systems}
     for _ in range(args.rounds):
-        limit.append(spawn(args, "gemm")["seconds"])
+        limit.append(in_own_process(__file__, args, "gemm")["seconds"])
         for name in systems:
-            results[name].append(spawn(args, name))
-        limit.append(spawn(args, "gemm")["seconds"])
+            results[name].append(in_own_process(__file__, args, name))
+        limit.append(in_own_process(__file__, args, "gemm")["seconds"])
     torch.set_num_threads(args.threads)
     print(heading("retrieval.py", "cpu"))
     print(

@@ -14,8 +14,9 @@ chunk. **Rows are examples.**
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,15 +26,53 @@ from fairseq_xling.errors import UserError
 _BLOCK = 4096  # rows that are in double precision at a time
 
 
+class Centred(NamedTuple):
+    """A chunk of rows without its mean, and how far that mean is from the one of all before.
+
+    Attributes:
+        rows: (B, D) float64.
+        gap: (D,) mean of the chunk less the mean of the n rows before it.
+        weight: ``n B / (n + B)``, by which Chan, Golub and LeVeque (1983) count the gap.
+    """
+
+    rows: Tensor
+    gap: Tensor
+    weight: float
+
+
+class Centring:
+    """Takes the mean off rows that come in chunks.
+
+    The first row is taken off all others: a large common offset then costs no digits, and constant
+    input gives exact zeros.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def take(self, x: Tensor) -> Iterator[Centred]:
+        """The rows of x (B, D), some at a time, in double precision; nothing is checked here."""
+        for start in range(0, len(x), _BLOCK):
+            block = x[start : start + _BLOCK].double()
+            if not self.rows:
+                self._origin, self._mean = block[0].clone(), torch.zeros_like(block[0])
+            moved = block - self._origin
+            mean = moved.mean(0)
+            gap, before = mean - self._mean, self.rows
+            self.rows += len(moved)
+            self._mean += gap * (len(moved) / self.rows)
+            yield Centred(moved.sub_(mean), gap, before * len(moved) / self.rows)
+
+
 class CrossProduct:
     """``Xc^T Yc`` (D, E) of rows that come in chunks, in double precision.
 
     Sums are joined by the update of Chan, Golub and LeVeque (1983), which never subtracts two large
-    ones. The first row is taken off all others: a large common offset then costs no digits, and
-    constant input gives exact zeros.
+    ones.
 
-    >>> sums = CrossProduct()
-    >>> sums.add(torch.tensor([[1.0], [3.0]]), torch.tensor([[5.0], [6.0]]))
+    >>> sums, x, y = CrossProduct(), torch.tensor([[1.0], [3.0]]), torch.tensor([[5.0], [6.0]])
+    >>> for pair in zip(Centring().take(x), Centring().take(y)):
+    ...     sums.add(*pair)
     >>> sums.value.tolist(), sums.rows
     ([[1.0]], 2)
     """
@@ -41,24 +80,13 @@ class CrossProduct:
     def __init__(self) -> None:
         self.rows = 0
 
-    def add(self, x: Tensor, y: Tensor) -> None:
-        """Count the rows of x (B, D) and y (B, E), which pair up; nothing is checked here."""
-        for start in range(0, len(x), _BLOCK):
-            self._add(x[start : start + _BLOCK].double(), y[start : start + _BLOCK].double())
-
-    def _add(self, x: Tensor, y: Tensor) -> None:
+    def add(self, x: Centred, y: Centred) -> None:
+        """Count the rows of x and y, which pair up."""
         if not self.rows:
-            self._origin = x[0].clone(), y[0].clone()
-            self._mean = torch.zeros_like(x[0]), torch.zeros_like(y[0])
-            self.value = x.new_zeros(x.shape[1], y.shape[1])
-        x, y = x - self._origin[0], y - self._origin[1]
-        mean = x.mean(0), y.mean(0)
-        total = self.rows + len(x)
-        gap = mean[0] - self._mean[0], mean[1] - self._mean[1]
-        self.value += (x - mean[0]).T @ (y - mean[1])
-        self.value += (self.rows * len(x) / total) * torch.outer(*gap)
-        self._mean = tuple(m + g * (len(x) / total) for m, g in zip(self._mean, gap, strict=True))
-        self.rows = total
+            self.value = x.rows.new_zeros(len(x.gap), len(y.gap))
+        self.value.addmm_(x.rows.T, y.rows)
+        self.value.addr_(x.gap, y.gap, alpha=x.weight)
+        self.rows += len(x.rows)
 
 
 @dataclass(frozen=True)
@@ -106,6 +134,7 @@ class CKA:
 
     def __init__(self) -> None:
         self._widths: tuple[int, int] | None = None
+        self._x, self._y = Centring(), Centring()
         self._xx, self._yy, self._xy = CrossProduct(), CrossProduct(), CrossProduct()
 
     @property
@@ -125,8 +154,10 @@ class CKA:
         """
         self._check(x, y)
         self._widths = (x.shape[1], y.shape[1])
-        for sums, a, b in ((self._xx, x, x), (self._yy, y, y), (self._xy, x, y)):
-            sums.add(a, b)
+        for a, b in zip(self._x.take(x), self._y.take(y), strict=True):
+            self._xx.add(a, a)
+            self._yy.add(b, b)
+            self._xy.add(a, b)
 
     def value(self) -> float:
         """CKA of all rows so far, in [0, 1].
@@ -203,18 +234,23 @@ def cka_matrix(
     for side, name in ((xs, "x"), (ys, "y")):
         spreads.append([])
         for layer in side:
-            spreads[-1].append(Spread.of(_sums(layer(), layer()), name))
+            sums = CrossProduct()
+            for rows in _centred(layer()):
+                sums.add(rows, rows)
+            spreads[-1].append(Spread.of(sums, name))
             done()
     matrix = torch.empty(len(xs), len(ys), dtype=torch.float64)
     for k, x in enumerate(xs):
         for j, y in enumerate(ys):
-            matrix[k, j] = _cka(_sums(x(), y()), spreads[0][k], spreads[1][j])
+            sums = CrossProduct()
+            for a, b in zip(_centred(x()), _centred(y()), strict=True):
+                sums.add(a, b)
+            matrix[k, j] = _cka(sums, spreads[0][k], spreads[1][j])
             done()
     return matrix
 
 
-def _sums(x: Iterable[Tensor], y: Iterable[Tensor]) -> CrossProduct:
-    sums = CrossProduct()
-    for a, b in zip(x, y, strict=True):
-        sums.add(a, b)
-    return sums
+def _centred(chunks: Iterable[Tensor]) -> Iterator[Centred]:
+    centring = Centring()
+    for chunk in chunks:
+        yield from centring.take(chunk)
