@@ -88,10 +88,14 @@ def _recipes(paths: Iterable[Path]) -> Iterator[Preset]:
     for path in paths:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder of recipes")
+        found = 0
         for file in sorted(path.rglob("*.yaml")) if path.is_dir() else [path]:
             for number, line in enumerate(read_lines(file), start=1):
                 if match := _LINE.fullmatch(line.strip()):
+                    found += 1
                     try:
                         yield Preset(str(file.relative_to(path.parent)), parse_codes(match[1]))
                     except UserError as error:
                         raise UserError(f"{file}:{number}: {error}") from None
+        if not found:
+            raise UserError(f"{path}: names no rows; a recipe has a line like `# Rows: S8, S9`")

@@ -41,3 +41,12 @@ def test_an_unknown_row_in_a_recipe_is_named_with_its_line(tmp_path):
 def test_missing_recipes_are_named(tmp_path):
     with pytest.raises(UserError, match=r"none: no such file or folder of recipes"):
         find_presets([tmp_path / "none"])
+
+
+@pytest.mark.parametrize("given", ("a.yaml", "."))
+def test_recipes_that_name_no_rows_are_not_passed_over(given, tmp_path):
+    (tmp_path / "a.yaml").write_text("preset: trelm\n# rows T9\n")
+    with pytest.raises(
+        UserError, match=r"names no rows; a recipe has a line like `# Rows: S8, S9`"
+    ):
+        find_presets([tmp_path / given])
