@@ -17,9 +17,9 @@ SIZES = {
     **{"SEEDS": "1", "LANGS": "zh", "SENTENCES": "120", "HELD_OUT": "24", "PAIRS": "48"},
     **{"UPDATES": "4", "EXTRACT": "2", "EPOCHS": "1", "VOCAB": "700"},
 }
-TINY = (
-    "--transform-steps 4 --lm-steps 2 --extract-steps 2 --order-steps 2 --every 2 --warmup 1 "
-    "--max-tokens 600"
+TINY = (  # at the study's own rate, four steps leave T without any pivots
+    "--transform-steps 4 --transform-lr 0.005 --lm-steps 2 --extract-steps 2 --order-steps 2 "
+    "--every 2 --warmup 1 --max-tokens 600"
 ).split()
 
 
