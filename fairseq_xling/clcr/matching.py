@@ -30,7 +30,8 @@ norms: Registry[Callable[[Tensor], Tensor]] = Registry("`--distance-norm`")
 norms.register("l1")(lambda x: torch.linalg.vector_norm(x.float(), 1, dim=-1))
 norms.register("l2")(lambda x: torch.linalg.vector_norm(x.float(), 2, dim=-1))
 
-# What attention compares, by name: made as ``Kind(D, E)``, called with (r1, T(r1), r2). SPEC G11.
+# What attention compares, by name: made as ``Kind(D, E)``, called with (r1, T(r1), r2, mask2), it
+# gives a, (B, N, M) float32. SPEC G11.
 scores: Registry[type[nn.Module]] = Registry("`--attention-score`")
 
 
@@ -46,7 +47,7 @@ class Raw(nn.Module):
                 f"{width_in} and {width_out}; take transformed or keys"
             )
 
-    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return _dot(r2, r1)
 
 
@@ -57,7 +58,7 @@ class Transformed(nn.Module):
     def __init__(self, width_in: int, width_out: int):
         super().__init__()
 
-    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return _dot(r2, transformed)
 
 
@@ -68,10 +69,30 @@ class Keys(nn.Module):
     def __init__(self, width_in: int, width_out: int):
         super().__init__()
         self.key = nn.Linear(width_in, width_out, bias=False)
-        nn.init.eye_(self.key.weight)
+        nn.init.zeros_(self.key.weight)  # as T begins
 
-    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor) -> Tensor:
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return _dot(r2, self.key(r1))
+
+
+@scores.register("exclusive")
+class Exclusive(nn.Module):
+    """log softmax_i(r2_i . T(r1_j)): how much of key j is query i's, among the queries of s2.
+
+    A dot product lets one token be the partner of all. "." and "the" stand in nearly every
+    sentence, so little tells them apart, and where T has taken one for the other, every article of
+    the other language becomes "." without harm. Where queries share a key, many articles have to
+    share one ".", and the right pairs are the better ones again. With the softmax over keys it is
+    one round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
+    """
+
+    def __init__(self, width_in: int, width_out: int):
+        super().__init__()
+
+    def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
+        hidden = ~(mask2 | ~mask2.any(1, keepdim=True))[:, :, None]
+        shares = _dot(r2, transformed).masked_fill(hidden, -torch.inf).log_softmax(1)
+        return shares.masked_fill(hidden, 0.0)  # of padding, so that it stays finite
 
 
 def _dot(queries: Tensor, keys: Tensor) -> Tensor:
@@ -146,7 +167,7 @@ class Matching(nn.Module):
             r1: (B, M, D) with ``mask1`` (B, M); r2: (B, N, E) with ``mask2`` (B, N), True at
                 content.
         """
-        weights = attention(self.score(r1, self.transform(r1), r2), mask1, tau)
+        weights = attention(self.score(r1, self.transform(r1), r2, mask2), mask1, tau)
         mixed = self.transform(weights.to(r1.dtype) @ r1)
         counted = mask1.any(1) & mask2.any(1)
         used = mask2 & counted[:, None]

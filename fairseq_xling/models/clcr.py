@@ -58,7 +58,7 @@ class ClcrModelConfig(FairseqDataclass):
     )
     attention_score: str = field(
         default="transformed",
-        metadata={"help": "what attention compares: transformed, raw, or keys"},
+        metadata={"help": "what attention compares: transformed, exclusive, raw, or keys"},
     )
     distance_norm: str = field(default="l2", metadata={"help": "norm of a distance: l2, or l1"})
     anneal_beta: float = field(

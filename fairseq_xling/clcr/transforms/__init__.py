@@ -7,7 +7,6 @@ CLCR, section 3.1 (SPEC C2). To add one, put a file here with a `torch.nn.Module
 D width that is read, E width that is written, H hidden width.
 """
 
-import torch
 from torch import nn
 
 from fairseq_xling.registry import Registry
@@ -15,15 +14,16 @@ from fairseq_xling.registry import Registry
 transforms: Registry[type[nn.Module]] = Registry("`--transform`", __name__)
 
 
-def near_identity(width_in: int, width_out: int) -> nn.Linear:
-    """A linear map that begins as the identity (cut or filled up with zeros), without bias.
+def from_zero(width_in: int, width_out: int) -> nn.Linear:
+    """A linear map that begins as zero, its bias too.
 
-    The paper does not say how T begins. Two encoders that were trained apart share no basis, so no
-    start is right for them; this one gives every direction the same length, which lets attention
-    tell tokens apart from the first step, and is exact where the second encoder began as the first.
+    The paper does not say how T begins. Two encoders that were trained apart share no basis, so a
+    T that tells tokens apart before it has learnt which belong together pairs them by chance, and
+    then learns those pairs. From zero all tokens weigh the same: T learns what each token of a
+    sentence has in common with the mean of its translation, which is a dictionary already, and
+    attention becomes as sharp as T has become right.
     """
     linear = nn.Linear(width_in, width_out)
-    with torch.no_grad():
-        linear.weight.copy_(torch.eye(width_out, width_in))
-        linear.bias.zero_()
+    nn.init.zeros_(linear.weight)
+    nn.init.zeros_(linear.bias)
     return linear

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from fairseq_xling.clcr.transforms import near_identity, transforms
+from fairseq_xling.clcr.transforms import from_zero, transforms
 
 
 @transforms.register("linear")
@@ -11,7 +11,7 @@ class Linear(nn.Module):
 
     def __init__(self, width_in: int, width_out: int, hidden: int = 0):
         super().__init__()
-        self.A = near_identity(width_in, width_out)
+        self.A = from_zero(width_in, width_out)
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., D) to (..., E)."""

@@ -32,8 +32,6 @@ def matching(kind="residual", score="transformed", norm="l2", width_in=DIM, widt
 def trained(beta, steps=300):
     torch.manual_seed(1)
     model = matching()
-    with torch.no_grad():  # no head start: the planted transform is not the one it begins as
-        model.transform.A.weight.copy_(0.3 * torch.randn(DIM, DIM))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     r1, r2 = planted()
     mask = everything(PAIRS, LENGTH)
@@ -72,21 +70,33 @@ def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
         for parameter in model.parameters():
             parameter.normal_(std=0.5)
     r1, r2 = torch.randn(1, 3, DIM), torch.randn(1, 4, DIM)
-    keys = {"raw": lambda r: r, "transformed": model.transform}
-    key = keys.get(score, getattr(model.score, "key", None))
+    keys = {"raw": lambda r: r, "keys": lambda r: model.score.key(r)}
+    key = keys.get(score, model.transform)
+
+    def against(query, k):
+        return math.exp((query @ key(k)).item() / math.sqrt(DIM))
+
+    def weight(query, k):
+        of_all = sum(against(other, k) for other in r2[0]) if score == "exclusive" else 1
+        return (against(query, k) / of_all) ** (1 / 0.5)  # tau
+
     total = 0.0
     for query in r2[0]:
-        exponents = [math.exp((query @ key(k)).item() / math.sqrt(DIM) / 0.5) for k in r1[0]]
-        mixed = sum(e * k for e, k in zip(exponents, r1[0], strict=True)) / sum(exponents)
+        weights = [weight(query, k) for k in r1[0]]
+        mixed = sum(w * k for w, k in zip(weights, r1[0], strict=True)) / sum(weights)
         total += torch.linalg.norm(model.transform(mixed) - query, int(norm[1])).item()
     found = model(r1, everything(1, 3), r2, everything(1, 4), tau=0.5)
     assert float(found.distance) == pytest.approx(total / 4, rel=1e-5)
 
 
 @pytest.mark.row("C3")
-def test_a_batch_of_one_is_the_same_as_a_padded_batch():
+@pytest.mark.parametrize("score", list(scores))
+def test_a_batch_of_one_is_the_same_as_a_padded_batch(score):
     torch.manual_seed(0)
-    model = matching()
+    model = matching(score=score)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.5)
     r1, r2 = torch.randn(2, 5, DIM), torch.randn(2, 6, DIM)
     mask1 = torch.arange(5) < torch.tensor([[5], [2]])
     mask2 = torch.arange(6) < torch.tensor([[6], [3]])
@@ -96,14 +106,33 @@ def test_a_batch_of_one_is_the_same_as_a_padded_batch():
     torch.testing.assert_close(both.entropy[1:], alone.entropy)
 
 
-def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zero():
-    model = matching()
-    r1, r2 = torch.randn(2, 3, DIM, requires_grad=True), torch.randn(2, 3, DIM)
-    mask = torch.tensor([[True] * 3, [False] * 3])
-    found = model(r1, mask, r2, everything(2, 3))
+@pytest.mark.parametrize("score", list(scores))
+def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zero(score):
+    torch.manual_seed(0)
+    model = matching(score=score)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.5)
+    r1, r2 = torch.randn(3, 3, DIM, requires_grad=True), torch.randn(3, 3, DIM)
+    mask1 = torch.tensor([[True] * 3, [False] * 3, [True] * 3])
+    mask2 = torch.tensor([[True, True, False], [True] * 3, [False] * 3])
+    found = model(r1, mask1, r2, mask2)
     found.distance.sum().backward()
-    assert found.counted.tolist() == [True, False] and float(found.distance[1]) == 0
-    assert torch.isfinite(r1.grad).all() and not r1.grad[1].any()
+    assert found.counted.tolist() == [True, False, False] and not found.distance[1:].any()
+    assert torch.isfinite(r1.grad).all() and r1.grad[0].any() and not r1.grad[1:].any()
+
+
+@pytest.mark.row("C3", "G11")
+def test_a_token_that_is_near_to_everything_is_the_partner_of_one_where_shares_count():
+    queries = math.sqrt(2) * torch.eye(2)[None]
+    keys = torch.tensor([[[5.0, 5.0], [0.0, 4.0]]])  # the first near to both
+    mask = everything(1, 2)
+    chosen = {
+        name: attention(scores[name](2, 2)(keys, keys, queries, mask), mask, 0.0)[0].argmax(1)
+        for name in ("transformed", "exclusive")
+    }
+    assert chosen["transformed"].tolist() == [0, 0]
+    assert chosen["exclusive"].tolist() == [0, 1]
 
 
 @pytest.mark.row("C3", "C4")

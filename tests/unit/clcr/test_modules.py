@@ -20,7 +20,11 @@ SETTINGS = {
 
 def make(name, widths=(6, 8)):
     torch.manual_seed(0)
-    return modules[name](SETTINGS[name], Sizes(widths, 12))
+    module = modules[name](SETTINGS[name], Sizes(widths, 12))
+    if name == "transform":  # begins as zero, where all tokens are the same
+        for matching in (module.forth, module.back):
+            torch.nn.init.eye_(matching.transform.A.weight)
+    return module
 
 
 def batch(widths=(6, 8), pairs=3):
