@@ -145,18 +145,36 @@ class Matched(NamedTuple):
 
 
 class Matching(nn.Module):
-    """T of one direction with its attention.
+    """T of one direction with its attention, on states without their means.
+
+    Taking the means off (`centre`) changes neither what T can be nor a distance: it is the biases
+    that T begins with. But what all states of a language have in common makes every dot product
+    alike, and a T that has to learn it first gives it to whatever token stands in every sentence.
 
     Args:
-        transform: T, (..., D) to (..., E).
+        transform: a kind of `fairseq_xling.clcr.transforms`, made, (..., D) to (..., E).
         score: a kind of `scores`, made.
+        widths: D and E.
         norm: a name of `norms`.
     """
 
-    def __init__(self, transform: nn.Module, score: nn.Module, norm: str = "l2"):
+    def __init__(
+        self, transform: nn.Module, score: nn.Module, widths: tuple[int, int], norm: str = "l2"
+    ):
         super().__init__()
         self.transform, self.score = transform, score
         self.norm = norms[norm]
+        self.register_buffer("source_mean", torch.zeros(widths[0]))
+        self.register_buffer("target_mean", torch.zeros(widths[1]))
+
+    def centre(self, source_mean: Tensor, target_mean: Tensor) -> None:
+        """Set the means, (D,) and (E,), that are 0 before."""
+        self.source_mean.copy_(source_mean)
+        self.target_mean.copy_(target_mean)
+
+    def move(self, states: Tensor) -> Tensor:
+        """T of states of s1 (..., D), among those of s2: (..., E)."""
+        return self.transform(states - self.source_mean) + self.target_mean
 
     def forward(
         self, r1: Tensor, mask1: Tensor, r2: Tensor, mask2: Tensor, tau: float = 1.0
@@ -167,6 +185,7 @@ class Matching(nn.Module):
             r1: (B, M, D) with ``mask1`` (B, M); r2: (B, N, E) with ``mask2`` (B, N), True at
                 content.
         """
+        r1, r2 = r1 - self.source_mean, r2 - self.target_mean
         weights = attention(self.score(r1, self.transform(r1), r2, mask2), mask1, tau)
         mixed = self.transform(weights.to(r1.dtype) @ r1)
         counted = mask1.any(1) & mask2.any(1)

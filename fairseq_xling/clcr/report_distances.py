@@ -37,7 +37,7 @@ def matched(width: int, norm: str, tau: float) -> Distance:
     >>> matched(2, "l2", 0.0)(x, all_there, x.flip(1), all_there).tolist()  # another order
     [0.0]
     """
-    matching = Matching(nn.Identity(), scores["transformed"](width, width), norm)
+    matching = Matching(nn.Identity(), scores["transformed"](width, width), (width, width), norm)
 
     def distance(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
         there = matching(x, x_mask, y, y_mask, tau).distance

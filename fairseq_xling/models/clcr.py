@@ -5,8 +5,8 @@ built: it needs no other file. The next training starts from it (`--clcr-start`)
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,21 +167,24 @@ class ClcrModel(BaseFairseqModel):
         pair: Any = None,
     ) -> Loss:
         """The loss of the module that is trained; ``order`` (B, N) holds pseudo-gold pivots."""
-        states = self.encode(0, src), self.encode(1, tgt)
-        masks = content_mask(src["tokens"]), content_mask(tgt["tokens"])
+        batch = self._encode_pair(src, tgt)
         part = self.parts[self.trained]
         partner = space = None
         if order is not None:
-            partner = order.masked_fill(~masks[1], -1)
+            partner = order.masked_fill(~batch.masks[1], -1)
         if part.after:
             with torch.no_grad():
-                space = self.transform(0, states[0])
-        return part(PairStates(states, masks, partner, space))
+                space = self.transform(0, batch.states[0])
+        return part(replace(batch, partner=partner, space=space))
+
+    def _encode_pair(self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor]) -> PairStates:
+        states = self.encode(0, src), self.encode(1, tgt)
+        return PairStates(states, (content_mask(src["tokens"]), content_mask(tgt["tokens"])))
 
     def transform(self, side: int, states: Tensor) -> Tensor:
         """T12 of the first side's states (side 0), T21 of the second's."""
         matching = self.parts["transform"].forth if side == 0 else self.parts["transform"].back
-        return matching.transform(states)
+        return matching.move(states)
 
     def require(self, key: str, checkpoint: str | Path, name: str = "") -> nn.Module:
         """The module ``key``.
@@ -201,8 +204,15 @@ class ClcrModel(BaseFairseqModel):
         if self.trained:
             self.parts[self.trained].at_update(num_updates)
 
-    def start_from(self, weights: Mapping[str, Tensor], path: str) -> None:
-        """Begin with weights that `gather` found; those of a new module stay as they are drawn."""
+    def start_from(
+        self, weights: Mapping[str, Tensor], path: str, first: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Begin with weights that `gather` found; those of a new module stay as they are drawn.
+
+        Args:
+            first: the first batches of the training text (``src`` and ``tgt``), for a new module
+                that has to see some states before it begins; read only by one that has to.
+        """
         own = self.state_dict()
         known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}
         check_finite(known, path)
@@ -212,6 +222,12 @@ class ClcrModel(BaseFairseqModel):
             raise UserError(f"{path}: does not fit ({_first(error)})") from None
         if any(name.startswith(f"parts.{self.trained}.") for name in known):
             self.parts[self.trained].go_on()
+        elif self.trained:
+            self.eval()
+            with torch.no_grad():
+                self.parts[self.trained].begin(
+                    self._encode_pair(batch["src"], batch["tgt"]) for batch in first
+                )
 
     def max_positions(self) -> int:
         return self.positions

@@ -23,7 +23,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr_start import gather
-from fairseq_xling.training.clcr_data import pair_feed
+from fairseq_xling.training.clcr_data import first_batches, pair_feed
 from fairseq_xling.training.config import check_precision
 from fairseq_xling.training.planned import PlannedTask
 
@@ -105,9 +105,10 @@ class ClcrTask(PlannedTask):
             # Set here, in the configuration that is saved: a checkpoint needs no other file.
             cfg.clcr_config = json.dumps(config)
         model = FairseqTask.build_model(self, cfg, from_checkpoint)
-        if weights is not None:
-            model.start_from(weights, cfg.clcr_start or cfg.encoder)
         self._positions = model.max_positions()
+        if weights is not None:
+            first = first_batches(self.folder, self.pair, self.cfg, self._positions)
+            model.start_from(weights, cfg.clcr_start or cfg.encoder, first)
         return model
 
     @exits_on_user_error

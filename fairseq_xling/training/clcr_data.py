@@ -1,12 +1,14 @@
 """What `--task clcr` reads: sentence pairs, and their pseudo-gold pivots."""
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.data.batch import collate
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sources import Pairs, Row
@@ -15,6 +17,8 @@ from fairseq_xling.objectives.base import Example, Objective, Vocabulary
 from fairseq_xling.objectives.cdlm import plain_side
 
 logger = logging.getLogger(__name__)
+
+FIRST, AT_A_TIME = 512, 32  # pairs that a new module may see before it begins
 
 
 class PairText(Objective):
@@ -68,3 +72,19 @@ def pair_feed(
         )
     vocabulary = Vocabulary(folder.vocab_sizes, {lang: n for n, lang in enumerate(pair)})
     return Feed(PairText(cfg, vocabulary), source, 1.0)
+
+
+def first_batches(
+    folder: DataFolder, pair: tuple[str, str], cfg: Any, positions: int
+) -> Iterator[dict[str, Any]]:
+    """The first sentence pairs of the training text, ``src`` and ``tgt`` of a few at a time.
+
+    The same on every worker and for every seed: what is taken from them is no matter of chance.
+    """
+    feed = pair_feed(folder, "train", pair, cfg, positions, None)
+    rng = np.random.default_rng(0)  # of no account: nothing is drawn in `PairText`
+    count = min(FIRST, len(feed.source))
+    for start in range(0, count, AT_A_TIME):
+        ids = range(start, min(start + AT_A_TIME, count))
+        examples = [feed.objective(feed.source[i], rng) for i in ids]
+        yield collate(examples, [0] * len(examples), ids, None)["net_input"]

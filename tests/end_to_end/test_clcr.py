@@ -154,6 +154,10 @@ def test_each_phase_changes_its_parts_and_the_other_side_stays_bit_for_bit(world
             ours = trained[f"encoders.{number}.encoder.{name}"]
             assert torch.equal(ours, source[f"encoder.{name}"]), lang
         assert not any(f"encoders.{number}.encoder.layers.3" in name for name in trained)
+    means = {name: mean for name, mean in trained.items() if name.endswith("source_mean")}
+    assert len(means) == 2 and all(mean.abs().sum() > 0 for mean in means.values())
+    later = load(last(world, "lm2"))["model"]
+    assert all(torch.equal(later[name], mean) for name, mean in means.items())
 
 
 @pytest.mark.row("C5", "C3")

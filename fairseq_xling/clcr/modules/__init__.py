@@ -8,7 +8,7 @@ B sentence pairs, M tokens of s1, N of s2 (with ``<s>``, ``</s>`` and padding), 
 of the encoders. s1 is of the first language of the pair, whose states are moved; s2 of the second.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -83,6 +83,9 @@ class Module(nn.Module):
 
     def at_update(self, number: int) -> None:
         """``number`` optimiser steps of this training are done."""
+
+    def begin(self, first: Iterable[PairStates]) -> None:
+        """Called once, before its first training, with the first batches of the training text."""
 
     def go_on(self) -> None:
         """Called where a training starts from the checkpoint of an earlier one."""

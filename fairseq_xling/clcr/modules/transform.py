@@ -1,7 +1,7 @@
 """T: the transforms of both directions, and the distances that train them (SPEC C2 to C5)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ class TransformModule(Module):
                 width_in, width_out, settings["hidden"] or width_in
             )
             score = scores[settings["score"]](width_in, width_out)
-            return Matching(transform, score, settings["norm"])
+            return Matching(transform, score, (width_in, width_out), settings["norm"])
 
         self.forth, self.back = matching(*widths), matching(*widths[::-1])
         self.register_buffer("before", torch.zeros((), dtype=torch.int64))
@@ -63,6 +63,19 @@ class TransformModule(Module):
 
     def at_update(self, number: int) -> None:
         self.updates.fill_(number)
+
+    def begin(self, first: Iterable[PairStates]) -> None:
+        """Take the means of the states of both languages from what can tell them."""
+        sums: list[Tensor | float] = [0.0, 0.0]
+        counts = [0, 0]
+        for batch in first:
+            for side, (states, mask) in enumerate(zip(batch.states, batch.masks, strict=True)):
+                sums[side] = sums[side] + states[mask].double().sum(0)
+                counts[side] += int(mask.sum())
+        if all(counts):
+            means = [total / count for total, count in zip(sums, counts, strict=True)]
+            self.forth.centre(*means)
+            self.back.centre(*means[::-1])
 
     def go_on(self) -> None:
         self.before += self.updates + 1  # a checkpoint was saved after the step that it names

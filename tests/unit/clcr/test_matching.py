@@ -26,7 +26,7 @@ def planted(seed=0, pairs=PAIRS):
 
 def matching(kind="residual", score="transformed", norm="l2", width_in=DIM, width_out=DIM):
     transform = transforms[kind](width_in, width_out, 16)
-    return Matching(transform, scores[score](width_in, width_out), norm)
+    return Matching(transform, scores[score](width_in, width_out), (width_in, width_out), norm)
 
 
 def trained(beta, steps=300):
@@ -120,6 +120,24 @@ def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zer
     found.distance.sum().backward()
     assert found.counted.tolist() == [True, False, False] and not found.distance[1:].any()
     assert torch.isfinite(r1.grad).all() and r1.grad[0].any() and not r1.grad[1:].any()
+
+
+@pytest.mark.row("C3")
+@pytest.mark.parametrize("score", list(scores))
+def test_what_all_states_of_a_language_have_in_common_changes_nothing_once_it_is_taken_off(score):
+    torch.manual_seed(0)
+    model = matching(score=score)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.5)
+    r1, r2 = torch.randn(2, 5, DIM), torch.randn(2, 6, DIM)
+    masks = everything(2, 5), everything(2, 6)
+    before, moved = model(r1, masks[0], r2, masks[1]), model.move(r1)
+    source_mean, target_mean = torch.randn(DIM), torch.randn(DIM)
+    model.centre(source_mean, target_mean)
+    after = model(r1 + source_mean, masks[0], r2 + target_mean, masks[1])
+    torch.testing.assert_close(after.distance, before.distance)
+    torch.testing.assert_close(model.move(r1 + source_mean), moved + target_mean)
 
 
 @pytest.mark.row("C3", "G11")

@@ -71,6 +71,20 @@ def test_validation_shows_the_distance_without_the_help_of_mixtures():
     assert annealed["hard_en_de"] == pytest.approx(annealed["distance_en_de"], rel=1e-4)
 
 
+@pytest.mark.row("C3")
+def test_the_means_are_those_of_the_content_of_the_first_batches():
+    module, one, other = make("transform"), batch(pairs=3), batch(pairs=2)
+    module.begin([])
+    assert not module.forth.source_mean.any()
+    with torch.no_grad():
+        module.begin([one, other])
+    for side, matching in enumerate((module.forth, module.back)):
+        rows = [b.states[side][b.masks[side]].detach() for b in (one, other)]
+        torch.testing.assert_close(matching.source_mean, torch.cat(rows).mean(0))
+    assert torch.equal(module.forth.target_mean, module.back.source_mean)
+    assert torch.equal(module.back.target_mean, module.forth.source_mean)
+
+
 @pytest.mark.row("C4")
 def test_annealing_counts_the_updates_of_all_trainings_and_survives_a_checkpoint():
     module = make("transform")
