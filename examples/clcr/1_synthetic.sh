@@ -132,9 +132,10 @@ done | in_parallel classify
 for lang in "${langs[@]}"; do
     trainings=()
     for seed in "${seeds[@]}"; do
-        trainings+=("linear=$run/$lang/seed$seed/linear/logs/transform-$seed.log")
-        trainings+=("no annealing=$run/$lang/seed$seed/soft/logs/transform-$seed.log")
-        trainings+=("annealed=$run/$lang/seed$seed/main/logs/transform-$seed.log")
+        for one in "linear=linear" "no annealing=soft" "annealed=main"; do
+            log=$run/$lang/seed$seed/${one#*=}/logs
+            trainings+=("${one%=*}=$log/start-$seed.log,$log/transform-$seed.log")
+        done
     done
     fairseq-xling clcr curves "${trainings[@]}" --output "$run/$lang/curves.json" \
         --figure "$run/$lang/curves.svg"

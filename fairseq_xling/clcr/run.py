@@ -125,7 +125,7 @@ class Plan:
         if config.layer:
             start += ["--clcr-layer", config.layer]
         outside = [Path(item.partition("=")[2]) for item in config.encoder]
-        self._starts([*start, "--clcr-phase", "transform"], outside)
+        self._transform(start, outside)
         for number in range(1, config.rounds + 1):
             for phase in ("lm1", "lm2"):
                 self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
@@ -159,17 +159,18 @@ class Plan:
     def _labels(self) -> list[str]:
         return ["--clcr-labels", str(self.outcome.labels)]
 
-    def _starts(self, options: Sequence[str], outside: Sequence[Path]) -> None:
-        """The transforms alone, from one start or from several of which the best goes on."""
+    def _transform(self, options: Sequence[str], outside: Sequence[Path]) -> None:
+        """The transforms alone, from one start or from the best of several short ones."""
+        options = [*options, "--clcr-phase", "transform"]
         if self.config.starts == 1:
             self._training("transform", "transform", options, outside)
             return
         starts = []
         for number in range(1, self.config.starts + 1):
-            name, seed = f"transform.{number}", self.seed + STRIDE * (number - 1)
-            self._training(name, "transform", options, outside, seed)
+            name, seed = f"start{number}", self.seed + STRIDE * (number - 1)
+            self._training(name, "start", options, outside, seed)
             starts.append(Start(seed, self.outcome.model, self.outcome.logs.pop(name)))
-        full = f"transform-{self.seed}"
+        full = f"start-{self.seed}"
         model = self.run / "models" / full / starts[0].checkpoint.name
         chosen = Start(self.seed, model, self.run / "logs" / f"{full}.log")
         report = self.run / "results" / f"starts-{self.seed}.json"
@@ -182,7 +183,8 @@ class Plan:
                 outputs=[chosen.checkpoint.parent, chosen.log, report],
             )
         )
-        self.outcome.model, self.outcome.logs["transform"] = chosen.checkpoint, chosen.log
+        self.outcome.model, self.outcome.logs["start"] = chosen.checkpoint, chosen.log
+        self._training("transform", "transform", [*self._go_on(), "--clcr-phase", "transform"])
 
     def _training(
         self,
@@ -225,7 +227,7 @@ class Plan:
             *((precision,) if precision else ()),
             *(("--cpu",) if config.device == "cpu" else ()),
             *config.words("train_args"),
-            *config.words(f"{stage}_args"),
+            *config.words("transform_args" if stage == "start" else f"{stage}_args"),
         ]
         inputs = [Path(config.data), *outside]
         if not outside:

@@ -2,9 +2,9 @@
 
 Which words T takes for each other is settled early in its training and seldom taken back: two words
 that stand in every sentence may change places, and every other pair that is found then is found
-around them. So what one seed finds says little. Starts are trainings that differ in their seed
-alone, and the one goes on whose transforms are nearest to the translations: no word alignment is
-looked at, and nothing but D, as in training. The paper has one start; this is a choice here.
+around them. So what one seed finds says little. Starts are short trainings that differ in their
+seed alone, and the one goes on whose transforms are nearest to the translations: no word alignment
+is looked at, and nothing but D, as in training. The paper has one start; this is a choice here.
 
 Compared is D with the best partner alone (`hard_*`), since mixtures are near to anything, over the
 spread of the target, so that both directions count.

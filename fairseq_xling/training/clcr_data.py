@@ -18,7 +18,7 @@ from fairseq_xling.objectives.cdlm import plain_side
 
 logger = logging.getLogger(__name__)
 
-FIRST, AT_A_TIME = 512, 32  # pairs that a new module may see before it begins
+FIRST, AT_A_TIME = 2048, 32  # pairs that a new module may see before it begins
 
 
 class PairText(Objective):

@@ -18,8 +18,8 @@ SIZES = {
     **{"UPDATES": "4", "EXTRACT": "2", "EPOCHS": "1", "VOCAB": "700"},
 }
 TINY = (  # at the study's own rate, four steps leave T without any pivots
-    "--transform-steps 4 --transform-lr 0.005 --lm-steps 2 --extract-steps 2 --order-steps 2 "
-    "--every 2 --warmup 1 --max-tokens 600"
+    "--starts 2 --start-steps 4 --start-lr 0.005 --transform-steps 4 --transform-lr 0.005 "
+    "--lm-steps 2 --extract-steps 2 --order-steps 2 --every 2 --warmup 1 --max-tokens 600"
 ).split()
 
 
