@@ -22,7 +22,6 @@ from fairseq_xling.clcr.run_config import (
     validates,
 )
 from fairseq_xling.clcr.run_summary import write_summary
-from fairseq_xling.clcr.starts import Start, choose_start
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import usable_device
@@ -31,7 +30,6 @@ from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 
-STRIDE = 1000  # between the seeds of two starts, so that those of two models do not meet
 _PRECISION = {("cpu", "bf16"): "--cpu-bf16", ("cuda", "bf16"): "--bf16", ("cuda", "fp16"): "--fp16"}
 
 
@@ -125,7 +123,7 @@ class Plan:
         if config.layer:
             start += ["--clcr-layer", config.layer]
         outside = [Path(item.partition("=")[2]) for item in config.encoder]
-        self._transform(start, outside)
+        self._training("transform", "transform", [*start, "--clcr-phase", "transform"], outside)
         for number in range(1, config.rounds + 1):
             for phase in ("lm1", "lm2"):
                 self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
@@ -159,40 +157,8 @@ class Plan:
     def _labels(self) -> list[str]:
         return ["--clcr-labels", str(self.outcome.labels)]
 
-    def _transform(self, options: Sequence[str], outside: Sequence[Path]) -> None:
-        """The transforms alone, from one start or from the best of several short ones."""
-        options = [*options, "--clcr-phase", "transform"]
-        if self.config.starts == 1:
-            self._training("transform", "transform", options, outside)
-            return
-        starts = []
-        for number in range(1, self.config.starts + 1):
-            name, seed = f"start{number}", self.seed + STRIDE * (number - 1)
-            self._training(name, "start", options, outside, seed)
-            starts.append(Start(seed, self.outcome.model, self.outcome.logs.pop(name)))
-        full = f"start-{self.seed}"
-        model = self.run / "models" / full / starts[0].checkpoint.name
-        chosen = Start(self.seed, model, self.run / "logs" / f"{full}.log")
-        report = self.run / "results" / f"starts-{self.seed}.json"
-        self.steps.append(
-            Step(
-                f"choose-{full}",
-                call=functools.partial(choose_start, starts, self.pair, chosen, report),
-                settings={"pair": list(self.pair)},
-                inputs=[path for start in starts for path in (start.checkpoint, start.log)],
-                outputs=[chosen.checkpoint.parent, chosen.log, report],
-            )
-        )
-        self.outcome.model, self.outcome.logs["start"] = chosen.checkpoint, chosen.log
-        self._training("transform", "transform", [*self._go_on(), "--clcr-phase", "transform"])
-
     def _training(
-        self,
-        name: str,
-        stage: str,
-        options: Sequence[str],
-        outside: Sequence[Path] = (),
-        seed: int | None = None,
+        self, name: str, stage: str, options: Sequence[str], outside: Sequence[Path] = ()
     ) -> None:
         config = self.config
         steps, lr = getattr(config, f"{stage}_steps"), getattr(config, f"{stage}_lr")
@@ -221,13 +187,12 @@ class Plan:
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
             *("--save-dir", str(saves), "--no-epoch-checkpoints"),
             *(() if self.validates else ("--disable-validation",)),
-            *("--seed", str(self.seed if seed is None else seed)),
-            *("--num-workers", "0", "--log-format", "json"),
+            *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
             *("--log-interval", str(max(1, min(config.every, steps) // 4))),
             *((precision,) if precision else ()),
             *(("--cpu",) if config.device == "cpu" else ()),
             *config.words("train_args"),
-            *config.words("transform_args" if stage == "start" else f"{stage}_args"),
+            *config.words(f"{stage}_args"),
         ]
         inputs = [Path(config.data), *outside]
         if not outside:

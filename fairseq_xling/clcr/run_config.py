@@ -45,9 +45,6 @@ class ClcrRunConfig:
     anneal_beta: float = option(0.01, "temperature 1 / (1 + beta * updates); 0 is none", least=0)
     transform_steps: int = option(2000, "steps of the transforms alone", least=1)
     transform_lr: float = option(5e-3, "their learning rate", least=0)
-    starts: int = option(1, "beginnings of T, each of a seed of its own; the best goes on", least=1)
-    start_steps: int = option(300, "steps of each where there are several", least=1)
-    start_lr: float = option(5e-3, "their learning rate", least=0)
     transform_args: str = option("", "more options of their fairseq-train, as one text")
     rounds: int = option(1, "how often the two encoders take turns; 0 leaves both alone", least=0)
     lm_steps: int = option(500, "steps of a turn", least=1)
@@ -196,11 +193,6 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     if config.checkpoint == "best" and not validates(folder, pair):
         raise UserError(
             f"`--checkpoint best` needs parallel 'valid' text of {'-'.join(pair)} in {folder.path}"
-        )
-    if config.starts > 1 and not validates(folder, pair):
-        raise UserError(
-            f"`--starts` above 1 needs parallel 'valid' text of {'-'.join(pair)} in {folder.path}, "
-            f"got {config.starts}"
         )
     if config.device == "cpu" and config.precision == "fp16":
         raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")

@@ -27,7 +27,7 @@ def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {"seed": outcome.seed, "distances": [], "sequences": []}
     a, b = pair
     for name, log in outcome.logs.items():
-        if not name.startswith(("start", "transform", "lm")):
+        if not name.startswith(("transform", "lm")):
             continue
         curves = training_log.read_curves(log, "valid") or training_log.read_curves(log, "train")
         row: dict[str, Any] = {"phase": name}

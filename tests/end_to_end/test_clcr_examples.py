@@ -18,8 +18,8 @@ SIZES = {
     **{"UPDATES": "4", "EXTRACT": "2", "EPOCHS": "1", "VOCAB": "700"},
 }
 TINY = (  # at the study's own rate, four steps leave T without any pivots
-    "--starts 2 --start-steps 4 --start-lr 0.005 --transform-steps 4 --transform-lr 0.005 "
-    "--lm-steps 2 --extract-steps 2 --order-steps 2 --every 2 --warmup 1 --max-tokens 600"
+    "--transform-steps 4 --transform-lr 0.005 --lm-steps 2 --extract-steps 2 --order-steps 2 "
+    "--every 2 --warmup 1 --max-tokens 600"
 ).split()
 
 
@@ -41,6 +41,35 @@ def test_a_run_that_is_not_finished_is_one_line(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(record))
     done = python("make_readme.py", tmp_path)
     assert done.returncode == 1 and "must be a run of a script of examples/clcr" in done.stderr
+
+
+def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
+    corpus, plain = tmp_path / "corpus", tmp_path / "plain"
+    main(
+        f"synthesize {corpus} --languages en,zh --sentences 20 --parallel-sentences 30 "
+        "--held-out 4 --nli 6".split()
+    )
+    for names in ("*.txt,*.pharaoh", "nli.*"):
+        done = python("without_stops.py", corpus, plain, "--names", names)
+        assert done.returncode == 0, done.stderr
+    for name in ("mono/train.zh.txt", "parallel/train.en-zh.en.txt", "gold/nli.train.zh.tsv"):
+        before, after = ((folder / name).read_text().split("\n") for folder in (corpus, plain))
+        assert any(line.endswith((".", "。")) or "。\t" in line for line in before)
+        assert not any(line.endswith((".", "。")) or "。\t" in line for line in after)
+        assert len(before) == len(after)
+    read = "parallel/train.en-zh.{}".format
+    links = [(folder / read("pharaoh")).read_text().split("\n") for folder in (corpus, plain)]
+    sentences = (corpus / read("en.txt")).read_text().split("\n")
+    assert "." in sentences[0]
+    for before, after, sentence in zip(*links, sentences, strict=True):
+        stop = len(sentence.split()) - 1 if sentence.endswith(".") else None
+        kept = [link for link in before.split() if int(link.split("-")[0]) != stop]
+        assert after.split() == kept
+        assert len(kept) == len(before.split()) - (stop is not None)  # one for one
+    assert (corpus / "gold/tags.train.en.tsv").exists()
+    assert not (plain / "gold/tags.train.en.tsv").exists()
+    done = python("without_stops.py", tmp_path / "nowhere", plain)
+    assert done.returncode == 1 and "nowhere: has no file like *.txt,*.pharaoh" in done.stderr
 
 
 @pytest.mark.slow
