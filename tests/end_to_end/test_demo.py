@@ -3,6 +3,7 @@
 import csv
 import json
 import subprocess
+import time
 
 import psutil
 import pytest
@@ -140,11 +141,13 @@ def test_asked_to_end_it_takes_its_trainings_with_it(tmp_path):
     for line in running.stdout:
         if "train-" in line:
             break
-    trainings = psutil.Process(running.pid).children(recursive=True)
+    # The line is printed just before the training's process begins.
+    while not (trainings := psutil.Process(running.pid).children(recursive=True)):
+        time.sleep(0.01)
     running.terminate()
     assert "stopped; run the same command again to go on" in running.communicate(timeout=60)[0]
     assert running.returncode == 130
-    assert trainings and not psutil.wait_procs(trainings, timeout=30)[1]
+    assert not psutil.wait_procs(trainings, timeout=30)[1]
 
 
 def test_bad_values_are_one_line(tmp_path):
