@@ -22,6 +22,8 @@ noise explains altogether has weight 0. The paper at hand says only "similar to"
 D width, T tokens.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -113,8 +115,24 @@ class Extractor(nn.Module):
             return each.sum()
         logits = self.plain(states)
         noisy = logits.detach().sigmoid()
-        if self.training and not self.known and len(noisy):
-            self.rates.lerp_(estimated_rates(noisy).to(self.rates), 1 - MEMORY)
-        weights = confident_weights(labels, noisy, self.rates.float())
+        if self.training and not self.known:
+            self._follow(noisy)
+        weights = confident_weights(labels, noisy, self.rates)
         plain = F.binary_cross_entropy_with_logits(logits, gold, reduction="sum")
         return (weights * each).sum() + plain
+
+    def _follow(self, noisy: Tensor) -> None:
+        """Move the rates towards those of a batch; of all workers' batches where there are some."""
+        found = estimated_rates(noisy) if len(noisy) else self.rates.new_zeros(2)
+        sums = torch.cat([found, found.new_tensor([float(len(noisy) > 0)])])
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.all_reduce(sums)
+        if sums[2] > 0:
+            self.rates.lerp_(sums[:2] / sums[2], 1 - MEMORY)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Extractor":
+        super()._apply(fn, recurse)
+        if "rates" in self._buffers:
+            # Half precision cannot hold steps of a hundredth of what is left.
+            self.rates = self.rates.float()
+        return self

@@ -191,9 +191,9 @@ class Matching(nn.Module):
         counted = mask1.any(1) & mask2.any(1)
         used = mask2 & counted[:, None]
         far = self.norm(mixed.float() - r2.float())
-        return Matched(_mean(far, used), _mean(torch.special.entr(weights).sum(2), used), counted)
+        return Matched(mean_of(far, used), mean_of(torch.special.entr(weights).sum(2), used), counted)
 
 
-def _mean(values: Tensor, used: Tensor) -> Tensor:
+def mean_of(values: Tensor, used: Tensor) -> Tensor:
     """The mean of (B, N) over the positions that are used, 0 where none is."""
     return values.masked_fill(~used, 0.0).sum(1) / used.sum(1).clamp(min=1)

@@ -40,13 +40,14 @@ def pair_distances(
         r1: (B, M, D); r2: (B, N, E).
         transformed1: T12(r1), (B, M, E); transformed2: T21(r2), (B, N, D).
     """
-    power = _POWERS[norm]
-    return _far(transformed1, r2, power) + _far(r1, transformed2, power)
+    return distances_between(transformed1, r2, norm) + distances_between(r1, transformed2, norm)
 
 
-def _far(x: Tensor, y: Tensor, power: float) -> Tensor:
+def distances_between(x: Tensor, y: Tensor, norm: str = "l2") -> Tensor:
+    """|| x_i - y_j ||, (B, M, N) float32, of x (B, M, D) and y (B, N, D)."""
     # Not by the faster matrix product, whose error is largest where points are nearest.
-    return torch.cdist(x.float(), y.float(), p=power, compute_mode="donot_use_mm_for_euclid_dist")
+    exact = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(x.float(), y.float(), p=_POWERS[norm], compute_mode=exact)
 
 
 class Pivots(NamedTuple):

@@ -75,7 +75,7 @@ def run_clcr_report(args: argparse.Namespace) -> None:
     measured = {}
     with progress(len(names), "distances", "ways", checks=True) as bar:
         for name in names:
-            distance = makers[name](x.width, args.norm, args.tau)
+            distance = makers[name](args.norm, args.tau)
             near, far = (
                 sequence_distances(x, y, p, distance, args.batch_size) for p in (own, pairs)
             )

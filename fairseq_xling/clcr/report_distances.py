@@ -4,7 +4,9 @@ CLCR, section 2.1, asks that f(s1) and f(s2) be near for sentences that mean the
 open how sequences are compared. Two ways stand here:
 
     matched    D of equation 2 without a transform, the mean of both directions: every vector
-               against what attention finds for it on the other side, wherever that stands
+               against what attention finds for it on the other side, wherever that stands.
+               Attention compares by distance here: by dot products a long vector would be the
+               partner of all, and a sequence not even near itself
     positions  position by position, as a model reads them: (1 / n) sum_{i<=n} || x_i - y_i ||, n
                the positions that both have. What hangs over does not count: measured from zero it
                would be nearer than a wrong vector, and pairs of unlike lengths the nearest.
@@ -16,44 +18,49 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from fairseq_xling.clcr.matching import Matching, norms, scores
+from fairseq_xling.clcr.matching import attention, mean_of, norms
+from fairseq_xling.clcr.pivots import distances_between
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.registry import Registry
 
 # (x (B, K, D), content (B, K), y (B, M, D), content (B, M)) to (B,); True at content.
 Distance = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-# By name a maker ``(width, norm, tau)``.
-distances: Registry[Callable[[int, str, float], Distance]] = Registry("`--distance`")
+# By name a maker ``(norm, tau)``.
+distances: Registry[Callable[[str, float], Distance]] = Registry("`--distance`")
 
 
 @distances.register("matched")
-def matched(width: int, norm: str, tau: float) -> Distance:
-    """See the module's docstring; attention compares by dot products, at temperature ``tau``.
+def matched(norm: str, tau: float) -> Distance:
+    """See the module's docstring; ``tau`` is attention's temperature, 0 takes the nearest vector.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
     >>> all_there = torch.ones(1, 2, dtype=torch.bool)
-    >>> matched(2, "l2", 0.0)(x, all_there, x.flip(1), all_there).tolist()  # another order
+    >>> matched("l2", 0.0)(x, all_there, x.flip(1), all_there).tolist()  # another order
     [0.0]
     """
-    matching = Matching(nn.Identity(), scores["transformed"](width, width), (width, width), norm)
+
+    def one_way(far: Tensor, x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
+        mixed = attention(-far, x_mask, tau).to(x.dtype) @ x
+        return mean_of(norms[norm](mixed - y), y_mask)
 
     def distance(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
-        there = matching(x, x_mask, y, y_mask, tau).distance
-        return (there + matching(y, y_mask, x, x_mask, tau).distance) / 2
+        far = distances_between(y, x, norm)
+        there = one_way(far, x, x_mask, y, y_mask)
+        return (there + one_way(far.transpose(1, 2), y, y_mask, x, x_mask)) / 2
 
     return distance
 
 
 @distances.register("positions")
-def positions(width: int, norm: str, tau: float) -> Distance:
+def positions(norm: str, tau: float) -> Distance:
     """See the module's docstring; ``tau`` says nothing.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 4.0]]])
     >>> mask = torch.tensor([[True, False]])
     >>> both = torch.ones(1, 2, dtype=torch.bool)
-    >>> positions(2, "l2", 0.0)(x, both, x, mask).tolist()  # the second hangs over
+    >>> positions("l2", 0.0)(x, both, x, mask).tolist()  # the second hangs over
     [0.0]
     """
 

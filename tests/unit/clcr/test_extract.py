@@ -87,6 +87,54 @@ def test_rates_are_read_off_the_least_probabilities():
     assert float(estimated_rates(torch.full((9,), 0.5)).max()) == pytest.approx(MOST)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_rates_are_found_in_half_precision_too(dtype):
+    states = torch.zeros(400, DIM, dtype=dtype)  # of which nothing can be told
+    labels = torch.arange(400) < 100
+    extractor = Extractor(DIM, confident=True).to(dtype)
+    with torch.no_grad():
+        extractor.plain.layers[0].bias.fill_(-1.0986)  # a quarter are pivots
+        for _ in range(600):
+            extractor.loss(states, labels)
+    assert extractor.rates.dtype == torch.float32
+    torch.testing.assert_close(extractor.rates, torch.tensor([MOST, 0.25]), atol=2e-3, rtol=0)
+
+
+BATCHES = ((2.0, -1.0, None), (1.0, None, None))  # of two workers; the log-odds of their tokens
+
+
+def one_worker(rank, folder):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
+    )
+    extractor = Extractor(1, confident=True)
+    with torch.no_grad():
+        extractor.plain.layers[0].weight.fill_(1.0)
+        extractor.plain.layers[0].bias.zero_()
+        for odds in BATCHES[rank]:
+            states = torch.zeros(0, 1) if odds is None else torch.full((4, 1), odds)
+            extractor.loss(states, torch.ones(len(states), dtype=torch.bool))
+    torch.save(extractor.rates, f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_workers_find_the_same_rates_from_all_their_batches(tmp_path):
+    torch.multiprocessing.start_processes(
+        one_worker, (str(tmp_path),), nprocs=2, start_method="fork"
+    )
+    expected = torch.tensor([MOST, MOST])
+    for together in zip(*BATCHES, strict=True):
+        found = [
+            estimated_rates(torch.full((4,), odds).sigmoid())
+            for odds in together
+            if odds is not None
+        ]
+        if found:
+            expected = expected + 0.01 * (sum(found) / len(found) - expected)
+    for rank in (0, 1):
+        torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), expected)
+
+
 def test_rates_on_the_command_line_are_checked():
     assert parse_rates("") is None and parse_rates("0.2,0.1") == [0.2, 0.1]
     for text in ("0.2", "a,b", "0.2,0.6"):
