@@ -103,7 +103,7 @@ pair() { # LANG SEED: all that has one model
             --labels "$own/$split" --split test --output "$own/keypoints-plain-$split.json"
         # Table 3.
         quietly "$log.order.log" fairseq-xling clcr order "$model" --data "$data" \
-            --labels "$own/$split" --split test --searches beam:1,beam:10 \
+            --labels "$own/$split" --split test --searches beam:1,beam:10,beam:10:sign \
             --output "$own/order-$split.json"
     done
     # What table 4 reads.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.clcr.keypoints import SHARES
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
@@ -173,17 +174,14 @@ class Gathering:
                 ]
                 for number, row in enumerate(tables[0]["rows"]):
                     own = [one["rows"][number] for one in tables]
+                    places = [tables[0]["header"].index(name) for name in SHARES]
                     cells = [
-                        self.mean(own, lambda one, place=place: one[place]) for place in (2, 3, 4)
+                        self.mean(own, lambda one, place=place: one[place]) for place in places
                     ]
-                    majority = self.mean(own, _majority)
-                    rows.append([called, kind, *row[:2], *cells, majority])
+                    rows.append([called, kind, *row[:2], *cells])
         return {
             "title": f"Table 2, {lang}-en: key-points",
-            "header": [
-                *("labels", "training", "language", "delta"),
-                *("accuracy", "precision", "recall", "majority"),
-            ],
+            "header": ["labels", "training", "language", "delta", *SHARES],
             "rows": rows,
             "notes": [
                 *(f"paper, {kind}: {text}" for kind, text in PAPER_KEYPOINTS.items()),
@@ -224,13 +222,6 @@ class Gathering:
         values = [get(one) for one in found]
         known = [value for value in values if value is not None and not math.isnan(value)]
         return mean_and_spread(known, 3) if known else None
-
-
-def _majority(row: list[Any]) -> float:
-    """The greater share of two labels, from precision, recall and what was kept."""
-    _, _, _, precision, recall, kept, tokens = row
-    share = precision * kept / recall / tokens if recall and kept else 0.0
-    return max(share, 1 - share)
 
 
 @exits_on_user_error

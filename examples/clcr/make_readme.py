@@ -53,9 +53,12 @@ Where the paper is silent, and what was chosen:
 - The corpus has few sentences in which someone gets something, so a quarter more of them, without
   labels, are mixed into its training text: R learns their order from what it is trained on.
 - D of soft matching flatters mixtures of tokens; D to the best partner alone stands beside it.
+- Table 3's `sign` is the paper's sum of disagreements; the search otherwise weighs a pair by how
+  sure the classifier is.
 - In `1_synthetic.sh` English encoders have no position embeddings. Where they have, the states of
   layer 2 tell who gives and who gets, in whatever order they come, and a classifier that read them
-  in English order was as good in any other.
+  in English order was as good in any other. Without them a word that stands twice has one state, so
+  only one of the two can be a pivot.
 - The Japanese encoder of `2_minilm.sh` has seen 50,000 short sentences and nothing else. The
   classifier of SICK is trained without the last 500 training pairs, which say when to stop, and
   tested on the trial set, the only other one that JSICK has.

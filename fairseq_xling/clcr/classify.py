@@ -143,7 +143,8 @@ def _result(
         for one in labelled
         for side in SIDES
     }
-    text = repr((row.name, dataclasses.asdict(options), sorted(origin.items())))
+    read = (config.columns, config.format)  # decides which labels are learnt
+    text = repr((row.name, dataclasses.asdict(options), sorted(origin.items()), read))
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     name = f"{row.code}-seed{options.seed}-{digest}"
     path = output / "trained" / f"{name}.json"

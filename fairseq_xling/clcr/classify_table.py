@@ -116,8 +116,19 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
 def lines_beside(
     beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]], files: Sequence[LabelledFile]
 ) -> list[Line]:
-    """Their rows: figures of languages that stand in the table, under the one file of each."""
-    by_language = {file.lang: file.name for file in reversed(files)}
+    """Their rows: figures of languages that stand in the table, under the one file of each.
+
+    Raises:
+        UserError: if a language has several files, since a run names languages alone.
+    """
+    by_language: dict[str, str] = {}
+    for file in files if beside else ():
+        if file.lang in by_language:
+            raise UserError(
+                f"`--beside` has one figure for {file.lang}, but `--test` names two files of it: "
+                f"{by_language[file.lang]} and {file.name}"
+            )
+        by_language[file.lang] = file.name
     return [
         Line(line.name, {by_language[x]: v for x, v in line.values.items() if x in by_language})
         for name, sources, result in beside
@@ -206,14 +217,15 @@ def _notes(config: ClassifyConfig, source: str, results: Sequence[Mapping[str, A
         f"accuracy in percent, {spread}; trained on {source}, the epoch chosen on its dev file",
         f"gap: points behind {source}, of the same seed",
     ]
-    empty = {
-        (one["row"], name): count
-        for one in results
-        for name, count in one["empty"].items()
-        if count
-    }
-    for (row, name), count in empty.items():
-        found.append(
-            f"{row}, {name}: {count:,} sentences kept no key-point and are one zero vector"
-        )
+    empty: dict[tuple[str, str], list[int]] = {}
+    for one in results:
+        for name, count in one["empty"].items():
+            empty.setdefault((one["row"], name), []).append(count)
+    for (row, name), counts in empty.items():
+        least, most = min(counts), max(counts)
+        number = f"{most:,}" if least == most else f"{least:,} to {most:,}, by seed, of the"
+        if most:
+            found.append(
+                f"{row}, {name}: {number} sentences kept no key-point and are a zero vector"
+            )
     return [*found, machine()]

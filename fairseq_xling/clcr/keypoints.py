@@ -20,25 +20,30 @@ def confusion(kept: Tensor, labels: Tensor) -> dict[str, Tensor]:
     }
 
 
-def shares(counts: Mapping[str, float]) -> dict[str, float]:
-    """Accuracy, precision and recall; NaN where there is nothing to take a share of.
+def shares(counts: Mapping[str, float]) -> dict[str, float | None]:
+    """Accuracy, precision and recall, and the accuracy of saying always what is more frequent.
+
+    None where there is nothing to take a share of.
 
     >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
-    {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571}
+    {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571, 'majority': 0.65}
     """
     hit, false, missed, right = (float(counts[name]) for name in COUNTS)
+    total = hit + false + missed + right
     return {
-        "accuracy": _share(hit + right, hit + false + missed + right),
+        "accuracy": _share(hit + right, total),
         "precision": _share(hit, hit + false),
         "recall": _share(hit, hit + missed),
+        "majority": _share(max(hit + missed, false + right), total),
     }
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
 
 
-HEADER = ("language", "delta", "accuracy", "precision", "recall", "key-points", "tokens")
+SHARES = ("accuracy", "precision", "recall", "majority")
+HEADER = ("language", "delta", *SHARES, "key-points", "tokens")
 
 
 def table_row(lang: str, delta: float, counts: Mapping[str, float]) -> Sequence[object]:

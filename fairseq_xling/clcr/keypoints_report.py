@@ -1,6 +1,6 @@
 """The verb ``clcr keypoints``: how well words are told to be key-points (CLCR, table 2; SPEC C10).
 
-All words of either language are counted, against pseudo-gold pivots.
+All words of either language are counted, against pseudo-gold pivots or gold ones.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def run_keypoints(args: argparse.Namespace) -> None:
     sides = model.folder.parallel(args.split, *model.pair)
     counts = count_keypoints(model, sides, labels, deltas, args.max_tokens)
     rows = [list(table_row(*key, found)) for key, found in counts.items()]
-    notes = [f"words of {args.split}, against the pseudo-gold pivots of {labels.path}"]
+    notes = [f"words of {args.split}, against the {labels.kind} of {labels.path}"]
     title = f"Key-points, {'-'.join(model.pair)}"
     record = {
         "clcr": "keypoints",

@@ -182,7 +182,7 @@ def _arrays(found: Found, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, 
 def _finish(folder: Path, target: TokenFile) -> None:
     """The mapped order and the text of links, from the arrays; may be done again."""
     flat = folder / f"{ORDER}.npy"
-    if flat.is_file():
+    if flat.is_file():  # else all has been written
         values = np.load(flat, mmap_mode="r")
         with atomic_write(folder / f"{ORDER}.bin") as file:
             for start in range(0, len(values), 1 << 20):
@@ -198,9 +198,9 @@ def _finish(folder: Path, target: TokenFile) -> None:
                 row = np.repeat(np.arange(len(some)), some)
                 file.write(format_pharaoh(Links(len(some), row, *source)))
                 done = end
-        for name in ("counts", "links"):
-            (folder / f"{name}.npy").unlink()
-        flat.unlink()  # last: vouches for the others
+        flat.unlink()  # first: while it is there, the others are read
+    for name in ("counts", "links"):
+        (folder / f"{name}.npy").unlink(missing_ok=True)
     if not (folder / DISTANCES).is_file():
         raise ValueError(f"{folder}: the distances are gone")
 

@@ -40,6 +40,11 @@ class Labels:
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
 
+    @property
+    def kind(self) -> str:
+        """What its pivots are: gold ones, of a word alignment, or pseudo-gold ones."""
+        return "gold pivots" if self.meta["settings"].get("gold") else "pseudo-gold pivots"
+
     def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
         """The pivots by tokens of the second side.
 

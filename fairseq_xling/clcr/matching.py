@@ -191,7 +191,9 @@ class Matching(nn.Module):
         counted = mask1.any(1) & mask2.any(1)
         used = mask2 & counted[:, None]
         far = self.norm(mixed.float() - r2.float())
-        return Matched(mean_of(far, used), mean_of(torch.special.entr(weights).sum(2), used), counted)
+        return Matched(
+            mean_of(far, used), mean_of(torch.special.entr(weights).sum(2), used), counted
+        )
 
 
 def mean_of(values: Tensor, used: Tensor) -> Tensor:

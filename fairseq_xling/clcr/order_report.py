@@ -1,8 +1,8 @@
 """The verb ``clcr order``: order BLEU of each trained order head and search (CLCR, Table 3).
 
-Key-points are pseudo-gold pivots, as in training, and the gold order is that of their partners in
-the second language (SPEC C13). So a head is measured by itself: what the extraction keeps or loses
-does not come in.
+Key-points are pseudo-gold pivots, as in training, or gold ones, and the gold order is that of their
+partners in the second language (SPEC C13). So a head is measured by itself: what the extraction
+keeps or loses does not come in.
 
 B sentence pairs, M tokens of s1, N of s2, K key-points.
 """
@@ -54,6 +54,7 @@ class Measured:
     order: str
     search: str
     width: int
+    weigh: str
     head: Any = None
     counts: OrderCounts = field(default_factory=OrderCounts)
     right: int = 0
@@ -67,8 +68,9 @@ class Measured:
             ranks = torch.arange(positions.shape[1]).expand_as(positions)
         else:
             scores = self.head(states, padding)
-            width = self.width or WIDTH
-            ranks = self.head.find(scores, padding, search=self.search, width=width).ranks
+            how: dict[str, Any] = {"search": self.search, "width": self.width or WIDTH}
+            how |= {"weigh": self.weigh} if self.weigh else {}
+            ranks = self.head.find(scores, padding, **how).ranks
         self.seconds += time.perf_counter() - started
         if self.head is not None:
             right, decisions = self.head.correct(scores, positions, padding)
@@ -79,7 +81,7 @@ class Measured:
     def row(self, sentences: int) -> list[Any]:
         """The row under `HEADER`."""
         return [
-            *(self.order, self.search + (f" {self.width}" if self.width else "")),
+            *(self.order, " ".join(map(str, filter(None, (self.search, self.width, self.weigh))))),
             self.right / self.decisions if self.decisions else None,
             *(_or_none(self.counts.precision(n)) for n in ORDERS),
             *(_or_none(self.counts.cumulative(n)) for n in ORDERS),
@@ -114,6 +116,7 @@ def run_order(args: argparse.Namespace) -> None:
     notes = [
         f"{sentences:,} sentences of {args.split} with {points:,} key-points, of "
         f"{len(pairs):,}; the others have fewer than two",
+        f"key-points are the {labels.kind} of {labels.path}",
         "pairs right: single decisions of the classifier, for abs of its positions; BLEU-n: "
         "precision of n-grams; cumulative: geometric mean up to n",
     ]
@@ -133,11 +136,11 @@ def run_order(args: argparse.Namespace) -> None:
     finish(args, title, HEADER, rows, notes, record, files, None)
 
 
-def plan(model: Any, searches: Sequence[tuple[str, int]]) -> list[Measured]:
+def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]:
     """A row for the source's order, and one for each trained head and search that it has.
 
     Raises:
-        UserError: if no order head was trained, or a search is one of none.
+        UserError: if no order head was trained, or a search or what it weighs is one of none.
 
     A search of a kind of head that was not trained is passed over.
     """
@@ -150,13 +153,19 @@ def plan(model: Any, searches: Sequence[tuple[str, int]]) -> list[Measured]:
         raise UserError(
             f"{model.checkpoint}: has no trained order head; train one with `--clcr-module order`"
         )
-    for name, _ in searches:
-        known = sorted({search for kind in order_heads for search in order_heads[kind].searches})
+    kinds = [order_heads[name] for name in order_heads]
+    known = sorted({name for kind in kinds for name in kind.searches})
+    weights = sorted({name for kind in kinds for name in kind.weights})
+    for name, _, weigh in searches:
         if name not in known:
             raise unknown_name("search for an order", name, known)
-    found = [Measured("as in the source", "", 0)]
+        if weigh and weigh not in weights:
+            raise unknown_name("weight of disagreements", weigh, weights)
+    found = [Measured("as in the source", "", 0, "")]
     for order, head in sorted(heads.items()):
-        found += [Measured(order, *one, head) for one in searches if one[0] in head.searches]
+        for name, width, weigh in searches:
+            if name in head.searches and (not weigh or weigh in head.weights):
+                found.append(Measured(order, name, width, weigh, head))
     return found
 
 
@@ -202,21 +211,22 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def parse_searches(text: str) -> list[tuple[str, int]]:
-    """Names with the width of a beam, ``beam:10,hungarian``; width 0 where none is given.
+def parse_searches(text: str) -> list[tuple[str, int, str]]:
+    """Names with the width of a beam and what disagreements cost, 0 and nothing if not given.
 
-    >>> parse_searches("beam:1, local")
-    [('beam', 1), ('local', 0)]
+    >>> parse_searches("beam:1, local, beam:10:sign")
+    [('beam', 1, ''), ('local', 0, ''), ('beam', 10, 'sign')]
 
     Raises:
         UserError: for a width that is no number above 0, and where nothing is named.
     """
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
-        name, colon, width = piece.partition(":")
-        if colon and not (width.isdigit() and int(width)):
+        name, colon, rest = piece.partition(":")
+        width, _, weigh = rest.partition(":")
+        if colon and not (width.isdecimal() and int(width)):
             raise UserError(f"`--searches` must have a width of at least 1, got {piece!r}")
-        found.append((name, int(width) if colon else 0))
+        found.append((name, int(width) if colon else 0, weigh))
     if not found:
         raise UserError("`--searches` must name one, got none")
     return found

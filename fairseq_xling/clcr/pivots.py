@@ -68,6 +68,9 @@ class Pivots(NamedTuple):
 def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
     """Pairs of tokens that are each other's nearest; of equally near ones the first counts.
 
+    So of a word that stands twice in a sentence only one can be a pivot where the encoder knows no
+    positions, since both have one state.
+
     Args:
         distances: (B, M, N).
         mask1: (B, M) True at content; mask2: (B, N).

@@ -30,6 +30,7 @@ from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 
+_ANNEALED = ("transform", "lm")
 _PRECISION = {("cpu", "bf16"): "--cpu-bf16", ("cuda", "bf16"): "--bf16", ("cuda", "fp16"): "--fp16"}
 
 
@@ -122,7 +123,8 @@ class Plan:
             start += ["--encoder-data", ",".join(config.encoder_data)]
         if config.layer:
             start += ["--clcr-layer", config.layer]
-        outside = [Path(item.partition("=")[2]) for item in config.encoder]
+        given = [*config.encoder, *config.encoder_data]
+        outside = [Path(item.partition("=")[2]) for item in given]
         self._training("transform", "transform", [*start, "--clcr-phase", "transform"], outside)
         for number in range(1, config.rounds + 1):
             for phase in ("lm1", "lm2"):
@@ -166,6 +168,7 @@ class Plan:
         saves, log = self.run / "models" / full, self.run / "logs" / f"{full}.log"
         precision = _PRECISION.get((config.device, config.precision))
         length = ("--total-num-update", str(steps))
+        best = config.checkpoint == "best"
         command = [
             *("fairseq-train", config.data, "--user-dir", str(USER_DIR)),
             *("--task", "clcr", "--arch", "clcr", "--criterion", "clcr"),
@@ -187,6 +190,8 @@ class Plan:
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
             *("--save-dir", str(saves), "--no-epoch-checkpoints"),
             *(() if self.validates else ("--disable-validation",)),
+            # Not by the loss where its temperature falls from step to step.
+            *(("--best-checkpoint-metric", "hard") if best and stage in _ANNEALED else ()),
             *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
             *("--log-interval", str(max(1, min(config.every, steps) // 4))),
             *((precision,) if precision else ()),

@@ -89,7 +89,8 @@ class ClcrRunConfig:
     every: int = option(250, "steps between two validations and checkpoints", least=1)
     checkpoint: str = option(
         "last",
-        "checkpoint that a training hands on: last, or best by its loss",
+        "checkpoint that a training hands on: last, or best by its loss, of transforms by the "
+        "distance to best partners alone",
         choices=CHECKPOINTS,
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
@@ -207,7 +208,10 @@ def validates(folder: DataFolder, pair: tuple[str, str]) -> bool:
 
 def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     """What `fairseq-train` would refuse only when its step comes."""
-    from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
+    from fairseq.optim.lr_scheduler import (
+        LR_SCHEDULER_DATACLASS_REGISTRY,
+        LR_SCHEDULER_REGISTRY,
+    )
 
     from fairseq_xling.models.clcr_start import parse_layers
 
@@ -215,6 +219,17 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     if config.schedule not in LR_SCHEDULER_REGISTRY:
         message = unknown_name("scheduler", config.schedule, LR_SCHEDULER_REGISTRY)
         raise UserError(f"`--schedule`: {message}")
+    fields = LR_SCHEDULER_DATACLASS_REGISTRY[config.schedule].__dataclass_fields__
+    if "warmup_updates" not in fields:
+        warm = [
+            name
+            for name, kind in sorted(LR_SCHEDULER_DATACLASS_REGISTRY.items())
+            if "warmup_updates" in kind.__dataclass_fields__
+        ]
+        raise UserError(
+            f"`--schedule` must be one with `--warmup-updates` ({', '.join(warm)}), "
+            f"got {config.schedule}"
+        )
     # An unknown name ends here.
     _ = transforms[config.transform], scores[config.attention_score], norms[config.distance_norm]
     try:
@@ -243,6 +258,10 @@ def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, 
             if not getattr(config, f"{part}_steps"):
                 raise UserError(
                     f"`--rows` {name} needs `--{part}-steps` above 0; train it or leave the row out"
+                )
+            if part == "order" and not config.order_list:
+                raise UserError(
+                    f"`--rows` {name} needs one of `--orders`; name it or leave the row out"
                 )
     if not 0 <= config.delta <= 1:
         raise UserError(f"`--delta` must lie in [0, 1], got {config.delta}")

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def run_encode(args: argparse.Namespace) -> None:
     from fairseq_xling.interop.clcr import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
-    options = RowOptions(args.delta, args.order, args.search, args.beam, args.threshold)
+    options = RowOptions(**{one.name: getattr(args, one.name) for one in fields(RowOptions)})
     side = model.side(args.lang)
     made = {name: kind(model, side, options) for name, kind in kinds.items()}
     _check_known(model, files["text"], args.lang)
@@ -68,11 +69,7 @@ def run_encode(args: argparse.Namespace) -> None:
             "lang": args.lang,
             "dtype": args.dtype,
             "row": name,
-            "delta": args.delta,
-            "order": args.order,
-            "search": args.search,
-            "beam": args.beam,
-            "threshold": args.threshold if row.reads_translation else None,
+            **{option: getattr(options, option) for option in row.reads},
             **{file: digests[file] for file in read},
         }
         _write(model, row, name, settings, read, args)

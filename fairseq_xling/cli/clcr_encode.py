@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--beam", type=int, default=10, metavar="N", help="hypotheses of a beam search, up to 10000"
     )
+    add("--weigh", default="", metavar="NAME",
+        help="what rel pays for a pair in the wrong order: sign (the paper's), probability or "
+        "likelihood (none: likelihood)")  # fmt: skip
     add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
     add("--threshold", type=float, metavar="D", help="largest distance of pivots, for row T+pGA")
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")

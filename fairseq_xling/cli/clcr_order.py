@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add("--searches", default="beam:1,beam:10,hungarian,local", metavar="NAMES",
-        help="how an order is found from a head's scores; :N is the width of a beam")  # fmt: skip
+        help="how an order is found from a head's scores; :N is the width of a beam, and :N:sign "
+        "what rel pays for a pair in the wrong order: sign (the paper's), probability or "
+        "likelihood (the default)")  # fmt: skip
     add("--max-tokens", type=int, default=8192, help="most padded tokens of a side in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", metavar="JSON", help="file for the results; the table lies beside it as .csv")

@@ -1,7 +1,7 @@
 """`--arch clcr`: two pretrained encoders, and the modules T, E, R that bring them together.
 
 A checkpoint holds both encoders up to their layer, all modules trained so far, and how each is
-built: it needs no other file. The next training starts from it (`--clcr-start`).
+built: to use it, or to start the next training from it (`--clcr-start`), takes no other file.
 """
 
 import json

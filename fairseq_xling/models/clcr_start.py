@@ -44,6 +44,11 @@ def gather(
                 f"`--clcr-module {name}` comes after {needed!r}: `--clcr-start` must name a "
                 "checkpoint that has it"
             )
+    for later in [x for x, one in config["modules"].items() if name in modules[one["kind"]].after]:
+        del config["modules"][later]
+        logger.warning(
+            "%s is left out: it was trained on what %s is trained to change", later, name
+        )
     key = kind.key(name, cfg)
     settings = kind.settings(cfg)
     known = config["modules"].setdefault(key, {"kind": name, "settings": settings})

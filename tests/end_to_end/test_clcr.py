@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import logging
 import re
 import sys
@@ -12,6 +13,8 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.clcr.modules import Loss, Module
+from fairseq_xling.clcr.modules import modules as own_modules
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.cli.main import main
 from fairseq_xling.compat import prepare_engine
@@ -239,6 +242,45 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 
+def test_modules_that_learnt_from_states_that_change_are_left_out(world, modules):
+    model, _ = modules
+    log = train(world, "again", "--clcr-start", model, "--clcr-phase", "lm1", "--max-update", "2")
+    assert "order_rel is left out: it was trained on what transform is trained to change" in log
+    state = load(last(world, "again"))["model"]
+    assert {name.split(".")[1] for name in state if name.startswith("parts.")} == {"transform"}
+
+
+def test_a_module_of_one_s_own_is_trained_with_settings_of_its_own(world, phases, monkeypatch):
+    class Drift(Module):
+        after = ("transform",)
+
+        def __init__(self, settings, sizes):
+            super().__init__()
+            self.rate = settings["rate"]
+            self.drift = torch.nn.Parameter(torch.ones(sizes.widths[1]))
+
+        @classmethod
+        def settings(cls, cfg):
+            return {"rate": float(cfg.module_options)}
+
+        def forward(self, batch):
+            far = (self.drift * self.rate).square().sum()
+            return Loss(far, batch.masks[0].any(1).sum(), {"far": far.detach()})
+
+        @classmethod
+        def scores(cls, sums, pair):
+            return {"far": sums["far"]}
+
+    monkeypatch.setitem(own_modules._entries, "drift", Drift)
+    log = train(
+        *(world, "drift", "--clcr-start", last(world, "lm2"), "--clcr-module", "drift"),
+        *("--module-options", "0.5", "--max-update", "3"),
+    )
+    assert logged(log, "valid")[-1]["valid_far"] < 24 * 0.25
+    config = json.loads(load(last(world, "drift"))["cfg"]["model"]["clcr_config"])
+    assert config["modules"]["drift"] == {"kind": "drift", "settings": {"rate": 0.5}}
+
+
 def test_mistakes_are_one_line(world, labels, modules, capsys):
     both = ["--encoder", encoders(world)]
     for extra, message in (
@@ -377,6 +419,11 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
     xling("clcr", "train", config(world), "--output", world / "planned", "--dry-run")
     steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", capsys.readouterr().out, re.MULTILINE)
     assert steps == ["transform-1", "lm1-1-1", "lm2-1-1"]
+    best = ["--checkpoint", "best", "--output", world / "planned", "--dry-run"]
+    xling("clcr", "run", config(world), *best)
+    plan = capsys.readouterr().out
+    assert plan.count("--best-checkpoint-metric hard") == 3
+    assert "extract-1/checkpoint_best.pt" in plan
     refused = {
         "--extract-steps 0": "`--rows` T+E+R needs `--extract-steps` above 0; ",
         "--order-steps 0": "`--rows` T+E+R needs `--order-steps` above 0; ",
@@ -390,6 +437,8 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--schedule polynomal": "`--schedule`: unknown scheduler 'polynomal'",
         "--adam-betas 0.9,2": "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got",
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
+        "--orders=": "`--rows` T+E+R needs one of `--orders`; name it or leave the row out",
+        "--schedule tri_stage": "must be one with `--warmup-updates` (cosine, fixed, inverse_sqrt",
         "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",
         "--rows T,T": "`--rows` must be different, got 'T,T'",
         "--beam 10001": "`--beam` must be at most 10000, got 10001",

@@ -91,11 +91,21 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
         assert len(list(csv.DictReader(file))) == 2 * 2 * 3
     assert (output / "plot.svg").read_text().startswith("<?xml") and (output / "table.md").exists()
 
-    # Again: nothing is trained, and one more row trains that alone.
+    # Again: nothing is trained; one more row trains that alone, other labels all rows.
     before = (output / "table.md").read_text()
-    monkeypatch.setattr(classify, "fit_esim", None)
+    fit, calls = classify.fit_esim, []
+
+    def counted(*given):
+        calls.append(given)
+        return fit(*given)
+
+    monkeypatch.setattr(classify, "fit_esim", counted)
     assert main(given) == 0
-    assert (output / "table.md").read_text() == before
+    assert (output / "table.md").read_text() == before and not calls
+    assert main([*given, *rows(task, ("again", "TER"))]) == 0
+    assert len(calls) == 2
+    assert main([*given, "--columns", "text=1,pair=0,label=2"]) == 0
+    assert len(calls) == 2 + 4
 
 
 def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_path, monkeypatch):

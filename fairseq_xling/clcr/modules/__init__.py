@@ -85,7 +85,10 @@ class Module(nn.Module):
         """``number`` optimiser steps of this training are done."""
 
     def begin(self, first: Iterable[PairStates]) -> None:
-        """Called once, before its first training, with the first batches of the training text."""
+        """Called before its first training, with the first batches of the training text.
+
+        A training that goes on after a kill calls it again, and then reads its checkpoint.
+        """
 
     def go_on(self) -> None:
         """Called where a training starts from the checkpoint of an earlier one."""

@@ -1,5 +1,6 @@
 """E: which tokens are key-points, for either language (SPEC C8 to C10)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,7 +73,8 @@ class ExtractModule(Module):
         found = {}
         for number, lang in enumerate(pair, start=1):
             counts = {name: sums[f"{name}{number}"] for name in COUNTS}
-            found |= {f"{name}_{lang}": value for name, value in shares(counts).items()}
+            for name, share in shares(counts).items():
+                found[f"{name}_{lang}"] = math.nan if share is None else share
         return found
 
 

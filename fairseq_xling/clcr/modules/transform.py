@@ -107,17 +107,20 @@ class TransformModule(Module):
         """How far the states of a batch are from their mean: what D is for a T that knows
         nothing. It falls to 0 where an encoder collapses."""
         rows = states.detach()[mask].float()
-        if not len(rows):
-            return rows.sum()
-        return self.forth.norm(rows - rows.mean(0)).mean()
+        if len(rows) < 2:
+            return rows.new_zeros(())
+        # States are nearer to a mean that they are in; this undoes it, whatever the batch's size.
+        bias = (len(rows) / (len(rows) - 1)) ** 0.5
+        return self.forth.norm(rows - rows.mean(0)).mean() * bias
 
     @classmethod
     def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
         """D, its ratio to the spread of the target's states, mean entropy, and the spreads.
 
-        In validation also D with each token's best partner alone. By it trainings compare that
-        were annealed and that were not: a mixture of tokens is nearer to its target than any one of
-        them, and no single vector that is handed on.
+        In validation also D with each token's best partner alone, and ``hard``, the mean of both
+        directions. By it trainings compare that were annealed and that were not, and checkpoints of
+        one that is annealed (``--best-checkpoint-metric hard``): a mixture of tokens is nearer to
+        its target than any one of them, and no single vector that is handed on.
         """
         count = max(sums["sentences"], 1)
         found = {}
@@ -130,4 +133,6 @@ class TransformModule(Module):
                 found[f"hard_{lang}_{other}"] = sums[f"hard{number}"] / count
             found[f"entropy_{lang}_{other}"] = sums[f"entropy{number}"] / count
             found[f"spread_{lang}"] = sums[f"spread{number}"] / count
+        if "hard1" in sums:
+            found["hard"] = (sums["hard1"] + sums["hard2"]) / count / 2
         return found

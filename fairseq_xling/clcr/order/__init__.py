@@ -9,6 +9,7 @@ class registered under ``@order_heads.register("name")``.
 B sentences, K key-points (padded at the end), D width, L layers.
 """
 
+from collections.abc import Collection
 from typing import ClassVar
 
 import torch
@@ -30,9 +31,12 @@ class OrderHead(nn.Module):
 
     Attributes:
         searches: what finds an order from this head's scores, by name.
+        weights: names of what a wrong decision may cost; where there are any, `find` takes one as
+            ``weigh``.
     """
 
     searches: ClassVar[Registry]
+    weights: ClassVar[Collection[str]] = ()
 
     def forward(self, states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         """Scores, float32, of a shape that is the head's own.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
 from fairseq_xling.clcr.search import Found, arrange, relative_searches
-from fairseq_xling.clcr.search.disagreement import disagreement
+from fairseq_xling.clcr.search.disagreement import WEIGHTS, disagreement
 
 DISTANCES = 32
 
@@ -30,6 +30,7 @@ class RelativeOrder(OrderHead):
     """
 
     searches = relative_searches
+    weights = tuple(WEIGHTS)
 
     def __init__(self, dim: int, *, layers: int = LAYERS, dropout: float = 0.1):
         super().__init__()

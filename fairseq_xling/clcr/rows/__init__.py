@@ -27,11 +27,11 @@ from fairseq_xling.registry import Registry
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What the rows read; None is what the model was trained with.
+    """What the rows read; None, and no text, is what the model was trained with or does itself.
 
     Attributes:
         delta: key-points are tokens with p(key-point) above.
-        order: name of the order head; search, beam: how an order is found.
+        order: name of the order head; search, beam, weigh: how an order is found.
         threshold: of pseudo-gold pivots.
     """
 
@@ -39,6 +39,7 @@ class RowOptions:
     order: str = "rel"
     search: str = "beam"
     beam: int = 10
+    weigh: str = ""
     threshold: float | None = None
 
 
@@ -76,6 +77,7 @@ class Row:
     Attributes:
         reads_translation: whether it reads the other side of parallel text.
         needs: the trainings that it builds on, beside that of the transforms.
+        reads: the fields of `RowOptions` that its sequences hang on.
 
     Raises:
         UserError: if a module was not trained, or an option is missing.
@@ -83,6 +85,7 @@ class Row:
 
     reads_translation: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         self.model, self.side, self.options = model, side, options

@@ -11,6 +11,7 @@ class ExtractedRow(Row):
     """Tokens with p(key-point) > delta; each stands for its block."""
 
     needs = ("extract",)
+    reads = ("delta",)
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)

@@ -9,6 +9,7 @@ from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
 from fairseq_xling.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
 
 
 @rows.register("T+E+R")
@@ -16,6 +17,7 @@ class OrderedRow(ExtractedRow):
     """Key-points of the first language reordered; those of the second are in order already."""
 
     needs = ("extract", "order")
+    reads = ("delta", "order", "search", "beam", "weigh")
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
@@ -25,6 +27,8 @@ class OrderedRow(ExtractedRow):
             key = f"order_{options.order}"
             self.head = model.model.require(key, model.checkpoint).head
             _ = self.head.searches[options.search]  # an unknown name ends here
+            if options.weigh and options.weigh not in self.head.weights:
+                raise unknown_name("`--weigh`", options.weigh, self.head.weights)
         if not 1 <= options.beam <= MOST_WIDTH:
             raise UserError(f"`--beam` must lie in [1, {MOST_WIDTH}], got {options.beam}")
 
@@ -37,7 +41,9 @@ class OrderedRow(ExtractedRow):
         states = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
         padding = chosen.padding[several]
         scores = self.head(states[several], padding)
-        found = self.head.find(scores, padding, search=self.options.search, width=self.options.beam)
+        how: dict[str, Any] = {"search": self.options.search, "width": self.options.beam}
+        how |= {"weigh": self.options.weigh} if self.options.weigh else {}
+        found = self.head.find(scores, padding, **how)
         ranks = torch.arange(chosen.places.shape[1], device=scores.device).repeat(len(states), 1)
         ranks[several] = found.ranks.to(ranks)
         return reordered(chosen, ranks)

@@ -14,6 +14,7 @@ class PseudoGoldRow(Row):
     """Both languages have the same number of vectors, partner beside partner."""
 
     reads_translation = True
+    reads = ("threshold",)
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)

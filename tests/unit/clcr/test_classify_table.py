@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.clcr.classify_config import LabelledFile
+from fairseq_xling.clcr.classify_config import ClassifyConfig, LabelledFile
 from fairseq_xling.clcr.classify_table import (
     Line,
+    _notes,
     gaps,
     lines_beside,
     lines_of_rows,
@@ -70,9 +71,24 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
     assert rows[1][1:3] == [None, None] and rows[1][-1] is None
 
 
+def test_empty_sentences_are_said_of_all_seeds():
+    def result(row, count):
+        return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
+
+    results = [result("T", 3), result("T", 900), result("T+E", 7), result("T+E", 7)]
+    found = _notes(ClassifyConfig(seeds="1,2"), "en", results)
+    assert "T, zh.test: 3 to 900, by seed, of the sentences kept no key-point" in "\n".join(found)
+    assert "T+E, zh.test: 7 sentences kept no key-point" in "\n".join(found)
+    assert not any("en.test" in note for note in found)
+
+
 def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
     with pytest.raises(UserError, match="is not the folder of a finished run"):
         read_beside([str(tmp_path)])
+    two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
+    with pytest.raises(UserError, match="names two files of it"):
+        lines_beside(read_beside([transfer_run(tmp_path)]), two)
+    assert lines_beside([], two) == []
     with pytest.raises(UserError, match="must be of accuracy, got f1"):
         read_beside([transfer_run(tmp_path, "f1")])
     write_json(tmp_path / "results.json", {"metric": "accuracy"})

@@ -148,5 +148,5 @@ def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
     gold = torch.tensor([1, 1, 0, 1, 0, 0, 0, 1, 1, 0], dtype=torch.bool)
     counts = {name: int(count) for name, count in confusion(kept, gold).items()}
     assert counts == {"hit": 4, "false": 1, "missed": 1, "right": 4}
-    assert shares(counts) == {"accuracy": 0.8, "precision": 0.8, "recall": 0.8}
-    assert table_row("en", 0.2, counts) == ["en", 0.2, 0.8, 0.8, 0.8, 5, 10]
+    assert shares(counts) == {"accuracy": 0.8, "precision": 0.8, "recall": 0.8, "majority": 0.5}
+    assert table_row("en", 0.2, counts) == ["en", 0.2, 0.8, 0.8, 0.8, 0.5, 5, 10]

@@ -1,6 +1,7 @@
 """Writing pivots: what is found, what lies on disk, and going on after a kill."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,6 +107,36 @@ def test_killed_in_between_it_goes_on_and_ends_in_the_same_bytes(model, text, tm
     assert {f.name for f in (tmp_path / "labels").iterdir()} == {
         *("pivots.pharaoh", "distances.npy", "order.bin", "order.idx", "meta.json")
     }
+
+
+def test_killed_at_any_deletion_it_ends_in_the_same_bytes(model, text, tmp_path, monkeypatch):
+    class Killed(Exception):
+        pass
+
+    write(model, text[0], tmp_path / "whole")
+    unlink, times = Path.unlink, 0
+    while True:
+        output, left = tmp_path / f"labels{times}", [times]
+
+        def dies(path, *given, left=left, **more):
+            if path.name.startswith("settings"):  # last of all, beside the folder's new name
+                return unlink(path, *given, **more)
+            left[0] -= 1
+            unlink(path, *given, **more)
+            if left[0] < 0:
+                raise Killed
+
+        monkeypatch.setattr(Path, "unlink", dies)
+        try:
+            write(model, text[0], output)
+            break
+        except Killed:
+            times += 1
+        monkeypatch.setattr(Path, "unlink", unlink)
+        write(model, text[0], output)
+        for file in (tmp_path / "whole").iterdir():
+            assert file.read_bytes() == (output / file.name).read_bytes(), (times, file.name)
+    assert times >= 4
 
 
 def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):

@@ -69,6 +69,9 @@ def test_validation_shows_the_distance_without_the_help_of_mixtures():
     annealed = module.scores(sums, ("en", "de"))
     assert annealed["hard_en_de"] == pytest.approx(shown["hard_en_de"], rel=1e-5)
     assert annealed["hard_en_de"] == pytest.approx(annealed["distance_en_de"], rel=1e-4)
+    # One figure, by which checkpoints compare whatever the temperature was.
+    assert annealed["hard"] == pytest.approx(shown["hard"], rel=1e-5)
+    assert shown["hard"] == pytest.approx((shown["hard_en_de"] + shown["hard_de_en"]) / 2)
 
 
 @pytest.mark.row("C3")
@@ -133,6 +136,23 @@ def test_encoders_that_take_turns_keep_their_spread_where_moving_targets_collaps
     record_property("taking turns", kept)
     record_property("moving targets", collapsed)
     assert collapsed < 0.05 < 0.3 < kept
+
+
+@pytest.mark.row("C4")
+@pytest.mark.parametrize("pairs", [1, 4, 64])
+def test_a_transform_that_knows_nothing_is_at_1_whatever_the_batch(pairs):
+    torch.manual_seed(0)
+    module = modules["transform"](SETTINGS["transform"], Sizes((6, 8), 12)).eval()  # T is 0
+    generator = torch.Generator().manual_seed(0)
+    masks = (torch.ones(pairs, 4, dtype=torch.bool),) * 2
+    sums = {}
+    for _ in range(1024 // pairs):
+        states = [torch.randn(pairs, 4, width, generator=generator) for width in (6, 8)]
+        for name, value in module(PairStates(tuple(states), masks)).sums.items():
+            sums[name] = sums.get(name, 0.0) + float(value)
+    shown = module.scores(sums, ("en", "de"))
+    for way in ("en_de", "de_en"):
+        assert shown[f"relative_{way}"] == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.row("C5")

@@ -81,6 +81,17 @@ def test_every_head_has_the_searches_that_it_can_have(study):
     assert untrained[1] < rows["rel", "beam"][1]
 
 
+@pytest.mark.row("C12")
+def test_the_relative_head_can_pay_for_wrong_pairs_as_the_paper_does(study):
+    rows, record = measured(study, "--searches", "beam:10:sign,beam:10,beam:10:probability")
+    assert [search for order, search in rows if order == "rel"] == [
+        *("beam 10 sign", "beam 10", "beam 10 probability")
+    ]
+    assert [search for order, search in rows if order == "abs"] == ["beam 10"]
+    assert rows["rel", "beam 10 sign"][:-1] == [1.0] * 7  # a perfect head needs no more
+    assert f"key-points are the pseudo-gold pivots of {study.path}/labels/valid" in record["notes"]
+
+
 def test_mistakes_are_named(study, capsys):
     def refusal(*flags):
         assert main([*study.arguments, *flags]) == 1
@@ -92,6 +103,10 @@ def test_mistakes_are_named(study, capsys):
     assert refusal("--searches", "hungary") == (
         "fairseq-xling: error: unknown search for an order 'hungary'; did you mean "
         "'hungarian'? known: beam, exact, hungarian, local"
+    )
+    assert refusal("--searches", "beam:5:sing") == (
+        "fairseq-xling: error: unknown weight of disagreements 'sing'; did you mean 'sign'? "
+        "known: likelihood, probability, sign"
     )
     assert refusal("--searches", ",") == (
         "fairseq-xling: error: `--searches` must name one, got none"

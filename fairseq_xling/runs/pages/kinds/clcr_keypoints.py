@@ -30,7 +30,7 @@ class ClcrKeypoints:
         return Page(
             title=record["title"],
             source=SOURCE,
-            lead=["Which words of a sentence are key-points, against pseudo-gold pivots."],
+            lead=["Which words of a sentence are told to be key-points, and how many of them are."],
             sections=[Section("Shares", svg=to_svg(figure), header=header, rows=rows, notes=notes)],
             tables={"table": (header, rows)},
             measured=[
