@@ -17,6 +17,7 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,27 @@ def prepare_engine() -> None:
     PathManager.copy = staticmethod(_atomic_copy)
     from fairseq.trainer import Trainer
 
-    Trainer.train_step = _without_cuda(Trainer.train_step)
+    Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+
+
+def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Gradients that are NaN or infinite, and a loss scale that is at its end, are the end of a
+    training: fairseq leaves a traceback, and a checkpoint that nothing goes on from."""
+
+    @functools.wraps(train_step)
+    @exits_on_user_error
+    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return train_step(trainer, *args, **kwargs)
+        except FloatingPointError as error:
+            Path(trainer.cfg.checkpoint.save_dir, "crash.pt").unlink(missing_ok=True)
+            reason = str(error).partition(".")[0]
+            raise UserError(
+                f"the training diverged at update {trainer.get_num_updates() + 1} ({reason}); "
+                "lower `--lr`, or the gradient's largest norm, `--clip-norm`"
+            ) from error
+
+    return wrapper
 
 
 def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -48,7 +49,8 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 def exclusive(path: str | Path, taken: str) -> Iterator[int]:
     """Hold a lock on the file or folder ``path``, which exists; it goes with the process.
 
-    Yields the lock's file descriptor: a child that is given it holds the lock, too.
+    What a kill left of unfinished writes in a folder is swept away. Yields the lock's file
+    descriptor: a child that is given it holds the lock, too.
 
     Raises:
         UserError: with the text ``taken``, if another process (or this one) holds it.
@@ -62,9 +64,33 @@ def exclusive(path: str | Path, taken: str) -> Iterator[int]:
         # Renamed or removed by its former holder in between, it guards nothing any more.
         if not os.path.exists(path) or not os.path.samestat(os.fstat(handle), os.stat(path)):
             raise UserError(taken)
+        if os.path.isdir(path):
+            for name in os.listdir(path):
+                if is_unfinished(name):
+                    os.unlink(os.path.join(path, name))
         yield handle
     finally:
         os.close(handle)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name is what `atomic_write` writes before it renames it.
+
+    >>> is_unfinished(".table.csv.fi6fvjhf.tmp"), is_unfinished("table.tmp")
+    (True, False)
+    """
+    return re.fullmatch(r"\..+\.[a-z0-9_]{8}\.tmp", name) is not None
+
+
+def refuse_files_above(option: str, path: str | Path) -> None:
+    """See that folders can be made for ``path``, before anything is computed.
+
+    Raises:
+        UserError: if a file stands where a folder would have to.
+    """
+    for above in Path(path).parents:
+        if above.exists() and not above.is_dir():
+            raise UserError(f"`{option}` {path}: {above} is a file, not a folder")
 
 
 def write_json(path: str | Path, value: Any) -> None:

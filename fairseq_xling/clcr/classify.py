@@ -181,7 +181,7 @@ def _result(
         if file.name != VALID:
             _write(file, predicted, config, output / "predictions" / name)
     write_json(path, result)
-    return result
+    return read_json(path)  # as a later call finds it
 
 
 def _write(

@@ -158,9 +158,9 @@ def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]
     weights = sorted({name for kind in kinds for name in kind.weights})
     for name, _, weigh in searches:
         if name not in known:
-            raise unknown_name("search for an order", name, known)
+            raise unknown_name("search in `--searches`", name, known)
         if weigh and weigh not in weights:
-            raise unknown_name("weight of disagreements", weigh, weights)
+            raise unknown_name("weight in `--searches`", weigh, weights)
     found = [Measured("as in the source", "", 0, "")]
     for order, head in sorted(heads.items()):
         for name, width, weigh in searches:

@@ -134,7 +134,8 @@ def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tune
     if not len(f1) or f1.max() <= 0:
         raise UserError(
             "no pair of tokens lies in a gold block, so no threshold can be tuned; give "
-            "`--threshold`, or train the transform longer"
+            "`--threshold`, or train the transform longer, and with a lower `--lr` if its "
+            "distances did not fall"
         )
     best = int(f1.argmax())
     last = best + 1 == len(distance)

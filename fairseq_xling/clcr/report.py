@@ -6,6 +6,7 @@ score that people gave tells.
 """
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from fairseq_xling.files import read_lines
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.text.progress import progress
-from fairseq_xling.transfer.items import column_number, is_number
+from fairseq_xling.transfer.items import is_number
 from fairseq_xling.transfer.scatter import LEAST, correlation
 
 HEADER = ["distance", "translations", "sd", "random", "sd ", "ratio", "AUC", "Pearson", "Spearman"]
@@ -43,8 +44,8 @@ def run_clcr_report(args: argparse.Namespace) -> None:
             do not go together.
     """
     check_output(args)
-    if not args.tau >= 0:
-        raise UserError(f"`--tau` must be at least 0, got {args.tau}")
+    if not 0 <= args.tau < math.inf:
+        raise UserError(f"`--tau` must be at least 0 and finite, got {args.tau}")
     for name in ("random", "batch_size"):
         if getattr(args, name) < 1:
             option = name.replace("_", "-")
@@ -57,6 +58,8 @@ def run_clcr_report(args: argparse.Namespace) -> None:
         raise unknown_name("`--norm`", args.norm, [*norms])
     names = [name.strip() for name in args.distance.split(",")]
     makers = {name: distances[name] for name in names}
+    if len(makers) < len(names):
+        raise UserError(f"`--distance` must name different ones, got {args.distance!r}")
     x, y = _open(args.x, args.y)
     if x.sentences < 2:
         raise UserError(f"{x.path}: random pairs need at least 2 sentences, got {x.sentences}")
@@ -211,7 +214,10 @@ def read_scores(path: str | Path, column: str, count: int) -> np.ndarray:
     if not is_number(column):
         _, first = next(lines, (1, ""))
         headings = {name: number for number, name in enumerate(first.split("\t"))}
-        place = column_number({"score": column}, "score", headings, -1)
+        if column not in headings:
+            known = ", ".join(headings)
+            raise UserError(f"`--score-column` {column}: no such heading; {path} has {known}")
+        place = headings[column]
     else:
         place = int(column)
     for line, text in lines:

@@ -82,6 +82,13 @@ def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> l
             parts = list(string.Formatter().parse(pattern))
         except ValueError as error:
             raise UserError(f"`{option}` {text}: {error}") from None
+        for _, place, form, conversion in parts:
+            if form or conversion:
+                raise UserError(
+                    f"`{option}` {text}: {{{place}}} must stand alone in its braces, got "
+                    + f"{{{place}{'!' + conversion if conversion else ''}"
+                    + f"{':' + form if form else ''}}}"
+                )
         named = [place for _, place, *_ in parts if place is not None]
         for place in named:
             if place not in (*PLACES, *more):

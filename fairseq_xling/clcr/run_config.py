@@ -149,6 +149,11 @@ def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
             raise UserError(f"`--encode-text` must be of {' or '.join(pair)}, got {item!r}")
         found.append(Text(name, lang, file))
     for text in found:
+        if Path(text.name).name != text.name or text.name == "..":
+            raise UserError(
+                f"the name of a text to encode must be one that a folder can have, got "
+                f"{text.name!r}"
+            )
         if not Path(text.file).is_file():
             raise UserError(f"{text.file}: no such file")
         if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
@@ -184,10 +189,13 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
                 raise UserError(f"`{name}` {lang}={path}: no such file or folder")
     folder.parallel("train", *pair)
     _check_choices(config, pair)
-    for name in config.order_list:
-        _ = order_heads[name]
-    for name in config.row_list:
-        _ = rows[name]
+    for called, names, known in (
+        ("--orders", config.order_list, order_heads),
+        ("--rows", config.row_list, rows),
+    ):
+        for name in names:
+            if name not in known:
+                raise unknown_name(f"name in `{called}`", name, [*known])
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)
@@ -253,6 +261,8 @@ def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, 
         UserError: for a row without the training that it needs, a share that is none, or a
             threshold to be tuned without an alignment.
     """
+    if texts(config, pair) and not config.row_list:
+        raise UserError("`--rows` must name what to write of the texts to encode, got none")
     for name in config.row_list:
         for part in rows[name].needs:
             if not getattr(config, f"{part}_steps"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairseq_xling.clcr.label import tune, write_labels
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256, write_json
+from fairseq_xling.files import refuse_files_above, sha256, write_json
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
 
@@ -25,10 +25,15 @@ def run_label(args: argparse.Namespace) -> None:
     splits = [split.strip() for split in args.splits.split(",") if split.strip()]
     if not splits or len({*splits}) < len(splits):
         raise UserError(f"`--splits` must name one or several different ones, got {args.splits!r}")
+    if not args.output:
+        raise UserError("`--output` must name a folder, got none")
+    refuse_files_above("--output", Path(args.output, splits[0]))
     from fairseq_xling.interop.clcr import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
     folder = model.folder
+    if Path(args.output).resolve() == Path(folder.path).resolve():
+        raise UserError(f"`--output` {args.output}: is the data folder; name one of its own")
     sides = {split: folder.parallel(split, *model.pair) for split in splits}
     threshold, about = args.threshold, {}
     if threshold is None:

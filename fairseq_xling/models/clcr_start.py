@@ -85,6 +85,11 @@ def _read_start(
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--clcr-start` {path}: holds no model of `--task clcr`") from None
     mine = {"pair": list(pair), "dictionaries": {x: folder.dictionary_digest(x) for x in pair}}
+    if identity.get("pair") != mine["pair"]:
+        theirs = ",".join(map(str, identity.get("pair", ())))
+        raise UserError(
+            f"`--clcr-start` {path}: is of the pair {theirs}, got `--clcr-pair` {','.join(pair)}"
+        )
     for name, value in mine.items():
         if identity.get(name) != value:
             raise UserError(

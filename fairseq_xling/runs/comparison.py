@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import refuse_files_above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,8 +144,8 @@ def check_output(args: argparse.Namespace) -> None:
     """Refuse names that nothing can be written under, before anything is computed.
 
     Raises:
-        UserError: for a file of results that is not .json, a figure that is not .svg or .png, or
-            the name of a folder.
+        UserError: for a file of results that is not .json, a figure that is not .svg or .png, the
+            name of a folder, or one inside a file.
     """
     from fairseq_xling.runs.figure_file import check_figure
 
@@ -155,6 +156,8 @@ def check_output(args: argparse.Namespace) -> None:
     for option, name in (("output", args.output), ("figure", args.figure)):
         if name and Path(name).is_dir():
             raise UserError(f"`--{option}` {name}: is a folder, not a file")
+        if name:
+            refuse_files_above(f"--{option}", name)
 
 
 def finish(

@@ -7,6 +7,7 @@ key-point classifiers; an order head.
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, List, Optional
@@ -71,6 +72,7 @@ class ClcrConfig(FairseqDataclass):
     seed: int = II("common.seed")
     cpu: bool = II("common.cpu")
     fp16: bool = II("common.fp16")
+    amp: bool = II("common.amp")
     fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
     memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
     bf16: bool = II("common.bf16")
@@ -120,6 +122,7 @@ class ClcrTask(PlannedTask):
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Beside loss and speed what the module makes of its sums."""
         super().reduce_metrics(logging_outputs, criterion)
+        self._check_finite(logging_outputs, criterion.training)
         names = [name for name in logging_outputs[0] if name.startswith(criterion.SUM)]
         plain = [name.removeprefix(criterion.SUM) for name in names]
         for name, short in zip(names, plain, strict=True):
@@ -127,6 +130,18 @@ class ClcrTask(PlannedTask):
             metrics.log_scalar_sum(f"_{short}", float(total))
         for score in self.clcr_module.scores(dict.fromkeys(plain, 0.0), self.pair):
             metrics.log_derived(score, self._score(score, plain))
+
+    @exits_on_user_error
+    def _check_finite(self, logging_outputs: list[dict[str, Any]], training: bool) -> None:
+        """A distance can grow beyond all numbers without a gradient that is none."""
+        if training and (self.cfg.fp16 or self.cfg.amp):
+            return  # such a step is passed over, at a lower loss scale
+        total = float(sum(log["loss"] for log in logging_outputs))
+        if not math.isfinite(total):
+            raise UserError(
+                f"the loss of {'training' if training else 'validation'} must be finite, got "
+                f"{total}: the training diverged; lower `--lr`"
+            )
 
     def _score(self, score: str, names: list[str]):
         def derive(meters: Any) -> float:

@@ -289,6 +289,10 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         (["--encoder", f"en={world}/en/checkpoint_last.pt"], "must name one for 'de', too"),
         ([], "`--clcr-start` the checkpoint of an earlier one, got neither"),
         (["--clcr-start", last(world, "en")], "holds no model of `--task clcr`"),
+        (
+            ["--clcr-start", last(world, "lm2"), "--clcr-pair", "de,en"],
+            "is of the pair en,de, got `--clcr-pair` de,en",
+        ),
         ([*both, "--clcr-module", "extract"], "needs `--clcr-labels`"),
         ([*both, "--clcr-module", "extract", "--clcr-labels", labels], "comes after 'transform'"),
         ([*both, "--clcr-module", "transfrom"], "did you mean 'transform'"),
@@ -319,11 +323,21 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
     assert "`--output` must hold {row}" in line
     for more, message in (
         (["--order", "abc"], "unknown `--order` 'abc'; did you mean 'abs'?"),
+        (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
+        (["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
         (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
         (["--threshold", "3"], "`--threshold` is read by row T+pGA alone, got row T+E+R with it"),
     ):
         encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
         assert message in fails(capsys, *encode, "--output", world / "no")
+    (world / "a_file").write_text("")
+    for output, message in (
+        ("", "`--output` must name a folder, got none"),
+        (world / "data", "is the data folder; name one of its own"),
+        (world / "a_file", "a_file is a file, not a folder"),
+    ):
+        line = fails(capsys, "clcr", "label", model, "--threshold", "9", "--output", output)
+        assert message in line
     line = fails(capsys, "clcr", "label", model, "--splits", ",", "--output", world / "no")
     assert "`--splits` must name one or several different ones, got ','" in line
     line = fails(capsys, "clcr", "keypoints", model, "--labels", labels, "--delta", "0.2,0.2")
@@ -349,6 +363,16 @@ def test_a_model_that_diverged_is_refused_and_text_of_another_language_is_notice
     with pytest.raises(SystemExit, match=re.escape(line)):
         train(world, "mistake", "--clcr-start", tmp_path / "nan.pt")
     assert not (tmp_path / "labels").exists()
+
+
+def test_a_training_that_diverges_ends_in_one_line_and_leaves_no_checkpoint(world, labels):
+    given = ["--clcr-start", last(world, "lm2"), "--clcr-module", "order", "--clcr-labels", labels]
+    with pytest.raises(SystemExit, match=r"the training diverged at update \d+ \(gradients are"):
+        train(world, "diverged", *given, "--lr", "1e30", "--warmup-updates", "0")
+    given = ["--encoder", encoders(world), "--lr", "1e30"]
+    with pytest.raises(SystemExit, match="must be finite, got inf: the training diverged"):
+        train(world, "diverged", *given)
+    assert not list((world / "diverged").glob("*.pt"))
 
 
 def test_half_precision_on_a_cpu_passes_over_steps_whose_gradients_overflow(world, labels):
@@ -439,6 +463,10 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
         "--orders=": "`--rows` T+E+R needs one of `--orders`; name it or leave the row out",
         "--schedule tri_stage": "must be one with `--warmup-updates` (cosine, fixed, inverse_sqrt",
+        "--orders abc": "unknown name in `--orders` 'abc'; did you mean 'abs'?",
+        "--rows T+F": "unknown name in `--rows` 'T+F'",
+        "--rows=": "`--rows` must name what to write of the texts to encode, got none",
+        f"--encode-text ../x.en={__file__}": "must be one that a folder can have, got '../x'",
         "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",
         "--rows T,T": "`--rows` must be different, got 'T,T'",
         "--beam 10001": "`--beam` must be at most 10000, got 10001",

@@ -110,6 +110,8 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
 
 def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_path, monkeypatch):
     short = ["--epochs", "1", "--seeds", "1,2", *rows(task, ("T+E", "TE"))]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".settings.json.fi6fvjhf.tmp").write_text("{}")  # killed at its first file
     assert main(options(task, tmp_path / "whole", *short)) == 0
     fit, calls = classify.fit_esim, []
 
@@ -129,6 +131,9 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
         for name in ("whole", "run")
     ]
     assert found[0] == found[1]
+    tables = [(tmp_path / name / "table.csv").read_bytes() for name in ("whole", "run")]
+    assert tables[0] == tables[1]
+    assert not list((tmp_path / "run").glob(".*.tmp"))
 
 
 def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
@@ -170,6 +175,10 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
     assert "unknown place in `--vectors` 'sides'; did you mean 'side'?" in says(
         "--vectors", "T=x/{file}.{sides}"
     )
+    for form in ("{file:d}", "{file!x}", "{file:{lang}}"):
+        assert f"{{file}} must stand alone in its braces, got {form}" in says(
+            "--vectors", f"T=x/{form}.{{side}}"
+        )
     assert "must have {side}" in says("--vectors", "T=x/{file}")
     assert "must have {file}" in says("--vectors", "T=x/{lang}.{side}")
     assert "there are two rows 'T+E'" in says(*good, *good)

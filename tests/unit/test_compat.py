@@ -63,6 +63,20 @@ def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
     assert torch.Tensor.cuda is before
 
 
+def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
+    def step(trainer):
+        (tmp_path / "crash.pt").write_text("what fairseq leaves")
+        raise FloatingPointError("gradients are Nan/Inf")
+
+    checkpoint = argparse.Namespace(save_dir=str(tmp_path))
+    trainer = argparse.Namespace(
+        cfg=argparse.Namespace(checkpoint=checkpoint), get_num_updates=lambda: 41
+    )
+    with pytest.raises(SystemExit, match=r"diverged at update 42 \(gradients are Nan/Inf\); lower"):
+        compat._one_line_divergence(step)(trainer)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
         "import logging\n"

@@ -6,7 +6,15 @@ import stat
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, exclusive, read_json, read_lines, sha256, write_json
+from fairseq_xling.files import (
+    atomic_write,
+    exclusive,
+    read_json,
+    read_lines,
+    refuse_files_above,
+    sha256,
+    write_json,
+)
 
 
 def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_file(tmp_path):
@@ -140,6 +148,21 @@ def test_a_lock_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path):
         pass
     with exclusive(tmp_path, "taken"):
         pass
+
+
+def test_what_a_kill_left_is_swept_away_where_a_lock_is_taken(tmp_path):
+    left, own = tmp_path / ".table.csv.fi6fvjhf.tmp", tmp_path / "notes.tmp"
+    for path in (left, own):
+        path.write_text("half")
+    with exclusive(tmp_path, "taken"):
+        assert not left.exists() and own.exists()
+
+
+def test_a_file_where_a_folder_would_have_to_be_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    refuse_files_above("--output", tmp_path / "new" / "folder")
+    with pytest.raises(UserError, match=r"`--output` .*a/b: .*/file is a file, not a folder"):
+        refuse_files_above("--output", tmp_path / "file" / "a" / "b")
 
 
 def test_a_lock_on_what_was_removed_is_refused(tmp_path, monkeypatch):

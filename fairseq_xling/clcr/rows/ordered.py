@@ -26,7 +26,8 @@ class OrderedRow(ExtractedRow):
         if side == 0:
             key = f"order_{options.order}"
             self.head = model.model.require(key, model.checkpoint).head
-            _ = self.head.searches[options.search]  # an unknown name ends here
+            if options.search not in self.head.searches:
+                raise unknown_name("`--search`", options.search, [*self.head.searches])
             if options.weigh and options.weigh not in self.head.weights:
                 raise unknown_name("`--weigh`", options.weigh, self.head.weights)
         if not 1 <= options.beam <= MOST_WIDTH:

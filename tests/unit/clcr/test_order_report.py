@@ -101,11 +101,11 @@ def test_mistakes_are_named(study, capsys):
         "fairseq-xling: error: `--searches` must have a width of at least 1, got 'beam:0'"
     )
     assert refusal("--searches", "hungary") == (
-        "fairseq-xling: error: unknown search for an order 'hungary'; did you mean "
+        "fairseq-xling: error: unknown search in `--searches` 'hungary'; did you mean "
         "'hungarian'? known: beam, exact, hungarian, local"
     )
     assert refusal("--searches", "beam:5:sing") == (
-        "fairseq-xling: error: unknown weight of disagreements 'sing'; did you mean 'sign'? "
+        "fairseq-xling: error: unknown weight in `--searches` 'sing'; did you mean 'sign'? "
         "known: likelihood, probability, sign"
     )
     assert refusal("--searches", ",") == (
