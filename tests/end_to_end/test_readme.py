@@ -1,5 +1,6 @@
 """The README's commands run as they stand, in one empty folder, from top to bottom."""
 
+import json
 import os
 import re
 import subprocess
@@ -39,6 +40,9 @@ def test_every_command_of_the_readme_runs(tmp_path):
             pytest.fail(f"{text}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}")
     assert (tmp_path / "eval.json").is_file()
     assert (tmp_path / "migration" / "report.html").is_file()
+    assert (
+        json.loads((tmp_path / "conditions.json").read_text())["distances"]["matched"]["auc"] > 0.6
+    )
     assert (tmp_path / "first-word" / "checkpoint_last.pt").is_file()
 
 
