@@ -175,8 +175,9 @@ def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, A
     chosen = "the only setting" if tried == 1 else (
         f"the mean of the best {config.best} of {tried} settings by dev"
     )  # fmt: skip
+    epochs = f"{config.epochs} epoch{'s' * (config.epochs > 1)}"
     notes = [
-        f"{metric} in percent; {seeds}; {chosen}; {config.epochs} epochs, the best one by dev.",
+        f"{metric} in percent; {seeds}; {chosen}; {epochs}, the best one by dev.",
         "gap: the figure of the language trained on minus the mean of the targets'.",
     ]
     if config.shift_layer:
