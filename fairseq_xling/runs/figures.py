@@ -119,7 +119,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     if panel.log:
         axis.set_yscale("log")
     else:
-        axis.set_ylim(bottom=0)
+        # From 0, and with room for a marker above lines that lie close together.
+        axis.set_ylim(0, 1.04 * axis.get_ylim()[1])
     if panel.whole and panel.lines:
         axis.set_xticks(sorted({round(x) for line in panel.lines for x in line.x}))
 
