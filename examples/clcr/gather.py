@@ -81,31 +81,37 @@ class Gathering:
             rows.append([row["phase"], *cells])
         header = [name.replace("_", " ").replace("distance", "D") for name in names]
         tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
-        about = (
-            f"pivots against a silver alignment: F1 {mean_and_spread(tuned, 3)}" if tuned else ""
-        )
+        notes = ["relative: by the spread of the target's states"]
+        pivots = found[0]["pivots"]
+        notes.append(f"{pivots['pivots']:,} pivots in {pivots['pairs']:,} sentence pairs of train")
+        if tuned:
+            f1 = mean_and_spread(tuned, 3)
+            notes[-1] += f"; F1 {f1} on {found[0]['tuned']['split']}, against fast_align's links"
         yield {
             "title": f"Distance of translations, {lang} to en",
             "header": ["trained", *header],
             "rows": rows,
-            "notes": ["relative: by the spread of the target's states", *filter(None, [about])],
+            "notes": notes,
         }
-        for verb, digits, paper in (("keypoints", 2, PAPER_KEYPOINTS), ("order", 2, PAPER_ORDER)):
+        papers = [f"paper, {kind}: {text}" for kind, text in PAPER_KEYPOINTS.items()]
+        for verb, end, paper in (
+            ("keypoints", "key-points", papers),
+            ("order", "cumulative 2", [PAPER_ORDER]),
+        ):
             if verb not in found[0]:
                 continue
             table = found[0][verb]
-            width = 5 if verb == "keypoints" else 6
+            width = table["header"].index(end)
             rows = []
             for number, row in enumerate(table["rows"]):
                 own = [one[verb]["rows"][number] for one in found]
-                cells = [self.mean(own, lambda o, p=place: o[p]) for place in range(digits, width)]
-                rows.append([*row[:digits], *cells])
-            texts = paper.values() if isinstance(paper, dict) else [paper]
+                cells = [self.mean(own, lambda o, p=place: o[p]) for place in range(2, width)]
+                rows.append([*row[:2], *cells])
             yield {
                 "title": f"{table['title']} (pseudo-gold, {table['split']})",
                 "header": table["header"][:width],
                 "rows": rows,
-                "notes": [f"paper: {text}" for text in texts],
+                "notes": paper,
             }
 
     def distances(self, lang: str) -> Table:
