@@ -45,7 +45,7 @@ EXTRAS = {
     "dev": [
         "pytest",
         "pytest-timeout",
-        "pytest-xdist",
+        "pytest-xdist>=3.7",
         "hypothesis",
         "ruff",
         "tensorboard",
