@@ -63,8 +63,8 @@ Where the paper is silent, and what was chosen:
   German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and nothing
   else. The classifier of SICK is trained without the last 500 training pairs, which say when to
   stop, and tested on the trial set, the only other one that JSICK has.
-- The paper's Chinese encoder is of another kind than its English one, ERNIE beside BERT. In the run
-  `mismatched` English alone was pretrained on other text, in blocks that run over the ends of
+- The paper's Chinese encoder is of another kind than its English one, ERNIE beside BERT. In
+  `3_mismatched.sh` English alone is pretrained on other text, in blocks that run over the ends of
   sentences, with two fifths of the tokens masked instead of 15 %.
 - T+pGA sees the translation: it is the bound that E and R aim for.
 """
