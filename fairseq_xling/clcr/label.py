@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.analysis.new_folder import is_finished
 from fairseq_xling.clcr.granularity import blocks_of_pairs, finest_blocks
 from fairseq_xling.clcr.labels import DISTANCES, META, ORDER, PHARAOH
 from fairseq_xling.clcr.pivots import Tuned, mutual_best, pair_distances, tune_threshold
@@ -125,7 +126,7 @@ def write_labels(
     Raises:
         UserError: if the folder holds anything else, or another command is writing it.
     """
-    if _is_there(output, settings):
+    if is_finished(output, dict(settings)):
         return read_json(output / META)
     folder = output.parent / f".{output.name}.partial"
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +162,7 @@ def write_labels(
         made.unlink()
         begun.unlink()
         with contextlib.suppress(FileNotFoundError):
-            output.rmdir()  # empty, or `_is_there` would have refused it
+            output.rmdir()  # empty, or `is_finished` would have refused it
         os.replace(folder, output)
     return meta
 
@@ -240,11 +241,3 @@ def gold_links(
         found.append(links if source == pair[0] else [links[0], links[2], links[1]])
     together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
     return together[0], together[1], together[2]
-
-
-def _is_there(output: Path, settings: Mapping[str, Any]) -> bool:
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return False
-    if (output / META).is_file() and read_json(output / META).get("settings") == dict(settings):
-        return True
-    raise UserError(f"`--output` {output}: must be new; it holds something else")

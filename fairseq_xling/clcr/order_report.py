@@ -68,8 +68,7 @@ class Measured:
             ranks = torch.arange(positions.shape[1]).expand_as(positions)
         else:
             scores = self.head(states, padding)
-            how: dict[str, Any] = {"search": self.search, "width": self.width or WIDTH}
-            how |= {"weigh": self.weigh} if self.weigh else {}
+            how = {"search": self.search, "width": self.width or WIDTH, "weigh": self.weigh}
             ranks = self.head.find(scores, padding, **how).ranks
         self.seconds += time.perf_counter() - started
         if self.head is not None:

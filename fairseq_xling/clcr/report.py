@@ -28,7 +28,7 @@ from fairseq_xling.files import read_lines
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.text.progress import progress
-from fairseq_xling.transfer.items import is_number
+from fairseq_xling.transfer.items import heading_number, is_number
 from fairseq_xling.transfer.scatter import LEAST, correlation
 
 HEADER = ["distance", "translations", "sd", "random", "sd ", "ratio", "AUC", "Pearson", "Spearman"]
@@ -214,10 +214,7 @@ def read_scores(path: str | Path, column: str, count: int) -> np.ndarray:
     if not is_number(column):
         _, first = next(lines, (1, ""))
         headings = {name: number for number, name in enumerate(first.split("\t"))}
-        if column not in headings:
-            known = ", ".join(headings)
-            raise UserError(f"`--score-column` {column}: no such heading; {path} has {known}")
-        place = headings[column]
+        place = heading_number(f"`--score-column` {column}", column, headings)
     else:
         place = int(column)
     for line, text in lines:

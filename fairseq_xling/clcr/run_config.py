@@ -227,13 +227,12 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     if config.schedule not in LR_SCHEDULER_REGISTRY:
         message = unknown_name("scheduler", config.schedule, LR_SCHEDULER_REGISTRY)
         raise UserError(f"`--schedule`: {message}")
-    fields = LR_SCHEDULER_DATACLASS_REGISTRY[config.schedule].__dataclass_fields__
-    if "warmup_updates" not in fields:
-        warm = [
-            name
-            for name, kind in sorted(LR_SCHEDULER_DATACLASS_REGISTRY.items())
-            if "warmup_updates" in kind.__dataclass_fields__
-        ]
+    warm = sorted(
+        name
+        for name, kind in LR_SCHEDULER_DATACLASS_REGISTRY.items()
+        if "warmup_updates" in kind.__dataclass_fields__
+    )
+    if config.schedule not in warm:
         raise UserError(
             f"`--schedule` must be one with `--warmup-updates` ({', '.join(warm)}), "
             f"got {config.schedule}"

@@ -84,17 +84,16 @@ def _read_start(
         identity = read_identity(state["model"])
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--clcr-start` {path}: holds no model of `--task clcr`") from None
-    mine = {"pair": list(pair), "dictionaries": {x: folder.dictionary_digest(x) for x in pair}}
-    if identity.get("pair") != mine["pair"]:
+    if identity.get("pair") != list(pair):
         theirs = ",".join(map(str, identity.get("pair", ())))
         raise UserError(
             f"`--clcr-start` {path}: is of the pair {theirs}, got `--clcr-pair` {','.join(pair)}"
         )
-    for name, value in mine.items():
-        if identity.get(name) != value:
-            raise UserError(
-                f"`--clcr-start` {path}: was trained with another {name} than that of {folder.path}"
-            )
+    if identity.get("dictionaries") != {lang: folder.dictionary_digest(lang) for lang in pair}:
+        raise UserError(
+            f"`--clcr-start` {path}: was trained with other dictionaries than those of "
+            f"{folder.path}"
+        )
     return config, state["model"]
 
 

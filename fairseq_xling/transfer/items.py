@@ -97,7 +97,16 @@ def column_number(
         return default
     if is_number(asked):
         return int(asked)
-    if header is None or asked not in header:
-        known = ", ".join(header or ()) or "none"
-        raise UserError(f"`--columns` {field}={asked}: no such heading; the file has {known}")
-    return header[asked]
+    return heading_number(f"`--columns` {field}={asked}", asked, header or {})
+
+
+def heading_number(option: str, heading: str, header: Mapping[str, int]) -> int:
+    """The number of the column under ``heading``; ``option`` says how it was asked for.
+
+    Raises:
+        UserError: for a heading that the file has not.
+    """
+    if heading not in header:
+        known = ", ".join(header) or "none"
+        raise UserError(f"{option}: no such heading; the file has {known}")
+    return header[heading]

@@ -31,8 +31,7 @@ class OrderHead(nn.Module):
 
     Attributes:
         searches: what finds an order from this head's scores, by name.
-        weights: names of what a wrong decision may cost; where there are any, `find` takes one as
-            ``weigh``.
+        weights: names of what a wrong decision may cost.
     """
 
     searches: ClassVar[Registry]
@@ -78,6 +77,7 @@ class OrderHead(nn.Module):
         *,
         search: str = "beam",
         width: int = 10,
+        weigh: str = "",
     ) -> Found:
         """The best permutation that a search finds: ``ranks`` (B, K) and ``cost`` (B,).
 
@@ -87,6 +87,8 @@ class OrderHead(nn.Module):
         Args:
             search: a name of `searches`.
             width: hypotheses kept for each sentence (`--beam`).
+            weigh: a name of `weights`; none is the head's own choice, all there is where it has
+                no `weights`.
         """
         raise NotImplementedError(type(self).__name__)
 

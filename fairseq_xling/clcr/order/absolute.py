@@ -88,6 +88,7 @@ class AbsoluteOrder(OrderHead):
         *,
         search: str = "beam",
         width: int = 10,
+        weigh: str = "",
     ) -> Found:
         """As the base class; ``cost`` is the sum of -log p, in nats."""
         costs = -scores.float().log_softmax(-1)

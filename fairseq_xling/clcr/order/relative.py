@@ -79,16 +79,17 @@ class RelativeOrder(OrderHead):
         *,
         search: str = "beam",
         width: int = 10,
-        weigh: str = "likelihood",
+        weigh: str = "",
     ) -> Found:
         """As the base class; ``cost`` is the sum of disagreements.
 
         Args:
-            weigh: what a disagreement costs, see `fairseq_xling.clcr.search.disagreement`; the
-                default is -log p, as in absolute order (SPEC G12).
+            weigh: what a disagreement costs, see `fairseq_xling.clcr.search.disagreement`; none is
+                ``likelihood``, -log p as in absolute order (SPEC G12).
         """
         lengths = lengths_of(scores, padding_mask)
-        return arrange(disagreement(scores, weigh), lengths, search=search, width=width)
+        costs = disagreement(scores, weigh or "likelihood")
+        return arrange(costs, lengths, search=search, width=width)
 
 
 def _pairs(positions: Tensor, padding_mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -42,9 +42,8 @@ class OrderedRow(ExtractedRow):
         states = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
         padding = chosen.padding[several]
         scores = self.head(states[several], padding)
-        how: dict[str, Any] = {"search": self.options.search, "width": self.options.beam}
-        how |= {"weigh": self.options.weigh} if self.options.weigh else {}
-        found = self.head.find(scores, padding, **how)
+        how = self.options
+        found = self.head.find(scores, padding, search=how.search, width=how.beam, weigh=how.weigh)
         ranks = torch.arange(chosen.places.shape[1], device=scores.device).repeat(len(states), 1)
         ranks[several] = found.ranks.to(ranks)
         return reordered(chosen, ranks)
