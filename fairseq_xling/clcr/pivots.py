@@ -8,6 +8,11 @@ one-token sentences, both ways, where there is nothing to mix:
 A pair is kept if j is the nearest of i, i is the nearest of j, and d_ij lies under the threshold.
 So no token has two partners, and a higher threshold keeps all that a lower one does.
 
+*Twins* are tokens of one sentence with one state: the copies of a word, where an encoder knows no
+positions. Nothing tells which of n twins is the nearer one, so they count as one token that may
+have n partners, its n nearest; partners and twins are paired in the order of the text. (The paper's
+encoders know positions, and none has twins.)
+
 The paper gives no threshold; it is chosen where links are known (SPEC G12), by `tune_threshold`.
 A *link* of a gold alignment is a pair (i, j); what a pivot should find is a *block* of the finest
 common granularity (`fairseq_xling.clcr.granularity`):
@@ -29,6 +34,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError
 
 _POWERS = {"l1": 1.0, "l2": 2.0}
+_EQUAL = 1e-5  # of two distances whose quotient is nearer to 1 neither is the smaller one
 
 
 def pair_distances(
@@ -66,10 +72,7 @@ class Pivots(NamedTuple):
 
 
 def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
-    """Pairs of tokens that are each other's nearest; of equally near ones the first counts.
-
-    So of a word that stands twice in a sentence only one can be a pivot where the encoder knows no
-    positions, since both have one state.
+    """Pairs of tokens that are each other's nearest, n of a token with n twins (itself included).
 
     Args:
         distances: (B, M, N).
@@ -85,11 +88,65 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
     if not distances.numel():
         none = torch.zeros(0, dtype=torch.int64, device=distances.device)
         return Pivots(none, none, none, distances.flatten())
-    nearest, partner = distances.min(2)
-    back = distances.argmin(1).gather(1, partner)
+    turned = distances.transpose(1, 2).contiguous()
+    twin1, many1 = _twins(distances)
+    twin2, many2 = _twins(turned)
+    wanted = _among_nearest(distances, many1) & _among_nearest(turned, many2).transpose(1, 2)
+    row, source, target = _one_to_one(distances.masked_fill(~wanted, torch.inf))
+    target = _in_text_order(row, twin2[row, target], source, target)
+    source = _in_text_order(row, twin1[row, source], target, source)
+    order = (row * distances.shape[1] + source).argsort()
+    row, source, target = row[order], source[order], target[order]
+    return Pivots(row, source, target, distances[row, source, target])
+
+
+def _twins(distances: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each of M tokens the first of its twins, and how many there are: both (B, M).
+
+    Twins are told by their nearest token: it is the same one, equally far away.
+    """
+    near, partner = distances.min(2)
+    same = (partner[:, :, None] == partner[:, None]) & _equal(near[:, :, None], near[:, None])
+    return same.int().argmax(2), same.sum(2)
+
+
+def _equal(x: Tensor, y: Tensor) -> Tensor:
+    return (x == y) | ((x - y).abs() <= _EQUAL * torch.minimum(x, y))
+
+
+def _among_nearest(distances: Tensor, many: Tensor) -> Tensor:
+    """Which of N tokens are the ``many`` (B, M) nearest of each, equals included: (B, M, N)."""
+    nearer = torch.searchsorted(distances.sort(2).values, distances * (1 - _EQUAL))
+    return (nearer < many[:, :, None]) & distances.isfinite()
+
+
+def _one_to_one(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mutually nearest pairs, then those of what is left, until nothing finite is: row, source and
+    target (n,). Without twins that is once."""
+    found = [distances.new_zeros(3, 0, dtype=torch.int64)]
     here = torch.arange(distances.shape[1], device=distances.device)
-    row, source = ((back == here) & nearest.isfinite()).nonzero(as_tuple=True)
-    return Pivots(row, source, partner[row, source], nearest[row, source])
+    while True:
+        nearest, partner = distances.min(2)
+        mutual = (distances.argmin(1).gather(1, partner) == here) & nearest.isfinite()
+        row, source = mutual.nonzero(as_tuple=True)
+        if not len(row):
+            return tuple(torch.cat(found, 1))
+        target = partner[row, source]
+        found.append(torch.stack([row, source, target]))
+        distances[row, source] = torch.inf
+        distances.transpose(1, 2)[row, target] = torch.inf
+
+
+def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> Tensor:
+    """``values`` (n,) dealt out anew within each row's group, so that they rise with ``key``."""
+
+    def ranked(last: Tensor) -> Tensor:
+        size = int(torch.stack([group.max(), last.max()]).max()) + 1 if len(last) else 1
+        return ((row * size + group) * size + last).argsort()
+
+    result = torch.empty_like(values)
+    result[ranked(key)] = values[ranked(values)]
+    return result
 
 
 class Tuned(NamedTuple):

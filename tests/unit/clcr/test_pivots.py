@@ -47,6 +47,46 @@ def test_planted_pairs_are_found_exactly_with_the_threshold_tuned_on_other_sente
     assert triples(mutual_best(d, masks, masks), tuned.threshold) == gold
 
 
+def slow_pairs(d):
+    """Pairs of one sentence, from the definition, for the twins of one side alone (columns)."""
+    length, width = d.shape
+    copies = [[k for k in range(width) if (d[:, k] == d[:, j]).all()] for j in range(width)]
+    pairs = []
+    for group in {tuple(one) for one in copies}:
+        nearest = sorted(range(length), key=lambda i: (d[i, group[0]], i))[: len(group)]
+        mine = sorted(i for i in nearest if d[i, group[0]] == d[i].min())
+        pairs += zip(mine, group, strict=False)
+    return sorted(pairs)
+
+
+@pytest.mark.row("C6")
+@pytest.mark.parametrize("turned", [False, True])
+def test_copies_of_a_word_have_partners_of_their_own_in_the_order_of_the_text(turned):
+    generator = np.random.default_rng(0)
+    found_any = 0
+    for _ in range(60):
+        words = generator.integers(0, 5, 8)  # of which some stand twice or more
+        d = torch.from_numpy(generator.normal(size=(7, 5)) ** 2).float()[:, words]
+        expected = slow_pairs(d.numpy())
+        found_any += len(expected) > len({*words})
+        if turned:
+            d, expected = d.T, sorted((j, i) for i, j in expected)
+        all_there = [torch.ones(1, size, dtype=torch.bool) for size in d.shape]
+        found = mutual_best(d[None].contiguous(), *all_there)
+        assert [pair[1:] for pair in triples(found)] == expected
+        assert found.source.tolist() == sorted(found.source.tolist())
+        assert torch.equal(found.distance, d[found.source, found.target])
+
+
+@pytest.mark.row("C6")
+def test_words_that_stand_several_times_on_both_sides_are_all_paired():
+    word = torch.tensor([0, 1, 0, 2, 0])
+    d = (word[:, None] != word[[1, 0, 2, 4, 3]][None, :4]).float() + 0.25
+    there = torch.ones(1, 5, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+    found = mutual_best(d[None], *there)  # 0 1 0 2 0 and 1 0 0 0
+    assert triples(found) == [(0, 0, 1), (0, 1, 0), (0, 2, 2), (0, 4, 3)]
+
+
 @pytest.mark.row("C6")
 def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():
     d, masks, _ = planted(noise=1.0)
