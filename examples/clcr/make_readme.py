@@ -57,8 +57,8 @@ Where the paper is silent, and what was chosen:
   sure the classifier is.
 - In `1_synthetic.sh` English encoders have no position embeddings. Where they have, the states of
   layer 2 tell who gives and who gets, in whatever order they come, and a classifier that read them
-  in English order was as good in any other. Without them a word that stands twice has one state, so
-  only one of the two can be a pivot.
+  in English order was as good in any other. Without them a word that stands twice has one state;
+  such twins take as many pivots as they have partners, in the order of the text.
 - The encoders of `2_minilm.sh` beside MiniLM are little trained, 4,000 steps of 2,000 tokens: the
   German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and nothing
   else. The classifier of SICK is trained without the last 500 training pairs, which say when to
