@@ -3,8 +3,6 @@
 The folder that is written is described in `fairseq_xling.clcr.labels`.
 """
 
-import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -13,14 +11,14 @@ import numpy as np
 from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.analysis.new_folder import is_finished
+from fairseq_xling.analysis.new_folder import is_finished, new_folder
 from fairseq_xling.clcr.granularity import blocks_of_pairs, finest_blocks
 from fairseq_xling.clcr.labels import DISTANCES, META, ORDER, PHARAOH
 from fairseq_xling.clcr.pivots import Tuned, mutual_best, pair_distances, tune_threshold
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_index
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, exclusive, read_json, write_json
+from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.text.links import Links, format_pharaoh
 from fairseq_xling.text.progress import progress
 
@@ -128,14 +126,7 @@ def write_labels(
     """
     if is_finished(output, dict(settings)):
         return read_json(output / META)
-    folder = output.parent / f".{output.name}.partial"
-    folder.mkdir(parents=True, exist_ok=True)
-    with exclusive(folder, f"`--output` {output}: another `clcr label` is writing it"):
-        begun = folder / "settings.json"
-        if not begun.is_file() or read_json(begun) != settings:
-            for path in folder.iterdir():
-                path.unlink()
-            write_json(begun, settings)
+    with new_folder(output, dict(settings), "clcr label") as folder:
         shapes = {
             ORDER: ((), _INT),
             "distances": ((), _FLOAT),
@@ -160,10 +151,6 @@ def write_labels(
         meta = {"settings": dict(settings), **about, **counts, "tokens": tokens}
         write_json(folder / META, meta)
         made.unlink()
-        begun.unlink()
-        with contextlib.suppress(FileNotFoundError):
-            output.rmdir()  # empty, or `is_finished` would have refused it
-        os.replace(folder, output)
     return meta
 
 
