@@ -87,24 +87,31 @@ def run_script(path: Path, *arguments: object, folder: Path, timeout: int, **var
     return done.stdout
 
 
-def in_process(program, *arguments):
+def in_process(program: str, *arguments: object) -> str:
     """The output of one of fairseq's programs, run here: a process of its own takes seconds."""
     prepare_engine()
+    from fairseq import checkpoint_utils
+    from fairseq_cli import train
+
     module = importlib.import_module(f"fairseq_cli.{program}")
+    for name in ("best", "num_runs"):  # fairseq keeps these on functions
+        for function in (train.should_stop_early, checkpoint_utils.save_checkpoint):
+            if hasattr(function, name):
+                delattr(function, name)
     output = io.StringIO()
     handler = logging.StreamHandler(output)
-    root, argv = logging.getLogger(), sys.argv
+    handler.setFormatter(logging.Formatter("| %(levelname)s | %(name)s | %(message)s"))
+    root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
-    sys.argv = [f"fairseq-{program}", *map(str, arguments)]
-    try:
-        with contextlib.redirect_stdout(output):
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        patch.setattr(sys, "argv", [f"fairseq-{program}", *map(str, arguments)])
+        try:
             module.cli_main()
-    finally:
-        sys.argv = argv
-        root.removeHandler(handler)
-        root.setLevel(level)
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
     return output.getvalue()
 
 
