@@ -10,8 +10,10 @@ So no token has two partners, and a higher threshold keeps all that a lower one 
 
 *Twins* are tokens of one sentence with one state: the copies of a word, where an encoder knows no
 positions. Nothing tells which of n twins is the nearer one, so they count as one token that may
-have n partners, its n nearest; partners and twins are paired in the order of the text. (The paper's
-encoders know positions, and none has twins.)
+have n partners, its n nearest; partners and twins are paired in the order of the text (where both
+sentences have twins, first those of s2, then those of s1). The paper's encoders know positions, and
+none has twins. It finds the second "the" a second "der"; where the other language has no word for
+it, a wrong partner is more likely than without.
 
 The paper gives no threshold; it is chosen where links are known (SPEC G12), by `tune_threshold`.
 A *link* of a gold alignment is a pair (i, j); what a pivot should find is a *block* of the finest
@@ -34,7 +36,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError
 
 _POWERS = {"l1": 1.0, "l2": 2.0}
-_EQUAL = 1e-5  # of two distances whose quotient is nearer to 1 neither is the smaller one
+_EQUAL = 1e-5  # of the sum of a token's distances: how far those of twins may differ
 
 
 def pair_distances(
@@ -88,11 +90,17 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
     if not distances.numel():
         none = torch.zeros(0, dtype=torch.int64, device=distances.device)
         return Pivots(none, none, none, distances.flatten())
-    turned = distances.transpose(1, 2).contiguous()
-    twin1, many1 = _twins(distances)
-    twin2, many2 = _twins(turned)
-    wanted = _among_nearest(distances, many1) & _among_nearest(turned, many2).transpose(1, 2)
-    row, source, target = _one_to_one(distances.masked_fill(~wanted, torch.inf))
+    twin1, many1 = _twins(distances, mask1)
+    twin2, many2 = _twins(distances.transpose(1, 2), mask2)
+    if int(torch.stack([many1.max(), many2.max()]).max()) == 1:
+        found = _one_to_one(distances)
+        return Pivots(*found, distances[found])
+    # Twins are as far from everything as the first of them, to the last bit.
+    alike = distances.gather(1, twin1[:, :, None].expand_as(distances))
+    alike = alike.gather(2, twin2[:, None].expand_as(distances))
+    turned = alike.transpose(1, 2).contiguous()
+    wanted = _among_nearest(alike, many1) & _among_nearest(turned, many2).transpose(1, 2)
+    row, source, target = _repeatedly(alike.masked_fill(~wanted, torch.inf))
     target = _in_text_order(row, twin2[row, target], source, target)
     source = _in_text_order(row, twin1[row, source], target, source)
     order = (row * distances.shape[1] + source).argsort()
@@ -100,48 +108,57 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
     return Pivots(row, source, target, distances[row, source, target])
 
 
-def _twins(distances: Tensor) -> tuple[Tensor, Tensor]:
+def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Of each of M tokens the first of its twins, and how many there are: both (B, M).
 
-    Twins are told by their nearest token: it is the same one, equally far away.
+    Twins are told by their distances: the least is the same one, and the sum.
     """
-    near, partner = distances.min(2)
-    same = (partner[:, :, None] == partner[:, None]) & _equal(near[:, :, None], near[:, None])
+    sums = distances.masked_fill(distances.isinf(), 0).sum(2)
+    near = distances.amin(2).masked_fill(~mask, 0)
+    slack = _EQUAL * sums[:, :, None]
+    same = mask[:, :, None] & mask[:, None]
+    for figure in (sums, near):
+        same = same & ((figure[:, :, None] - figure[:, None]).abs() <= slack)
+    same |= torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
     return same.int().argmax(2), same.sum(2)
-
-
-def _equal(x: Tensor, y: Tensor) -> Tensor:
-    return (x == y) | ((x - y).abs() <= _EQUAL * torch.minimum(x, y))
 
 
 def _among_nearest(distances: Tensor, many: Tensor) -> Tensor:
     """Which of N tokens are the ``many`` (B, M) nearest of each, equals included: (B, M, N)."""
-    nearer = torch.searchsorted(distances.sort(2).values, distances * (1 - _EQUAL))
-    return (nearer < many[:, :, None]) & distances.isfinite()
+    last = (many - 1).clamp(max=distances.shape[2] - 1)
+    farthest = distances.sort(2).values.gather(2, last[:, :, None])
+    return (distances <= farthest) & distances.isfinite()
 
 
 def _one_to_one(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mutually nearest pairs, then those of what is left, until nothing finite is: row, source and
-    target (n,). Without twins that is once."""
-    found = [distances.new_zeros(3, 0, dtype=torch.int64)]
+    """Mutually nearest pairs: row, source and target (n,), sorted."""
+    nearest, partner = distances.min(2)
+    back = distances.argmin(1).gather(1, partner)
     here = torch.arange(distances.shape[1], device=distances.device)
-    while True:
-        nearest, partner = distances.min(2)
-        mutual = (distances.argmin(1).gather(1, partner) == here) & nearest.isfinite()
-        row, source = mutual.nonzero(as_tuple=True)
-        if not len(row):
-            return tuple(torch.cat(found, 1))
-        target = partner[row, source]
-        found.append(torch.stack([row, source, target]))
+    row, source = ((back == here) & nearest.isfinite()).nonzero(as_tuple=True)
+    return row, source, partner[row, source]
+
+
+def _repeatedly(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`_one_to_one`, then that of the tokens that are left, until there is no pair."""
+    found = []
+    while not found or len(found[-1][0]):
+        found.append(_one_to_one(distances))
+        row, source, target = found[-1]
         distances[row, source] = torch.inf
         distances.transpose(1, 2)[row, target] = torch.inf
+    row, source, target = (torch.cat(part) for part in zip(*found, strict=True))
+    return row, source, target
 
 
 def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> Tensor:
     """``values`` (n,) dealt out anew within each row's group, so that they rise with ``key``."""
 
+    if not len(row):
+        return values
+
     def ranked(last: Tensor) -> Tensor:
-        size = int(torch.stack([group.max(), last.max()]).max()) + 1 if len(last) else 1
+        size = int(torch.stack([group.max(), last.max()]).max()) + 1
         return ((row * size + group) * size + last).argsort()
 
     result = torch.empty_like(values)

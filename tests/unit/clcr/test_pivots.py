@@ -76,6 +76,47 @@ def test_copies_of_a_word_have_partners_of_their_own_in_the_order_of_the_text(tu
         assert [pair[1:] for pair in triples(found)] == expected
         assert found.source.tolist() == sorted(found.source.tolist())
         assert torch.equal(found.distance, d[found.source, found.target])
+    assert found_any
+
+
+def some_distances(generator):
+    """Of words that may stand several times in either sentence."""
+    words = [generator.integers(0, 4, size) for size in (7, 6)]
+    return torch.from_numpy(generator.normal(size=(4, 4)) ** 2 + 0.1).float()[words[0]][:, words[1]]
+
+
+@pytest.mark.row("C6")
+def test_words_that_stand_several_times_on_both_sides_are_paired_while_partners_are_left():
+    generator, most = np.random.default_rng(1), 0
+    masks = torch.ones(1, 7, dtype=torch.bool), torch.ones(1, 6, dtype=torch.bool)
+    for _ in range(200):
+        d = some_distances(generator)
+        found = mutual_best(d[None], *masks)
+        pairs = [pair[1:] for pair in triples(found)]
+        copies = [[int((part == one).all(1).sum()) for one in part] for part in (d, d.T)]
+        allowed = {
+            (i, j)
+            for i in range(7)
+            for j in range(6)
+            if d[i, j] <= sorted(d[i])[min(copies[0][i], 6) - 1]
+            and d[i, j] <= sorted(d[:, j])[min(copies[1][j], 7) - 1]
+        }
+        sources, targets = zip(*pairs, strict=True)
+        assert {*pairs} <= allowed and len({*sources}) == len({*targets}) == len(pairs)
+        assert not any(i not in sources and j not in targets for i, j in allowed)
+        most = max(most, len(pairs))
+        noise = 1 + 2e-7 * generator.normal(size=d.shape)  # as of sums in another order
+        assert triples(mutual_best(d[None] * torch.from_numpy(noise).float(), *masks)) == triples(
+            found
+        )
+    assert most > 4  # more than there are words
+
+
+@pytest.mark.row("C6")
+def test_words_that_are_equally_near_by_chance_are_no_copies():
+    there = torch.ones(1, 2, dtype=torch.bool)
+    d = torch.tensor([[[1.0, 1.0], [1.0, 5.0]]])
+    assert triples(mutual_best(d, there, there)) == [(0, 0, 0)]
 
 
 @pytest.mark.row("C6")
