@@ -16,19 +16,10 @@ read -ra seeds <<<"${SEEDS:-1 2 3}"
 read -ra langs <<<"${LANGS:-de zh}"
 read -ra english <<<"${ENGLISH:-}"
 all=(en "${langs[@]}")
-jobs=${JOBS:-2} text=$run/text data=$run/data logs=$run/logs
+text=$run/text data=$run/data logs=$run/logs
 mkdir -p "$logs"
 
-source "$here/quietly.sh"
-in_parallel() { # FUNCTION, with arguments from standard input, a line a call; JOBS at a time
-    local line one pids=()
-    while read -ra line; do
-        while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do sleep 1; done
-        "$1" "${line[@]}" </dev/null &
-        pids+=($!)
-    done
-    for one in "${pids[@]}"; do wait "$one" || exit 1; done
-}
+source "$here/running.sh"
 
 comma=$(IFS=,; echo "${all[*]}")
 fairseq-xling synthesize "$text" --languages "$comma" \

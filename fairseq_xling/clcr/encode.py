@@ -60,7 +60,7 @@ def encode(
     encoders = [TextEncoder.load(model.folder.path, lang)]
     if translation is not None:
         encoders.append(TextEncoder.load(model.folder.path, model.pair[1 - side]))
-    with write_sequences(output, settings, model.widths[1]) as writer:
+    with write_sequences(output, settings, row.width) as writer:
         with progress(counts[0], f"encode {lang}", "sentences") as bar:
             bar.update(writer.done)
             for lines in _blocks(files, writer.done):
@@ -82,8 +82,8 @@ def encode_block(
     for indices, view in _views(model, side, texts, max_tokens):
         chosen = row(view)
         inside = ~chosen.padding
-        width = view.vectors.shape[2]
-        found = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
+        places_of_all = chosen.places[..., None].expand(-1, -1, row.width)
+        found = row.vectors(view).gather(1, places_of_all)
         vectors.append(found[inside].cpu().numpy())
         places.append(chosen.places[inside].cpu().numpy() - 1)  # behind <s>
         counts[indices] = inside.sum(1).cpu().numpy()

@@ -70,7 +70,7 @@ class ClcrRunConfig:
     order_args: str = option("", "more options of their fairseq-train, as one text")
     beam: int = option(10, "hypotheses of the search for an order", least=1)
 
-    rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA")
+    rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, states")
     encode_pairs: tuple[str, ...] = option(
         (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
     )

@@ -3,9 +3,9 @@
   fairseq-xling clcr encode model.pt --lang en --text en.txt --row T+E+R --output sequences/en
   fairseq-xling clcr encode model.pt --lang de --text de.txt --row T,T+E --output seq/{row}/de
 
-Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language's order) and T+pGA
-(pivots found with --translation, in their order). States of the model's first language are
-transformed, those of the second stay as they are.
+Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language's order), T+pGA
+(pivots found with --translation, in their order) and states (all words before T, for probes).
+States of the model's first language are transformed, those of the second stay as they are.
 
 OUTPUT is read by `fairseq-xling clcr classify` and `clcr report`, and in Python by
 fairseq_xling.clcr.sequences.Sequences. An interrupted call goes on when it is repeated.
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DATA", help="its data folder, where it has moved")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
-    add("--row", default="T+E+R", help="T, T+E, T+E+R or T+pGA, or several, by commas")
+    add("--row", default="T+E+R", help="T, T+E, T+E+R, T+pGA or states, or several, by commas")
     add("--delta", type=float, metavar="P", help="least p(key-point) (None: as in training)")
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
     add("--search", default="beam", metavar="NAME",

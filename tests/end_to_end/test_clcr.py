@@ -136,7 +136,7 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     model, _ = modules
     files = {lang: world / "text" / "parallel" / f"test.en-de.{lang}.txt" for lang in WIDTHS}
     found = {}
-    rows = ("T", "T+E", "T+E+R", "T+pGA")
+    rows = ("states", "T", "T+E", "T+E+R", "T+pGA")
     for lang, other in (("en", "de"), ("de", "en")):
         xling(
             *("clcr", "encode", model, "--lang", lang, "--text", files[lang], "--order", "abs"),
@@ -151,6 +151,10 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
         kept = found["T+E", lang].counts
         assert (kept <= words).all() and np.array_equal(found["T+E+R", lang].counts, kept)
         assert found["T", lang].width == WIDTHS["de"]
+        before = found["states", lang]
+        assert before.counts.tolist() == words and before.width == WIDTHS[lang]
+    own = [(world / "seq" / row / "de/vectors.npy").read_bytes() for row in ("states", "T")]
+    assert own[0] == own[1]  # the second language is not transformed
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 

@@ -74,7 +74,7 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("C4", "C10", "C13", "C15")
+@pytest.mark.row("C4", "C10", "C13", "C15", "C16")
 def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "1_synthetic.sh", "run", *TINY)
     record = json.loads((tmp_path / "run/results.json").read_text())
@@ -91,10 +91,22 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     again = script(tmp_path, "1_synthetic.sh", "run", *TINY)
     assert "classify roles, en to zh:" in again  # each part names its log when it begins
     assert not re.search("^(encoder )?(en|zh), seed", again, re.MULTILINE)
+    script(tmp_path, "4_probing.sh", "run", ANNOTATED="40")
+    tables = json.loads((tmp_path / "run/results.json").read_text())["tables"]
+    script(tmp_path, "4_probing.sh", "run", ANNOTATED="40")
+    assert tables == json.loads((tmp_path / "run/results.json").read_text())["tables"]
+    probed = json.loads((tmp_path / "run/results.json").read_text())["tables"][-1]
+    vectors = ["before T", "T", "T+E (.2)", "T+E (.5)"]
+    assert [row[:2] for row in probed["rows"]] == [
+        [task, row] for task in ("pos", "deps") for row in vectors
+    ]
+    dropped = [float(row[-1]) for row in probed["rows"]]
+    assert dropped[:2] == [0, 0] and dropped[2] <= dropped[3]
     output = tmp_path / "README.md"
     done = python("make_readme.py", tmp_path / "run", "--output", output)
     assert done.returncode == 0, done.stderr
     page = output.read_text()
+    assert "### Table 6, zh: edge probing" in page
     assert "### Table 3, zh-en: order BLEU" in page and "as in the source" in page
     assert "(run-zh-curves.svg)" in page
     assert (tmp_path / "run-zh-curves.svg").read_text().startswith("<?xml")

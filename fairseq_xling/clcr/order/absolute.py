@@ -90,7 +90,13 @@ class AbsoluteOrder(OrderHead):
         width: int = 10,
         weigh: str = "",
     ) -> Found:
-        """As the base class; ``cost`` is the sum of -log p, in nats."""
+        """As the base class; ``cost`` is the sum of -log p, in nats.
+
+        Raises:
+            UserError: for a ``weigh``, since positions have no pairs in the wrong order.
+        """
+        if weigh:
+            raise UserError(f"`weigh` must be empty for an absolute order, got {weigh!r}")
         costs = -scores.float().log_softmax(-1)
         return assign(costs, lengths_of(scores, padding_mask), search=search, width=width)
 

@@ -3,15 +3,16 @@
 CLCR, section 4.2 and Appendices A and B (SPEC C14, C15). The first language's states are moved into
 the second's space, the second's stay as they are:
 
-    row    first language                   second language
-    T      all words of T12(r1)             all words of r2
-    T+E    its key-points                   its key-points
-    T+E+R  its key-points, reordered        its key-points
-    T+pGA  pivots, in their partners' order pivots
+    row     first language                   second language
+    states  all words of r1                  all words of r2
+    T       all words of T12(r1)             all words of r2
+    T+E     its key-points                   its key-points
+    T+E+R   its key-points, reordered        its key-points
+    T+pGA   pivots, in their partners' order pivots
 
 T+pGA reads the translation of each sentence, so it is no method for new text but says what perfect
-extraction and order would give. To add one, put a file here with a `Row` registered under
-``@rows.register("name")``.
+extraction and order would give. `states` is what there was before T, for probes. To add one, put a
+file here with a `Row` registered under ``@rows.register("name")``.
 
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """
@@ -93,6 +94,15 @@ class Row:
     def __call__(self, view: View) -> Chosen:
         """Which vectors make each sequence."""
         raise NotImplementedError(type(self).__name__)
+
+    @property
+    def width(self) -> int:
+        """Of its vectors."""
+        return self.model.widths[1]
+
+    def vectors(self, view: View) -> Tensor:
+        """What it chooses from, (B, T, `width`)."""
+        return view.vectors
 
 
 def in_text_order(kept: Tensor) -> Chosen:

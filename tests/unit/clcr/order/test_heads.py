@@ -195,3 +195,13 @@ def test_empty_sentences_and_empty_batches_pass(name):
     assert bool(head.loss(scores, torch.tensor([[9, 9, 9], [2, 0, 1]]), mask)[0].isfinite())
     none = head(torch.zeros(0, 3, 16))
     assert head.find(none).ranks.shape == (0, 3)
+
+
+def test_only_a_relative_order_weighs_what_disagrees():
+    states, _, mask = padded([3])
+    head = make("rel")
+    scores = head(states, mask)
+    signs = head.find(scores, mask, weigh="sign").cost
+    assert float(signs) == round(float(signs))  # pairs in the wrong order
+    with pytest.raises(UserError, match="`weigh` must be empty for an absolute order, got 'sign'"):
+        make("abs").find(make("abs")(states, mask), mask, weigh="sign")
