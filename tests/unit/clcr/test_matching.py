@@ -86,7 +86,7 @@ def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
         mixed = sum(w * k for w, k in zip(weights, r1[0], strict=True)) / sum(weights)
         total += torch.linalg.norm(model.transform(mixed) - query, int(norm[1])).item()
     found = model(r1, everything(1, 3), r2, everything(1, 4), tau=0.5)
-    assert float(found.distance) == pytest.approx(total / 4, rel=1e-5)
+    assert found.distance.item() == pytest.approx(total / 4, rel=1e-5)
 
 
 @pytest.mark.row("C3")
