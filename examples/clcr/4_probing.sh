@@ -20,29 +20,26 @@ PYTHON
 # With as many held-out sentences as the study, they are the study's.
 fairseq-xling synthesize "$text" --languages "en,$languages" --sentences "${ANNOTATED:-1500}" \
     --held-out "${HELD_OUT:-500}" --annotated "${ANNOTATED:-1500}"
+python "$here/without_stops.py" "$text/gold" "$run/probing/plain" --names '*.conllu'
 
+encode() { # LANG SEED FILE ROWS DELTA
+    quietly "$log" fairseq-xling clcr encode --lang "$1" --text "$own/$3.txt" --row "$4" \
+        --delta "$5" "$run/$1/seed$2/main/models/order-abs-$2/checkpoint_last.pt" \
+        --dtype float16 --output "$own/sequences/$2/{row}-$5/$3"
+}
 probe() { # LANG TASK
     local lang=$1 task=$2 own=$run/probing/$1 log=$logs/probe-$2-$1.log split seed files=() from
     echo "probe $task, $lang: $log"
     mkdir -p "$own"
     for split in train valid test; do
-        # Encoders have never seen full stops; they are last, and nothing hangs on them.
-        awk -F'\t' '!($4 == "PUNCT" && ($2 == "." || $2 == "。"))' \
-            "$text/gold/$split.$lang.conllu" > "$own/$task.$split.conllu"
-        quietly "$log" fairseq-xling probe convert "$own/$task.$split.conllu" --task "$task" \
-            --output "$own/$task.$split.jsonl"
+        quietly "$log" fairseq-xling probe convert "$run/probing/plain/$split.$lang.conllu" \
+            --task "$task" --output "$own/$task.$split.jsonl"
         quietly "$log" fairseq-xling probe texts "$own/$task.$split.jsonl" \
             --output "$own/$task.$split.txt"
         files+=("--$split" "$lang=$own/$task.$split.jsonl")
         for seed in ${seeds//,/ }; do
-            encode() { # ROWS DELTA
-                quietly "$log" fairseq-xling clcr encode --lang "$lang" --row "$1" --delta "$2" \
-                    "$run/$lang/seed$seed/main/models/order-abs-$seed/checkpoint_last.pt" \
-                    --text "$own/$task.$split.txt" --dtype float16 \
-                    --output "$own/sequences/$seed/{row}-$2/$task.$split"
-            }
-            encode states,T,T+E 0.2
-            encode T+E 0.5
+            encode "$lang" "$seed" "$task.$split" states,T,T+E 0.2
+            encode "$lang" "$seed" "$task.$split" T+E 0.5
         done
     done
     from="$own/sequences/{seed}"

@@ -1,4 +1,4 @@
-"""Copy text, word alignments and labelled pairs without the full stops at the ends of sentences.
+"""Copy text, alignments, labelled pairs and trees without the full stops at the ends of sentences.
 
     python examples/clcr/without_stops.py FOLDER OUT [--names 'nli.*,roles.*']
 
@@ -43,11 +43,23 @@ def copy_links(file: Path, output: Path) -> None:
         out.write(format_pharaoh(fewer))
 
 
+def copy_trees(file: Path, output: Path) -> None:
+    """Copy CoNLL-U without the tokens that are stops: they are last, and nothing hangs on them."""
+    stops = {stop.strip() for stop in STOPS}
+    with atomic_write(output, "w") as out:
+        for line in read_lines(file):
+            if not stops.intersection(line.split("\t")[1:2]):
+                out.write(line + "\n")
+
+
 def copy_lines(file: Path, output: Path) -> None:
     """Copy text, or columns of text."""
     with atomic_write(output, "w") as out:
         for line in read_lines(file):
             out.write("\t".join(map(without_stop, line.split("\t"))) + "\n")
+
+
+COPY = {".pharaoh": copy_links, ".conllu": copy_trees}  # by ending, else `copy_lines`
 
 
 @exits_on_user_error
@@ -68,7 +80,7 @@ def main() -> None:
     for file in files:
         output = args.out / file.relative_to(args.folder)
         output.parent.mkdir(parents=True, exist_ok=True)
-        (copy_links if file.suffix == ".pharaoh" else copy_lines)(file, output)
+        COPY.get(file.suffix, copy_lines)(file, output)
 
 
 if __name__ == "__main__":

@@ -82,9 +82,7 @@ def encode_block(
     for indices, view in _views(model, side, texts, max_tokens):
         chosen = row(view)
         inside = ~chosen.padding
-        places_of_all = chosen.places[..., None].expand(-1, -1, row.width)
-        found = row.vectors(view).gather(1, places_of_all)
-        vectors.append(found[inside].cpu().numpy())
+        vectors.append(chosen.of(row.vectors(view))[inside].cpu().numpy())
         places.append(chosen.places[inside].cpu().numpy() - 1)  # behind <s>
         counts[indices] = inside.sum(1).cpu().numpy()
         owners.append(np.repeat(indices, counts[indices]))

@@ -124,9 +124,10 @@ def write_labels(
     Raises:
         UserError: if the folder holds anything else, or another command is writing it.
     """
-    if is_finished(output, dict(settings)):
+    settings = dict(settings)
+    if is_finished(output, settings):
         return read_json(output / META)
-    with new_folder(output, dict(settings), "clcr label") as folder:
+    with new_folder(output, settings, "clcr label") as folder:
         shapes = {
             ORDER: ((), _INT),
             "distances": ((), _FLOAT),
@@ -148,7 +149,7 @@ def write_labels(
         counts = read_json(made)
         _finish(folder, sides[1])
         tokens = [int(file.sizes.sum()) - len(file) for file in sides]
-        meta = {"settings": dict(settings), **about, **counts, "tokens": tokens}
+        meta = {"settings": settings, **about, **counts, "tokens": tokens}
         write_json(folder / META, meta)
         made.unlink()
     return meta

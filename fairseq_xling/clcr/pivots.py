@@ -153,16 +153,12 @@ def _repeatedly(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> Tensor:
     """``values`` (n,) dealt out anew within each row's group, so that they rise with ``key``."""
-
     if not len(row):
         return values
-
-    def ranked(last: Tensor) -> Tensor:
-        size = int(torch.stack([group.max(), last.max()]).max()) + 1
-        return ((row * size + group) * size + last).argsort()
-
+    size = 1 + int(torch.stack([group, key, values]).max())
+    place = (row * size + group) * size
     result = torch.empty_like(values)
-    result[ranked(key)] = values[ranked(values)]
+    result[(place + key).argsort()] = values[(place + values).argsort()]
     return result
 
 

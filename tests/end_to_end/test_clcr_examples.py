@@ -49,7 +49,7 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
         f"synthesize {corpus} --languages en,zh --sentences 20 --parallel-sentences 30 "
         "--held-out 4 --nli 6".split()
     )
-    for names in ("*.txt,*.pharaoh", "nli.*"):
+    for names in ("*.txt,*.pharaoh", "nli.*", "*.conllu"):
         done = python("without_stops.py", corpus, plain, "--names", names)
         assert done.returncode == 0, done.stderr
     for name in ("mono/train.zh.txt", "parallel/train.en-zh.en.txt", "gold/nli.train.zh.tsv"):
@@ -66,6 +66,9 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
         kept = [link for link in before.split() if int(link.split("-")[0]) != stop]
         assert after.split() == kept
         assert len(kept) == len(before.split()) - (stop is not None)  # one for one
+    before, after = ((f / "gold/valid.en.conllu").read_text() for f in (corpus, plain))
+    stops = [line for line in before.split("\n") if line.split("\t")[1:2] == ["."]]
+    assert stops and after.split("\n") == [x for x in before.split("\n") if x not in stops]
     assert (corpus / "gold/tags.train.en.tsv").exists()
     assert not (plain / "gold/tags.train.en.tsv").exists()
     done = python("without_stops.py", tmp_path / "nowhere", plain)

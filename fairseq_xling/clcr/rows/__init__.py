@@ -67,6 +67,10 @@ class Chosen(NamedTuple):
     places: Tensor
     padding: Tensor
 
+    def of(self, vectors: Tensor) -> Tensor:
+        """These tokens of ``vectors`` (B, T, E): (B, K, E), padding of no meaning."""
+        return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
+
 
 class Row:
     """Base class: ``MyRow(model, side, options)``.

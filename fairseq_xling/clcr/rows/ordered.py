@@ -38,9 +38,7 @@ class OrderedRow(ExtractedRow):
         several = (~chosen.padding).sum(1) > 1
         if self.head is None or not bool(several.any()):
             return chosen
-        width = view.vectors.shape[2]
-        states = view.vectors.gather(1, chosen.places[..., None].expand(-1, -1, width))
-        padding = chosen.padding[several]
+        states, padding = chosen.of(view.vectors), chosen.padding[several]
         scores = self.head(states[several], padding)
         how = self.options
         found = self.head.find(scores, padding, search=how.search, width=how.beam, weigh=how.weigh)
