@@ -95,7 +95,6 @@ def counted(costs: Tensor) -> Tensor:
 def plain_absolute(costs: Tensor, width: int) -> Tensor:
     found = []
     for rows in counted(costs).tolist():
-        rows = [[cost - min(row) for cost in row] for row in rows]
 
         def change(step: int, item: int, rows: list[list[int]] = rows) -> list[int]:
             return [row[step + 1] - row[step] for row in rows]

@@ -45,9 +45,6 @@ def assign_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 
 
 def _assign(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    # A key-point's least cost must be paid anyway: what counts is how much more a choice costs.
-    costs = costs - costs.amin(2, keepdim=True)
-
     def change(step: int, item: Tensor) -> Tensor:
         return (costs[:, :, step + 1] - costs[:, :, step])[:, None]
 
@@ -61,7 +58,8 @@ def arrange_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 
 
 def _arrange(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    costs = costs - torch.minimum(costs, costs.transpose(1, 2))  # as above, for each pair
+    # The lesser cost of a pair must be paid anyway: what counts is how much more the other is.
+    costs = costs - torch.minimum(costs, costs.transpose(1, 2))
     fall = -costs.transpose(1, 2).contiguous()
     rows = torch.arange(len(costs), device=costs.device)[:, None]
 
