@@ -36,7 +36,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError
 
 _POWERS = {"l1": 1.0, "l2": 2.0}
-_EQUAL = 1e-5  # of the sum of a token's distances: how far those of twins may differ
+_EQUAL = 1e-5  # of the weighted sum of a token's distances: how far those of twins may differ
 
 
 def pair_distances(
@@ -111,13 +111,15 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
 def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Of each of M tokens the first of its twins, and how many there are: both (B, M).
 
-    Twins are told by their distances: the least is the same one, and the sum.
+    Twins are told by their distances: the least is the same one, and a weighted sum. A plain sum
+    would take two words for twins that are each as near to the other's partner as to their own.
     """
-    sums = distances.masked_fill(distances.isinf(), 0).sum(2)
+    weights = np.random.default_rng(0).random(distances.shape[2], dtype=np.float32)
+    weighted = distances.masked_fill(distances.isinf(), 0) @ torch.from_numpy(weights).to(distances)
     near = distances.amin(2).masked_fill(~mask, 0)
-    slack = _EQUAL * sums[:, :, None]
+    slack = _EQUAL * weighted[:, :, None]
     same = mask[:, :, None] & mask[:, None]
-    for figure in (sums, near):
+    for figure in (weighted, near):
         same = same & ((figure[:, :, None] - figure[:, None]).abs() <= slack)
     same |= torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
     return same.int().argmax(2), same.sum(2)

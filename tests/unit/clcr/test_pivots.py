@@ -120,6 +120,20 @@ def test_words_that_are_equally_near_by_chance_are_no_copies():
 
 
 @pytest.mark.row("C6")
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_different_words_whose_distances_are_the_same_ones_are_no_copies(length):
+    generator = np.random.default_rng(0)
+    for _ in range(100):
+        partner = torch.from_numpy(generator.permutation(length))
+        d = torch.full((1, length, length), 2.0)
+        d[0, range(length), partner] = 0.0
+        there = torch.ones(1, length, dtype=torch.bool)
+        assert triples(mutual_best(d, there, there)) == [
+            (0, i, int(j)) for i, j in enumerate(partner)
+        ]
+
+
+@pytest.mark.row("C6")
 def test_words_that_stand_several_times_on_both_sides_are_all_paired():
     word = torch.tensor([0, 1, 0, 2, 0])
     d = (word[:, None] != word[[1, 0, 2, 4, 3]][None, :4]).float() + 0.25
