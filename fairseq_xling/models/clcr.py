@@ -212,15 +212,24 @@ class ClcrModel(BaseFairseqModel):
         Args:
             first: the first batches of the training text (``src`` and ``tgt``), for a new module
                 that has to see some states before it begins; read only by one that has to.
+
+        Raises:
+            UserError: for weights that are not finite, do not fit, or are not all there.
         """
         own = self.state_dict()
         known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}
         check_finite(known, path)
+        part = f"parts.{self.trained}."
+        begun = any(name.startswith(part) for name in known)
+        for name in own:
+            drawn = not begun and name.startswith(part)
+            if not (name in known or name == KEY or drawn):
+                raise UserError(f"{path}: has no weight {name!r}; it is damaged, train it again")
         try:
             super().load_state_dict({**own, **known}, strict=True)
         except RuntimeError as error:
             raise UserError(f"{path}: does not fit ({_first(error)})") from None
-        if any(name.startswith(f"parts.{self.trained}.") for name in known):
+        if begun:
             self.parts[self.trained].go_on()
         elif self.trained:
             self.eval()

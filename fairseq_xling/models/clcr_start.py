@@ -26,7 +26,8 @@ def gather(
         name: of the module that is trained, in `modules`.
 
     Raises:
-        UserError: if an encoder is missing or does not fit, or a module that must come first.
+        UserError: if an encoder is missing or does not fit, or a module that must come first, and
+            for options of the one way to start beside the other.
     """
     if bool(cfg.clcr_start) == bool(cfg.encoder):
         raise UserError(
@@ -34,6 +35,12 @@ def gather(
             f"checkpoint of an earlier one, got {'both' if cfg.encoder else 'neither'}"
         )
     kind = modules[name]
+    for option in ("clcr_layer", "encoder_data"):
+        if cfg.clcr_start and getattr(cfg, option):
+            raise UserError(
+                f"`--{option.replace('_', '-')}` belongs to `--encoder`; the encoders of "
+                f"`--clcr-start` are as they were trained, got {getattr(cfg, option)!r}"
+            )
     if cfg.clcr_start:
         config, weights = _read_start(cfg.clcr_start, folder, pair)
     else:
