@@ -12,13 +12,11 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.clcr.keypoints import COUNTS, HEADER, confusion, table_row
-from fairseq_xling.clcr.label import blocks_of_text
+from fairseq_xling.clcr.labelled import labelled_batches
 from fairseq_xling.clcr.labels import META, Labels
 from fairseq_xling.clcr.modules import PairStates
 from fairseq_xling.clcr.modules.extract import pivot_masks
-from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.data.sources import frame_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.text.progress import progress
@@ -74,12 +72,11 @@ def count_keypoints(
         (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
     }
     with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
-        for start, texts in blocks_of_text(sides, 0):
-            for batch in _batches(model, texts, order, start, max_tokens):
-                for lang, found, gold in _judged(model, batch):
-                    for delta in deltas:
-                        _add(counts[lang, delta], confusion(found > delta, gold))
-            bar.update(len(texts[0]))
+        for batch in labelled_batches(model, sides, order, max_tokens):
+            for lang, found, gold in _judged(model, batch):
+                for delta in deltas:
+                    _add(counts[lang, delta], confusion(found > delta, gold))
+            bar.update(len(batch.masks[0]))
     return counts
 
 
@@ -95,19 +92,6 @@ def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor
 def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
     for name, count in more.items():
         total[name] += int(count)
-
-
-def _batches(
-    model: Any, texts: Any, order: TokenFile, start: int, max_tokens: int
-) -> Iterator[PairStates]:
-    for indices, states, masks in model.pairs(*texts, max_tokens):
-        lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
-        rows = [
-            frame_order(order[start + int(i)], m, n)
-            for i, m, n in zip(indices, *lengths, strict=True)
-        ]
-        partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
-        yield PairStates(states, masks, partner, model.transform(0, states[0]))
 
 
 def parse_deltas(text: str) -> list[float]:

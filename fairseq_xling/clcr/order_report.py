@@ -4,13 +4,13 @@ Key-points are pseudo-gold pivots, as in training, or gold ones, and the gold or
 partners in the second language (SPEC C13). So a head is measured by itself: what the extraction
 keeps or loses does not come in.
 
-B sentence pairs, M tokens of s1, N of s2, K key-points.
+B sentence pairs, K key-points, E width.
 """
 
 import argparse
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.clcr.labelled import labelled_batches
 from fairseq_xling.clcr.labels import META, Labels
-from fairseq_xling.clcr.modules import PairStates
 from fairseq_xling.clcr.modules.extract import partner_of_source
 from fairseq_xling.clcr.modules.order import key_points
-from fairseq_xling.clcr.order import order_heads
+from fairseq_xling.clcr.order import PREFIX, order_heads
 from fairseq_xling.clcr.order_bleu import ORDERS, OrderCounts
-from fairseq_xling.data.batch import pad_rows
-from fairseq_xling.data.sources import Pairs
+from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.text.progress import progress
 
-BLOCK = 2048  # sentence pairs
 WIDTH = 10  # of a beam whose width is not given
 HEADER = [
     *("order", "search", "pairs right"),
@@ -39,7 +37,6 @@ HEADER = [
     *(f"cumulative {n}" for n in ORDERS),
     "sentences/s",
 ]
-_PREFIX = "order_"
 
 
 @dataclass
@@ -63,14 +60,14 @@ class Measured:
 
     def add(self, states: Tensor, positions: Tensor, padding: Tensor) -> None:
         """Order a batch of key-points (B, K, E) and count what is kept of the gold order (B, K)."""
-        started = time.perf_counter()
+        started = _now(states)
         if self.head is None:
             ranks = torch.arange(positions.shape[1]).expand_as(positions)
         else:
             scores = self.head(states, padding)
             how = {"search": self.search, "width": self.width or WIDTH, "weigh": self.weigh}
             ranks = self.head.find(scores, padding, **how).ranks
-        self.seconds += time.perf_counter() - started
+        self.seconds += _now(ranks) - started
         if self.head is not None:
             right, decisions = self.head.correct(scores, positions, padding)
             self.right += int(right)
@@ -104,9 +101,9 @@ def run_order(args: argparse.Namespace) -> None:
     model = Clcr.load(args.checkpoint, args.data, args.device)
     sides = model.folder.parallel(args.split, *model.pair)
     labels = Labels(Path(args.labels, args.split))
-    pairs = Pairs(*sides, model.pair, model.positions, labels.order(sides, model.pair))
+    order = labels.order(sides, model.pair)
     measured = plan(model, searches)
-    sentences, points = evaluate(model, pairs, measured, args.max_tokens)
+    sentences, points = evaluate(model, sides, order, measured, args.max_tokens)
     if not sentences:
         raise UserError(
             f"{labels.path}: no sentence has two pivots to order; label with a higher threshold"
@@ -114,7 +111,7 @@ def run_order(args: argparse.Namespace) -> None:
     rows = [one.row(sentences) for one in measured]
     notes = [
         f"{sentences:,} sentences of {args.split} with {points:,} key-points, of "
-        f"{len(pairs):,}; the others have fewer than two",
+        f"{len(order):,}; the others have fewer than two",
         f"key-points are the {labels.kind} of {labels.path}",
         "pairs right: single decisions of the classifier, for abs of its positions; BLEU-n: "
         "precision of n-grams; cumulative: geometric mean up to n",
@@ -144,9 +141,9 @@ def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]
     A search of a kind of head that was not trained is passed over.
     """
     heads = {
-        key.removeprefix(_PREFIX): part.head
+        key.removeprefix(PREFIX): part.head
         for key, part in model.parts.items()
-        if key.startswith(_PREFIX)
+        if key.startswith(PREFIX)
     }
     if not heads:
         raise UserError(
@@ -170,12 +167,17 @@ def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]
 
 @torch.no_grad()
 def evaluate(
-    model: Any, pairs: Pairs, measured: Sequence[Measured], max_tokens: int
+    model: Any,
+    sides: tuple[TokenFile, TokenFile],
+    order: TokenFile,
+    measured: Sequence[Measured],
+    max_tokens: int,
 ) -> tuple[int, int]:
     """Fill the rows; how many sentences have two key-points or more, and how many of those."""
     sentences = points = 0
-    with progress(len(pairs), "order", "pairs", checks=True) as bar:
-        for states, positions, padding in _batches(model, pairs, max_tokens):
+    with progress(len(order), "order", "pairs", checks=True) as bar:
+        for labelled in labelled_batches(model, sides, order, max_tokens):
+            states, positions, padding = key_points(labelled.space, partner_of_source(labelled))
             bar.update(len(states))
             several = (~padding).sum(1) > 1
             if not bool(several.any()):
@@ -188,22 +190,11 @@ def evaluate(
     return sentences, points
 
 
-def _batches(model: Any, pairs: Pairs, max_tokens: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Key-points (B, K, E), their gold positions and padding, every sentence pair once."""
-    for start in range(0, len(pairs), BLOCK):
-        rows = [pairs[index] for index in range(start, min(start + BLOCK, len(pairs)))]
-        # Without the <s> that the model's own batches put there.
-        texts = [[side.tokens[1:] for side in sides] for sides in _sides(rows)]
-        for indices, states, masks in model.pairs(*texts, max_tokens):
-            partner = pad_rows([rows[i].order for i in indices], -1).to(masks[1].device)
-            partner = partner.masked_fill(~masks[1], -1)
-            space = model.transform(0, states[0])
-            batch = PairStates(states, masks, partner, space)
-            yield key_points(space, partner_of_source(batch))
-
-
-def _sides(rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    return [row.source for row in rows], [row.target for row in rows]
+def _now(made: Tensor) -> float:
+    """Seconds, once ``made`` is there: a GPU is behind its program."""
+    if made.is_cuda:
+        torch.cuda.synchronize(made.device)
+    return time.perf_counter()
 
 
 def _or_none(value: float) -> float | None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_xling.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.clcr.modules.extract import partner_of_source
-from fairseq_xling.clcr.order import order_heads
+from fairseq_xling.clcr.order import PREFIX, order_heads
 from fairseq_xling.errors import UserError
 
 
@@ -34,7 +34,7 @@ class OrderModule(Module):
 
     @classmethod
     def key(cls, name: str, cfg: Any) -> str:
-        return f"order_{cfg.order}"
+        return f"{PREFIX}{cfg.order}"
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fairseq_xling.registry import Registry
 
 order_heads: Registry = Registry("`--order`", package=__name__)
 
+PREFIX = "order_"  # of a head's name, where it is one of a model's modules
 LAYERS = 2
 MAX_WIDTH = 256
 HEAD_WIDTH = 64

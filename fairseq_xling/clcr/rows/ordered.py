@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.clcr.order import order_heads
+from fairseq_xling.clcr.order import PREFIX, order_heads
 from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
 from fairseq_xling.clcr.search.beam import MOST_WIDTH
@@ -24,7 +24,7 @@ class OrderedRow(ExtractedRow):
         self.head = None
         _ = order_heads[options.order]  # an unknown name ends here
         if side == 0:
-            key = f"order_{options.order}"
+            key = f"{PREFIX}{options.order}"
             self.head = model.model.require(key, model.checkpoint).head
             if options.search not in self.head.searches:
                 raise unknown_name("`--search`", options.search, [*self.head.searches])

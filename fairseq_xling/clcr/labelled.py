@@ -1,0 +1,31 @@
+"""Labelled sentence pairs in batches, as all that measures trained modules reads them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairseq_xling.clcr.label import blocks_of_text
+from fairseq_xling.clcr.modules import PairStates
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.sources import frame_order
+
+
+def labelled_batches(
+    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, max_tokens: int
+) -> Iterator[PairStates]:
+    """Every sentence pair once, with its pivots as ``partner`` and T12 of its first side.
+
+    Args:
+        model: a `fairseq_xling.interop.clcr.Clcr`.
+        order: the pivots, of `Labels.order`.
+        max_tokens: most padded tokens of a side in a batch.
+    """
+    for start, texts in blocks_of_text(sides, 0):
+        for indices, states, masks in model.pairs(*texts, max_tokens):
+            lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
+            rows = [
+                frame_order(order[start + int(i)], m, n)
+                for i, m, n in zip(indices, *lengths, strict=True)
+            ]
+            partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
+            yield PairStates(states, masks, partner, model.transform(0, states[0]))
