@@ -33,6 +33,15 @@ def is_finished(output: Path, settings: Mapping[str, Any]) -> bool:
     raise UserError(f"`--output` {output}: must be new; it holds something else")
 
 
+def begun_settings(output: Path) -> Mapping[str, Any] | None:
+    """The settings that ``output`` was written with, or is being written with; None for neither."""
+    begun, done = _partial(output) / _SETTINGS, output / META
+    if begun.is_file():
+        return read_json(begun)
+    meta = read_json(done) if done.is_file() else None
+    return meta.get("settings") if isinstance(meta, dict) else None
+
+
 @contextlib.contextmanager
 def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator[Path]:
     """The folder to fill, which takes the name ``output`` when the block ends well.
@@ -43,7 +52,7 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
     Raises:
         UserError: if another process is filling it.
     """
-    folder = output.parent / f".{output.name}.partial"
+    folder = _partial(output)
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(folder, f"`--output` {output}: another `{verb}` is writing it"):
         begun = folder / _SETTINGS
@@ -60,3 +69,7 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
         if output.exists():
             output.rmdir()  # empty, or `is_finished` would have refused it
         os.replace(folder, output)
+
+
+def _partial(output: Path) -> Path:
+    return output.parent / f".{output.name}.partial"

@@ -112,14 +112,12 @@ def write_labels(
     output: Path,
     settings: Mapping[str, Any],
     max_tokens: int,
-    about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
 
     Args:
         settings: what decides the result; a folder with others is refused, and begun work of
             others thrown away.
-        about: what else ``meta.json`` says.
 
     Raises:
         UserError: if the folder holds anything else, or another command is writing it.
@@ -149,7 +147,7 @@ def write_labels(
         counts = read_json(made)
         _finish(folder, sides[1])
         tokens = [int(file.sizes.sum()) - len(file) for file in sides]
-        meta = {"settings": settings, **about, **counts, "tokens": tokens}
+        meta = {"settings": settings, **counts, "tokens": tokens}
         write_json(folder / META, meta)
         made.unlink()
     return meta
@@ -210,15 +208,18 @@ def blocks_of_text(
 def gold_links(
     folder: DataFolder, split: str, pair: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
-    found = []
+    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``.
+
+    Raises:
+        UserError: if neither direction of the split has been aligned.
+    """
+    found, missing = [], []
     for source, target in (pair, pair[::-1]):
         try:
             order = folder.order(split, source, target)
-        except UserError:
-            if (source, target) == pair[::-1] and found:
-                continue  # one direction is enough
-            raise
+        except UserError as error:
+            missing.append(error)  # one direction is enough
+            continue
         values, sizes = order.block(0, len(order))
         row = np.repeat(np.arange(len(sizes)), sizes)
         ends = np.cumsum(sizes) - 1
@@ -227,5 +228,7 @@ def gold_links(
         linked[ends] = False
         links = [row[linked], values[linked] - 1, place[linked]]
         found.append(links if source == pair[0] else [links[0], links[2], links[1]])
+    if not found:
+        raise missing[0]
     together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
     return together[0], together[1], together[2]

@@ -3,8 +3,11 @@
 import argparse
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from fairseq_xling.analysis.new_folder import begun_settings
 from fairseq_xling.clcr.label import tune, write_labels
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, sha256, write_json
@@ -35,28 +38,20 @@ def run_label(args: argparse.Namespace) -> None:
     if Path(args.output).resolve() == Path(folder.path).resolve():
         raise UserError(f"`--output` {args.output}: is the data folder; name one of its own")
     sides = {split: folder.parallel(split, *model.pair) for split in splits}
-    threshold, about = args.threshold, {}
-    if threshold is None:
-        tuned = tune(model, folder, args.tune_on, args.max_tokens)
-        threshold = tuned.threshold
-        about = {"tuned": {"split": args.tune_on, **tuned._asdict()}}
-        print(
-            f"threshold {threshold:.4f}, tuned on {args.tune_on}: precision {tuned.precision:.3f}, "
-            f"recall {tuned.recall:.3f}, F1 {tuned.f1:.3f}"
-        )
-    digest = sha256(args.checkpoint)
+    common = {
+        "pair": list(model.pair),
+        "norm": model.norm,
+        "checkpoint": sha256(args.checkpoint),
+        "data": sha256(folder.path / "meta.json"),
+    }
+    if args.threshold is None:
+        common |= _tuned(model, args, common, splits)
+    else:
+        common["threshold"] = args.threshold
     rows = []
     for split in splits:
-        settings = {
-            "pair": list(model.pair),
-            "split": split,
-            "threshold": threshold,
-            "norm": model.norm,
-            "checkpoint": digest,
-            "data": sha256(folder.path / "meta.json"),
-        }
-        output = Path(args.output, split)
-        meta = write_labels(model, sides[split], output, settings, args.max_tokens, about)
+        output, settings = Path(args.output, split), {**common, "split": split}
+        meta = write_labels(model, sides[split], output, settings, args.max_tokens)
         if "provenance" not in meta:
             files = {"checkpoint": args.checkpoint, "data": folder.path / "meta.json"}
             write_json(output / "meta.json", {**meta, "provenance": provenance(files)})
@@ -65,9 +60,34 @@ def run_label(args: argparse.Namespace) -> None:
         if not meta["pivots"]:
             print(
                 f"fairseq-xling: warning: {output}: no pair of tokens lies under the threshold "
-                f"{threshold:g}; raise `--threshold`, or train the transform longer",
+                f"{common['threshold']:g}; raise `--threshold`, or train the transform longer",
                 file=sys.stderr,
             )
     first, second = model.pair
     print(text_table(["split", "pairs", "pivots", f"of {first}", f"of {second}"], rows))
     print(f"written to {args.output}")
+
+
+def _tuned(
+    model: Any, args: argparse.Namespace, common: Mapping[str, Any], splits: Sequence[str]
+) -> dict[str, Any]:
+    """The settings of a tuned threshold; those that OUTPUT was begun with, if it was.
+
+    Tuned again in batches of another size, it would differ in its last digits.
+    """
+    for split in splits:
+        begun = begun_settings(Path(args.output, split)) or {}
+        on = begun.get("tuned", {}).get("split")
+        if on == args.tune_on and all(begun.get(name) == own for name, own in common.items()):
+            found = {name: begun[name] for name in ("threshold", "tuned")}
+            break
+    else:
+        best = tune(model, model.folder, args.tune_on, args.max_tokens)
+        shares = {name: getattr(best, name) for name in ("precision", "recall", "f1")}
+        found = {"threshold": best.threshold, "tuned": {"split": args.tune_on, **shares}}
+    tuned = found["tuned"]
+    print(
+        f"threshold {found['threshold']:.4f}, tuned on {tuned['split']}: precision "
+        f"{tuned['precision']:.3f}, recall {tuned['recall']:.3f}, F1 {tuned['f1']:.3f}"
+    )
+    return found

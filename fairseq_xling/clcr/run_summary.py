@@ -40,7 +40,7 @@ def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
     if outcome.labels:
         meta = Labels(outcome.labels / "train").meta
         found["threshold"] = meta["settings"]["threshold"]
-        found["tuned"] = meta.get("tuned")
+        found["tuned"] = meta["settings"].get("tuned")
         found["pivots"] = {"pairs": meta["sentences"], "pivots": meta["pivots"]}
     for verb, path in outcome.tables.items():
         table = read_json(path)

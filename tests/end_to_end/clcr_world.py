@@ -17,10 +17,10 @@ def fails(capsys, *arguments):
     return capsys.readouterr().err.strip().splitlines()[-1]
 
 
-def options(root, folder, *extra):
+def options(root, folder, *extra, data="data"):
     """Of a training of two epochs of four updates."""
     return [
-        *(root / "data", "--user-dir", USER_DIR, "--task", "clcr", "--arch", "clcr"),
+        *(root / data, "--user-dir", USER_DIR, "--task", "clcr", "--arch", "clcr"),
         *"--criterion clcr --optimizer adam --lr 3e-3 --max-tokens 300 --cpu".split(),
         *"--num-workers 0 --log-format json --log-interval 1 --no-progress-bar".split(),
         *"--epoch-updates 4 --max-update 8 --no-epoch-checkpoints --save-dir".split(),
@@ -28,8 +28,8 @@ def options(root, folder, *extra):
     ]
 
 
-def train(root, folder, *extra):
-    return in_process("train", *options(root, folder, *extra))
+def train(root, folder, *extra, **changes):
+    return in_process("train", *options(root, folder, *extra, **changes))
 
 
 def encoders(root):

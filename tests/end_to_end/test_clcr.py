@@ -106,8 +106,17 @@ def test_labels_are_one_to_one_and_under_the_tuned_threshold(world, labels):
         for line in lines:
             sides = list(zip(*(link.split("-") for link in line.split()), strict=True))
             assert all(len(set(side)) == len(side) for side in sides)
-    assert found.meta["tuned"]["split"] == "valid"
+    assert found.meta["settings"]["tuned"]["split"] == "valid"
     assert "checkpoint" in found.meta["provenance"]["inputs"]
+
+
+def test_labelling_goes_on_with_the_threshold_that_it_was_begun_with(world, labels, monkeypatch):
+    before = {path: path.read_bytes() for path in labels.rglob("*") if path.is_file()}
+    monkeypatch.setattr("fairseq_xling.clcr.run_label.tune", None)  # cannot be called
+    xling("clcr", "label", last(world, "lm2"), "--max-tokens", "64", "--output", labels)
+    assert before == {path: path.read_bytes() for path in labels.rglob("*") if path.is_file()}
+    xling("clcr", "label", last(world, "lm2"), "--splits", "valid,test", "--output", labels)
+    assert Labels(labels / "test").threshold == Labels(labels / "valid").threshold
 
 
 @pytest.mark.row("C8", "C10")
@@ -209,8 +218,19 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
             ["--clcr-start", last(world, "lm2"), "--clcr-pair", "de,en"],
             "is of the pair en,de, got `--clcr-pair` de,en",
         ),
+        (
+            ["--clcr-start", last(world, "lm2"), "--clcr-layer", "2"],
+            "`--clcr-layer` belongs to `--encoder`",
+        ),
         ([*both, "--clcr-module", "extract"], "needs `--clcr-labels`"),
         ([*both, "--clcr-module", "extract", "--clcr-labels", labels], "comes after 'transform'"),
+        (
+            [
+                *("--clcr-start", last(world, "lm2"), "--clcr-module", "order", "--order", "abs"),
+                *("--clcr-labels", labels, "--order-positions", "2"),
+            ],
+            r"`--order-positions` of `--order abs` must be at least the key-points .*, got 2 and",
+        ),
         ([*both, "--clcr-module", "transfrom"], "did you mean 'transform'"),
         ([*both, "--clcr-phase", "lm3"], "unknown `--clcr-phase` 'lm3'"),
         ([*both, "--anneal-beta", "-1"], "`--anneal-beta` must be at least 0"),
@@ -256,6 +276,16 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         assert message in line
     line = fails(capsys, "clcr", "label", model, "--splits", ",", "--output", world / "no")
     assert "`--splits` must name one or several different ones, got ','" in line
+    xling(
+        *("prepare", world / "other", "--languages", "en,de", "--from", world / "text"),
+        *("--vocab", "separate", "--vocab-type", "word", "--vocab-size", "50"),
+    )
+    line = fails(
+        capsys, "clcr", "label", model, "--data", world / "other", "--output", world / "no"
+    )
+    assert f"was trained with another dictionary of de than that of {world}/other" in line
+    with pytest.raises(SystemExit, match="was trained with other dictionaries than those of"):
+        train(world, "mistake", "--clcr-start", last(world, "lm2"), data="other")
     line = fails(capsys, "clcr", "keypoints", model, "--labels", labels, "--delta", "0.2,0.2")
     assert "`--delta` must be different numbers" in line
     assert not (world / "no").exists()
@@ -278,6 +308,10 @@ def test_a_model_that_diverged_is_refused_and_text_of_another_language_is_notice
     assert line in fails(capsys, *command)
     with pytest.raises(SystemExit, match=re.escape(line)):
         train(world, "mistake", "--clcr-start", tmp_path / "nan.pt")
+    del state["model"][name]
+    torch.save(state, tmp_path / "less.pt")
+    with pytest.raises(SystemExit, match=f"less.pt: has no weight {re.escape(repr(name))}"):
+        train(world, "mistake", "--clcr-start", tmp_path / "less.pt")
     assert not (tmp_path / "labels").exists()
 
 

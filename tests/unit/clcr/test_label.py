@@ -36,7 +36,7 @@ def text(tmp_path):
 
 
 def write(model, text, output, **changes):
-    return label.write_labels(model, text, output, {**SETTINGS, **changes}, 64, {})
+    return label.write_labels(model, text, output, {**SETTINGS, **changes}, 64)
 
 
 def read_links(folder):

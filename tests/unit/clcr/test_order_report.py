@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.clcr import order_report
+from fairseq_xling.clcr import label
 from fairseq_xling.clcr.label import write_labels
 from fairseq_xling.clcr.modules import Sizes
 from fairseq_xling.clcr.modules.order import OrderModule
@@ -23,7 +23,7 @@ COUNT = 40
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """A checkpoint in name, labels of its pivots, and the gold links."""
-    monkeypatch.setattr(order_report, "BLOCK", 7)
+    monkeypatch.setattr(label, "BLOCK", 7)
     first, second, links = toy_pairs(COUNT)
     for name, items in zip(PAIR, (first, second), strict=True):
         write_items(tmp_path / name, items, np.dtype("<u2"))
@@ -35,7 +35,7 @@ def study(tmp_path, monkeypatch):
     model.parts["order_abs"] = OrderModule(settings, Sizes((DIM, DIM), POSITIONS)).eval()
     labels = tmp_path / "labels"
     labels.mkdir()
-    write_labels(model, sides, labels / "valid", {"pair": PAIR, "threshold": 0.5}, 64, {})
+    write_labels(model, sides, labels / "valid", {"pair": PAIR, "threshold": 0.5}, 64)
     (tmp_path / "toy.pt").write_text("")
     monkeypatch.setattr(Clcr, "load", lambda *arguments: model)
     arguments = ["clcr", "order", str(tmp_path / "toy.pt"), "--labels", str(labels)]
@@ -128,7 +128,7 @@ def test_without_two_pivots_anywhere_there_is_nothing_to_order(study, capsys):
     labels = study.path / "labels"
     sides = study.model.folder.parallel("valid")
     settings = {"pair": PAIR, "threshold": 0.0}
-    write_labels(study.model, sides, labels / "none", settings, 64, {})
+    write_labels(study.model, sides, labels / "none", settings, 64)
     assert main([*study.arguments, "--split", "none"]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"fairseq-xling: error: {labels}/none: no sentence has two pivots to order; label with a "
