@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="folder to write")
     parser.add_argument("tasks", nargs="+", metavar="TASK=STEM")
     parser.add_argument("--rows", default=",".join(ROWS), help="rows to write")
-    parser.add_argument("--delta", default="0.2", help="least p(key-point)")
+    parser.add_argument("--delta", default="0.2", help="words with p(key-point) above are kept")
     parser.add_argument("--order", default="rel", help="order head: rel or abs")
     args = parser.parse_args()
     labels = Labels(args.labels)

@@ -86,8 +86,9 @@ class Gathering:
         header = [name.replace("_", " ").replace("distance", "D") for name in names]
         tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
         notes = ["relative: by the spread of the target's states"]
-        pivots = found[0]["pivots"]
-        notes.append(f"{pivots['pivots']:,} pivots in {pivots['pairs']:,} sentence pairs of train")
+        pivots = round(sum(one["pivots"]["pivots"] for one in found) / len(found))
+        pairs = found[0]["pivots"]["pairs"]
+        notes.append(f"{pivots:,} pivots in {pairs:,} sentence pairs of train")
         if tuned:
             f1 = mean_and_spread(tuned, 3)
             notes[-1] += f"; F1 {f1} on {found[0]['tuned']['split']}, against fast_align's links"

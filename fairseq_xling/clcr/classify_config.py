@@ -34,7 +34,7 @@ class ClassifyConfig:
     )
     projection: int = option(0, "width that vectors are projected to; 0 is as they are")
     hidden: int = option(300, "units of a direction of the recurrent layers")
-    dropout: float = option(0.5, "on the input of every layer")
+    dropout: float = option(0.5, "share of what the LSTMs and the last two layers read")
     lr: float = option(4e-4, "learning rate of Adam")
     batch_size: int = option(32, "pairs of a step")
     clip: float = option(10.0, "largest norm of the gradient")

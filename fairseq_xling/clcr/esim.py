@@ -77,7 +77,7 @@ class Esim(nn.Module):
         width: D; labels: C.
         projection: width of the input projection, 0 for none.
         hidden: H.
-        dropout: on the input of every feed-forward and recurrent layer.
+        dropout: on what the LSTMs and the last two layers read.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from fairseq_xling.clcr.run_config import (
     Text,
     check_config,
     check_sequences,
+    rows_of,
     texts,
     validates,
 )
@@ -237,12 +238,8 @@ class Plan:
         self.outcome.tables[verb] = output
 
     def _encode(self, text: Text) -> None:
-        """All rows of a text; those that read its translation only where there is one."""
-        config, model = self.config, self.outcome.model
-        chosen = [r for r in config.row_list if text.translation or not rows[r].reads_translation]
+        config, model, chosen = self.config, self.outcome.model, rows_of(self.config, text)
         translated = any(rows[row].reads_translation for row in chosen)
-        if not chosen:
-            return
         name = f"{text.name}.{text.lang}"
         folder = self.run / "sequences" / str(self.seed)
         outputs = [folder / row / name for row in chosen]

@@ -51,7 +51,7 @@ class ClcrRunConfig:
     lm_lr: float = option(1e-3, "its learning rate", least=0)
     lm_args: str = option("", "more options of its fairseq-train, as one text")
 
-    threshold: float = option(0.0, "largest distance of pivots; 0 tunes it", least=0)
+    threshold: float = option(0.0, "pivots are nearer than this; 0 tunes it", least=0)
     tune_on: str = option("valid", "split with a word alignment, to tune the threshold on")
 
     extract_steps: int = option(
@@ -74,7 +74,9 @@ class ClcrRunConfig:
     encode_pairs: tuple[str, ...] = option(
         (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
     )
-    encode_text: tuple[str, ...] = option((), "NAME.LANG=FILE of text to encode; repeatable")
+    encode_text: tuple[str, ...] = option(
+        (), "NAME.LANG=FILE of text to encode, in rows that read no translation; repeatable"
+    )
     dtype: str = option("float16", "of the vectors on disk", choices=("float16", "float32"))
 
     batch_size: int = option(0, "most sentence pairs in a batch; 0 is no limit", least=0)
@@ -159,6 +161,11 @@ def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
         if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
             raise UserError(f"two texts to encode are called {text.name}.{text.lang}")
     return found
+
+
+def rows_of(config: ClcrRunConfig, text: Text) -> list[str]:
+    """The rows that can be written of a text: those that read its translation if there is one."""
+    return [r for r in config.row_list if text.translation or not rows[r].reads_translation]
 
 
 def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
@@ -257,11 +264,17 @@ def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, 
     """Refuse what only the steps after the transforms would stumble over.
 
     Raises:
-        UserError: for a row without the training that it needs, a share that is none, or a
-            threshold to be tuned without an alignment.
+        UserError: for a row without the training that it needs, a text without a row, a share that
+            is none, or a threshold to be tuned without an alignment.
     """
-    if texts(config, pair) and not config.row_list:
-        raise UserError("`--rows` must name what to write of the texts to encode, got none")
+    for text in texts(config, pair):
+        if not config.row_list:
+            raise UserError("`--rows` must name what to write of the texts to encode, got none")
+        if not rows_of(config, text):
+            raise UserError(
+                f"`--rows` {config.rows} needs the translation of a text: give "
+                f"{text.name}.{text.lang} with `--encode-pairs`, not `--encode-text`"
+            )
     for name in config.row_list:
         for part in rows[name].needs:
             if not getattr(config, f"{part}_steps"):

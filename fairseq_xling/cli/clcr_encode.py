@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
     add("--row", default="T+E+R", help="T, T+E, T+E+R, T+pGA or states, or several, by commas")
-    add("--delta", type=float, metavar="P", help="least p(key-point) (None: as in training)")
+    add("--delta", type=float, metavar="P",
+        help="words with p(key-point) above P are kept (None: as in training)")  # fmt: skip
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
     add("--search", default="beam", metavar="NAME",
         help="how its order is found: beam; local or exact of rel, hungarian of abs")  # fmt: skip
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what rel pays for a pair in the wrong order: sign (the paper's), probability or "
         "likelihood (none: likelihood)")  # fmt: skip
     add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
-    add("--threshold", type=float, metavar="D", help="largest distance of pivots, for row T+pGA")
+    add("--threshold", type=float, metavar="D", help="pivots are nearer than D, for row T+pGA")
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
     add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")

@@ -5,7 +5,7 @@
 
 Token i of a sentence and j of its translation are kept if each is the other's nearest and their
 distance, both ways, is under the threshold. Without --threshold the best one against the word
-alignment of --tune-on is taken.
+alignment of --tune-on is taken. Distances are in the units of the encoders' states.
 
 OUTPUT/SPLIT/pivots.pharaoh   links i-j, a line for each sentence pair
 OUTPUT/SPLIT/distances.npy    the distance of each link
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with a transform")
     add("--data", metavar="DATA", help="its data folder, where it has moved")
     add("--splits", default="train,valid", help="of the data folder's parallel text")
-    add("--threshold", type=float, metavar="D", help="largest distance of a pair (None: tuned)")
+    add("--threshold", type=float, metavar="D", help="pairs nearer than D are kept (None: tuned)")
     add("--tune-on", default="valid", metavar="SPLIT", help="with a word alignment, for tuning")
     add("--max-tokens", type=int, default=8192, help="most padded tokens of a side in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")

@@ -23,7 +23,8 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
     """Shows defaults that say something, and keeps the line breaks of a verb's description."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, [], False):
+        default = action.default
+        if default is None or default is False or default in ([], ""):
             return action.help
         return super()._get_help_string(action)
 

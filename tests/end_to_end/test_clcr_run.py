@@ -70,6 +70,9 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--orders abc": "unknown name in `--orders` 'abc'; did you mean 'abs'?",
         "--rows T+F": "unknown name in `--rows` 'T+F'",
         "--rows=": "`--rows` must name what to write of the texts to encode, got none",
+        f"--rows T+pGA --encode-text x.en={__file__}": (
+            "`--rows` T+pGA needs the translation of a text: give x.en with `--encode-pairs`"
+        ),
         f"--encode-text ../x.en={__file__}": "must be one that a folder can have, got '../x'",
         "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",
         "--rows T,T": "`--rows` must be different, got 'T,T'",

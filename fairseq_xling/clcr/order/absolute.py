@@ -49,8 +49,9 @@ class AbsoluteOrder(OrderHead):
         known = self.output.out_features
         if states.shape[1] > known and (longest := int(lengths.max())) > known:
             raise UserError(
-                f"absolute order has `positions` for {known} key-points, got a sentence with "
-                f"{longest}; train with more positions, or with `--order rel`, which needs none"
+                f"`--order-positions` of `--order abs` must be at least the key-points of a "
+                f"sentence, got {known} and a sentence with {longest}; train with more, or with "
+                "`--order rel`, which needs none"
             )
         logits = self.output(self.reader(states, padding_mask)).float()
         position = torch.arange(known, device=states.device)

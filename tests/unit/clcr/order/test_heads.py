@@ -175,8 +175,8 @@ def test_a_sentence_longer_than_the_table_is_refused_but_padding_is_not():
     with pytest.raises(UserError) as error:
         head(torch.zeros(1, 6, 16))
     assert str(error.value) == (
-        "absolute order has `positions` for 4 key-points, got a sentence with 6; train with more "
-        "positions, or with `--order rel`, which needs none"
+        "`--order-positions` of `--order abs` must be at least the key-points of a sentence, got 4 "
+        "and a sentence with 6; train with more, or with `--order rel`, which needs none"
     )
     with pytest.raises(UserError) as error:
         head.loss(head(torch.zeros(1, 3, 16)), torch.tensor([[0, 3, 1]]))

@@ -5,6 +5,7 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.pages.index import (
+    Entry,
     Test,
     join_cases,
     make_entries,
@@ -16,6 +17,7 @@ from fairseq_xling.runs.pages.index import (
 from fairseq_xling.runs.pages.kinds import make_page
 from fairseq_xling.runs.pages.page import Result
 from fairseq_xling.runs.pages.presets import Preset
+from fairseq_xling.runs.pages.rows import SpecRow
 from tests.unit.runs.pages.records import RECORDS
 
 
@@ -59,10 +61,12 @@ def test_the_figure_is_the_one_measured_last(tmp_path):
 
 
 def test_rows_without_a_test_are_shown_as_such(tmp_path):
-    entries = {entry.row.code: entry for entry in make_entries([], [Preset("x", ("C2",))], [])}
-    assert entries["S8"].state == "no test"
-    assert entries["C17"].state == "not built yet"
-    assert entries["C2"].state == "no test"
+    presets = [Preset("x", ("A1",))]
+    entries = {entry.row.code: entry for entry in make_entries([], presets, [])}
+    assert entries["S8"].state == entries["A1"].state == "no test"
+    planned = SpecRow("C99", "Something new", "", "", planned=True)
+    assert Entry(planned, [], [], None).state == "not built yet"
+    assert Entry(planned, ["x"], [], None).state == "no test"
 
 
 def test_the_page_shows_outcomes_figures_and_reasons(tmp_path):
@@ -81,7 +85,6 @@ def test_the_page_shows_outcomes_figures_and_reasons(tmp_path):
     assert "needs real data" in row
     assert 'href="evaluation.html"' in re.search(r'<tr id="S7">(.*?)</tr>', text, re.S)[1]
     assert "no test" in re.search(r'<tr id="S2">(.*?)</tr>', text, re.S)[1]
-    assert "not built yet" in re.search(r'<tr id="C17">(.*?)</tr>', text, re.S)[1]
     assert not re.search(r"(src|href)=\"https?:", text)
 
 
