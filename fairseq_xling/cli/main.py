@@ -84,8 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     argv = join_words(given, verbs())
     typed = given[: 1 + len(given) - len(argv)]
     args = build_parser(argv, " ".join(typed)).parse_args(argv)
-    from fairseq_xling.compat import quiet_engine
+    from fairseq_xling.compat import lean_engine, quiet_engine
 
+    lean_engine()
     try:
         check_seeds(args)
         with quiet_engine():

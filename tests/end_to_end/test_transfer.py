@@ -2,13 +2,14 @@
 
 import csv
 import json
+import re
 
 import pytest
 import torch
 from seqeval.metrics import f1_score
 
 from fairseq_xling import USER_DIR
-from tests.end_to_end.engine import assert_same_training, load, logged, run, run_until
+from tests.end_to_end.engine import assert_same_training, in_process, load, logged, run, run_until
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
@@ -188,10 +189,18 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
 def test_mistakes_are_answered_in_one_line(study, extra, message):
     text = study / "text" / "mono" / "train.en.txt"
     extra = [one.format(text=text) for one in extra]
-    done = run(*tuning(study, "mistake", *extra), check=False)
+    with pytest.raises(SystemExit, match=re.escape(message)) as refused:
+        in_process("train", *tuning(study, "mistake", *extra)[1:])
+    assert str(refused.value).startswith("fairseq-xling: error: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_mistake_is_the_program_s_last_line_and_its_status(study):
+    done = run(*tuning(study, "mistake", "--freeze-layers", "3"), check=False)
     assert done.returncode == 1
-    last = done.stdout.strip().splitlines()[-1]
-    assert last.startswith("fairseq-xling: error: ") and message in last
+    assert done.stdout.strip().splitlines()[-1] == (
+        "fairseq-xling: error: `--freeze-layers` must lie in [0, 2], got 3"
+    )
 
 
 def evaluation(study, folder, *extra):

@@ -92,6 +92,25 @@ def test_the_engine_does_not_make_other_packages_chat():
     assert "heard" in done.stderr and "noise" not in done.stderr
 
 
+def test_a_verb_does_not_wait_for_metrics_that_it_does_not_need_and_fairseq_still_has_them():
+    code = (
+        "import sys\n"
+        "from fairseq_xling.compat import _LeanEngine, lean_engine\n"
+        "lean_engine(); lean_engine()\n"
+        "import fairseq_xling.plugin\n"
+        "print('sklearn' in sys.modules, 'scipy.stats' in sys.modules)\n"
+        "print(any(isinstance(finder, _LeanEngine) for finder in sys.meta_path))\n"
+        "from fairseq.criterions import sentence_prediction\n"
+        "from fairseq.tasks import audio_classification\n"
+        "print(sentence_prediction.matthews_corrcoef([1, 0, 1, 1], [1, 0, 1, 1]))\n"
+        "print(audio_classification.sklearn_metrics.accuracy_score([1, 0], [1, 1]))\n"
+        "import sklearn.metrics, scipy.stats\n"
+        "print(sklearn.metrics.f1_score([1, 0], [1, 0]), scipy.stats.norm.cdf(0))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False", "False", "1.0", "0.5", "1.0", "0.5"]
+
+
 def test_what_fairseq_stores_beside_tensors_loads_safely(tmp_path):
     stored = {"args": argparse.Namespace(lr=1.0), "best": np.float64(2.5), "sizes": np.arange(3)}
     torch.save(stored, tmp_path / "checkpoint.pt")
