@@ -18,6 +18,7 @@ from typing import IO
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, exclusive
+from fairseq_xling.runs import launch
 from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
 
@@ -137,7 +138,7 @@ class Runner:
         # The lock travels with the child: if this process is killed, nobody else can start in the
         # folder until the child has ended too.
         process = subprocess.Popen(
-            [_program(command[0]), *command[1:]],
+            [*_program(command[0]), *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -176,13 +177,15 @@ def write_commands(path: Path, steps: Sequence[Step]) -> None:
                 file.write(shlex.join(command) + "\n")
 
 
-def _program(name: str) -> str:
-    """The program as installed beside this Python, else as found on PATH."""
+def _program(name: str) -> list[str]:
+    """How the program begins that is installed beside this Python, else found on PATH."""
     beside = Path(sys.executable).parent / name
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None:
         raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
-    return found
+    if beside.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
+        return [sys.executable, "-m", launch.__name__, found]
+    return [found]
 
 
 def _tail(log: Path) -> list[str]:

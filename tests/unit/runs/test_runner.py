@@ -9,7 +9,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.display import Display
-from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.runner import Runner, _program
 from fairseq_xling.runs.step import Step
 
 
@@ -147,6 +147,22 @@ def test_a_dry_run_prints_commands_and_touches_nothing(tmp_path):
 def test_an_unknown_program_is_one_line(tmp_path):
     with pytest.raises(UserError, match="no-such-program: no such program"):
         go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])
+
+
+def test_programs_of_the_engine_are_run_as_they_are_but_begin_sooner(tmp_path):
+    program = tmp_path / "fairseq-shout"
+    program.write_text(
+        "import sys\n"
+        "import fairseq\n"
+        "print(*sys.argv, __name__, 'sklearn' in sys.modules)\n"
+        "sys.exit(3)\n"
+    )
+    begin = _program("fairseq-train")
+    assert begin[-1].endswith("/fairseq-train")
+    command = [*begin[:-1], str(program), "--loud", "x"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.split() == [str(program), "--loud", "x", "__main__", "False"]
+    assert done.returncode == 3
 
 
 def test_progress_of_a_running_step_is_shown(tmp_path):

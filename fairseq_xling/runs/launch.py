@@ -1,0 +1,14 @@
+"""Runs an installed program of fairseq as it is, but sooner: see `compat.lean_engine`.
+
+python -m fairseq_xling.runs.launch /path/to/fairseq-train data --user-dir ...
+"""
+
+import runpy
+import sys
+
+from fairseq_xling.compat import lean_engine
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    lean_engine()
+    runpy.run_path(sys.argv[0], run_name="__main__")
