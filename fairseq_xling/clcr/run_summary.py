@@ -8,7 +8,7 @@ from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs import training_log
-from fairseq_xling.runs.provenance import versions
+from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
 
 _DISTANCES = ("distance", "relative", "hard", "entropy")
@@ -17,7 +17,9 @@ _DISTANCES = ("distance", "relative", "hard", "entropy")
 def write_summary(run: Path, outcomes: Sequence[Any], pair: tuple[str, str]) -> None:
     """Write ``summary.txt`` and ``results.json`` into ``run``."""
     results = [_results(outcome, pair) for outcome in outcomes]
-    write_json(run / "results.json", {"pair": list(pair), "seeds": results, "versions": versions()})
+    files = {f"model, seed {outcome.seed}": outcome.model for outcome in outcomes}
+    record = {"pair": list(pair), "seeds": results, "provenance": provenance(files)}
+    write_json(run / "results.json", record)
     with atomic_write(run / "summary.txt", "w") as file:
         for found in results:
             file.write(_text(found, pair) + "\n\n")

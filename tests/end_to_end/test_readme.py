@@ -43,6 +43,9 @@ def test_every_command_of_the_readme_runs(tmp_path):
     assert (
         json.loads((tmp_path / "conditions.json").read_text())["distances"]["matched"]["auc"] > 0.6
     )
+    origin = json.loads((tmp_path / "clcr" / "results.json").read_text())["provenance"]
+    assert origin["command"].startswith("fairseq-xling clcr run --data apart")
+    assert origin["inputs"]["model, seed 1"]["path"].startswith("clcr/models/order-rel-1/")
     assert (tmp_path / "first-word" / "checkpoint_last.pt").is_file()
 
 
