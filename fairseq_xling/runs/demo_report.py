@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.demo_migration import (
-    gap_closed,
     migration_sections,
     read_migration,
     translation_rows,
+    what_order_wins,
 )
 from fairseq_xling.runs.demo_transfer import read_transfer, transfer_rows, transfer_section
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
@@ -80,8 +80,7 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
         f"{models['separate']['scores']['retrieval']:.1%}.",
         "Its English half, migrated to German, translates a held-out text with BLEU "
         f"{migration['translation']['predicted']['bleu']:.1f} in the order that it predicts; "
-        f"that is {gap_closed(migration):.0%} of the way from the source's order to the "
-        "reference's.",
+        f"{what_order_wins(migration)}.",
     ]
     sections = [
         Section(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import time
 
@@ -76,6 +77,7 @@ def test_the_english_half_migrates_and_translates_in_every_order(demo):
     assert len(migration["samples"]) == 10
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "Ten translations" in html
+    assert "nan" not in re.findall(r"[a-z]+", html.partition("Results at the chosen")[0])
     assert migration["samples"][3]["reference"].split()[0] in html
 
 
