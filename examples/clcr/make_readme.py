@@ -72,7 +72,7 @@ Where the paper is silent, and what was chosen:
   `3_mismatched.sh` English alone is pretrained on other text, in blocks that run over the ends of
   sentences, with two fifths of the tokens masked instead of 15 %. Pivots and entailment lose by
   it; `roles`, which hangs on order alone, does not.
-- Table 6: T costs little, and E about as much recall as it drops words; precision stays.
+- Table 6: T costs little, and E about as much recall as it drops words, of precision less.
 - T+pGA sees the translation: it is the bound that E and R aim for.
 """
 

@@ -1,6 +1,8 @@
 """Runs an installed program of fairseq as it is, but sooner: see `compat.lean_engine`.
 
-python -m fairseq_xling.runs.launch /path/to/fairseq-train data --user-dir ...
+    python -m fairseq_xling.runs.launch /path/to/fairseq-train data --user-dir ...
+
+The runner begins the trainings and translations of a run with it.
 """
 
 import runpy

@@ -183,6 +183,7 @@ def _program(name: str) -> list[str]:
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None:
         raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
+    # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
     if beside.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
         return [sys.executable, "-m", launch.__name__, found]
     return [found]

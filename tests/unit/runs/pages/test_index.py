@@ -85,6 +85,7 @@ def test_the_page_shows_outcomes_figures_and_reasons(tmp_path):
     assert "needs real data" in row
     assert 'href="evaluation.html"' in re.search(r'<tr id="S7">(.*?)</tr>', text, re.S)[1]
     assert "no test" in re.search(r'<tr id="S2">(.*?)</tr>', text, re.S)[1]
+    assert "not built yet" in re.search(r'<tr id="E13">(.*?)</tr>', text, re.S)[1]
     assert not re.search(r"(src|href)=\"https?:", text)
 
 
