@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from tests.end_to_end.engine import BIN, environment, run
+from tests.end_to_end.engine import BIN, checked, environment, run
 
 # The whole demonstration is one fixture, which counts for the first test that asks for it.
 pytestmark = pytest.mark.timeout(1500)
@@ -165,7 +165,7 @@ def test_bad_values_are_one_line(tmp_path):
 def test_the_small_demo_aligns_and_its_control_stays_at_chance(tmp_path, seed, record_property):
     run_dir = tmp_path / "demo"
     command = [BIN / "fairseq-xling", "demo", "--output", run_dir, "--seed", str(seed)]
-    subprocess.run(command, check=True, env=environment(), capture_output=True)
+    checked(command)
     models = json.loads((run_dir / "results.json").read_text())["models"]
     shared, control = models["default"], models["separate"]
     for name, model in (("shared", shared), ("nothing shared", control)):

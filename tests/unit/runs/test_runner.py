@@ -195,7 +195,7 @@ def test_a_killed_run_leaves_a_lock_until_its_child_ends_and_then_goes_on(tmp_pa
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with pytest.raises(UserError, match="another command is at work in this folder"):
+    with pytest.raises(UserError, match="another command is using this folder"):
         go(run, [shell("x", "true")])
     time.sleep(4)
     kept = len((run / "out").read_text().split())
