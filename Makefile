@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow lint format clean
+.PHONY: help demo test test-slow lint format dist clean
 help:
 	@echo "make demo [SCALE=tiny|small]  train, evaluate and report a bilingual masked LM in runs/demo"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
 	@echo "make test-slow                the heavier checks as well (kill and resume, seeds, real data)"
+	@echo "make dist                     wheel and source distribution in dist/, checked by twine"
 
 # The engine is built against the pinned torch (no build isolation), and without its
 # dependencies: its metadata asks for torchaudio, which plain text never imports and
@@ -45,6 +46,16 @@ lint: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# In environments of their own, and the wheel from the sdist, so that neither lacks anything.
+PACKAGING := build/packaging
+dist:
+	@test -x $(PACKAGING)/bin/python || $(PYTHON) -m venv $(PACKAGING)
+	@$(PACKAGING)/bin/pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt build twine
+	@rm -rf dist
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(PACKAGING)/bin/python -m build --quiet
+	@$(PACKAGING)/bin/twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

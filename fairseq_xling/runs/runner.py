@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, exclusive
 from fairseq_xling.runs import launch
@@ -65,11 +66,15 @@ class Runner:
         """Bring every step to done.
 
         Raises:
-            UserError: if a step fails (the last lines of its log are shown), an input is missing,
-                or another command uses the folder.
+            UserError: if a step fails (the last lines of its log are shown), an input or a program
+                is missing, or another command uses the folder.
         """
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
+        for step in self.steps:  # a missing program is found now, not after hours of earlier steps
+            if stamps[step.name].state() != "done":
+                for command in step.commands:
+                    _program(command[0])
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self.folder / ".steps"
         state.mkdir(exist_ok=True)
@@ -198,6 +203,8 @@ def _program(name: str) -> list[str]:
     beside = Path(sys.executable).parent / name
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None:
+        if name.startswith("fairseq-"):
+            require_engine()
         raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
     # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
     if beside.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":

@@ -1,3 +1,4 @@
+import importlib.util
 import io
 import signal
 import subprocess
@@ -147,6 +148,22 @@ def test_a_dry_run_prints_commands_and_touches_nothing(tmp_path):
 def test_an_unknown_program_is_one_line(tmp_path):
     with pytest.raises(UserError, match="no-such-program: no such program"):
         go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])
+
+
+def test_a_missing_program_of_a_later_step_is_found_before_anything_runs(tmp_path):
+    run = tmp_path / "run"
+    later = Step("late", commands=[["no-such-program"]], inputs=[run / "b.txt"])
+    with pytest.raises(UserError, match="no-such-program: no such program"):
+        go(run, [*chain(run), later])
+    assert not run.exists()
+
+
+def test_without_the_engine_its_programs_are_explained_by_the_step_that_installs_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"install it with: pip install .*--no-deps fairseq-fixed"):
+        go(tmp_path / "run", [Step("a", commands=[["fairseq-no-such-program"]])])
 
 
 def test_programs_of_the_engine_are_run_as_they_are_but_begin_sooner(tmp_path):
