@@ -84,8 +84,9 @@ def _read_map(path: Path) -> dict[str, Any] | None:
     found = read_json(report) if report.is_file() else {}
     if "criterion" not in found:
         return None
-    kept = ("best_seed", "failed", "failed_seeds", "criterion", "identity_criterion", "chance")
-    return {"vectors": str(path), **{name: found.get(name) for name in kept}}
+    kept = ("best_seed", "failed", "failed_seeds", "criterion", "criterion_unmapped", "chance")
+    # `mapping.job` writes all of them: one that is missing must not become an empty cell.
+    return {"vectors": str(path), **{name: found[name] for name in kept}}
 
 
 def _read_curves(log: Path) -> dict[str, Any]:
