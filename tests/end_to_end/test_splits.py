@@ -8,6 +8,7 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import main
 from fairseq_xling.files import read_json
+from fairseq_xling.runs.autoregressive import autoregressive_step, link_translation_data
 from tests.end_to_end.engine import in_process, load, logged
 
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
@@ -129,6 +130,25 @@ def test_measures_read_the_split_that_they_are_given(study, tmp_path):
     assert "'test1' split" in measures["retrieval"]["title"]
     assert measures["retrieval"]["chance"]["de"]["retrieval"] == pytest.approx(1 / SIZES["test1"])
     assert "'valid1' split" in measures["bpw"]["title"]
+
+
+def test_the_ordinary_translation_model_reads_the_same_sets(study, tmp_path):
+    """fairseq's own task refuses a folder with a validation set that is neither used nor waived."""
+    links, save = tmp_path / "links", tmp_path / "save"
+    link_translation_data(study.data, links, ("en", "de"))
+    step = autoregressive_step(
+        *("peer", links, save, tmp_path / "log", ("en", "de"), lambda: 1.0),
+        **{"layers": 1, "dim": 16, "max_tokens": 512, "lr": 1e-3, "seed": 1},
+    )
+    (command,) = step.commands
+    program = command.index("fairseq-train")
+    in_process("train", *command[program + 1 :], "--max-update", "1")
+    output = in_process(
+        *("generate", links, *COMMON, "--task", "translation", "-s", "en", "-t", "de"),
+        *("--path", save / "checkpoint_last.pt", "--gen-subset", "test1", "--max-len-b", "10"),
+        *("--batch-size", "4", "--required-batch-size-multiple", "1"),
+    )
+    assert f"Translated {SIZES['test1']} sentences" in output
 
 
 def test_a_set_that_is_not_there_is_answered_in_one_line_with_those_that_are(study, capsys):
