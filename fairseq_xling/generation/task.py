@@ -107,7 +107,7 @@ class Translates:
             source, target = self.folder.parallel(split, *self.direction)
             if ordering.reads_alignments:
                 order = self.folder.order(split, *self.direction)
-        elif ordering.reads_alignments:
+        elif ordering.reads_alignments or split not in self.folder.splits:
             source, _ = self.folder.parallel(split, *self.direction)  # says that there is none
         else:
             source = self.folder.mono(split, self.direction[0])

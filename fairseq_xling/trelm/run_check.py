@@ -34,7 +34,7 @@ def check_config(config: TrelmConfig) -> None:
             "`--languages` must name the source's language and at least one more, got "
             f"{config.languages!r}"
         )
-    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds)
+    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds), config.translate_list
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)

@@ -43,12 +43,15 @@ class TransferConfig:
     too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
     train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
     valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
-    test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
+    test: tuple[str, ...] = option(
+        (), "LANG=FILE to test on, or test1.LANG=FILE of a further test set; repeatable"
+    )
     translate_train: tuple[str, ...] = option(
         (), "LANG=FILE, the training file in a target language, for a model of its own; repeatable"
     )
     translate_test: tuple[str, ...] = option(
-        (), "LANG=FILE, a target's test file in the source language; repeatable"
+        (),
+        "LANG=FILE, a target's test file in the source language (or test1.LANG=FILE); repeatable",
     )
     lrs: str = option("5e-5", "learning rates to try, comma-separated")
     head_lrs: str = option("", "learning rates of the head to try (none: those of the encoder)")

@@ -161,7 +161,7 @@ def _test(
         name,
         call=call,
         settings={
-            "tests": [[one.lang, one.reads] for one in data.tests],
+            "tests": [[one.label, one.reads] for one in data.tests],
             "best": config.best,
             "shift": shift,
         },

@@ -144,6 +144,18 @@ def test_text_without_references_is_translated_too(make_task, make_corpus, caplo
     )
 
 
+@pytest.mark.parametrize("ordering", ["identity", "oracle"])
+def test_an_unknown_split_is_answered_with_those_that_can_be_translated(
+    make_task, make_corpus, ordering
+):
+    corpus = make_corpus()
+    task = make_task("--ordering", ordering, data=corpus.path)
+    assert refusal(task.load_dataset, "test1", task_cfg=None) == (
+        f"{corpus.path}: has no parallel 'test1' text of en-de; its splits are train, valid, test; "
+        "did you mean 'test'?"
+    )
+
+
 def test_alignments_are_read_only_where_the_ordering_asks_for_them(make_task, make_corpus):
     corpus = make_corpus()
     for file in (corpus.path / "parallel").glob("test.en-de.order.*"):

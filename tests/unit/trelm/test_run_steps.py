@@ -198,6 +198,20 @@ def test_translation_takes_the_forward_model_in_every_ordering(plan, facts):
     assert not plan(known=facts(parallel=frozenset({"train"})))[1].translations
 
 
+def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
+    known = facts(parallel=frozenset({"train", "test", "test1"}))
+    steps, outcome = plan(translate_split="test,test1", orderings="identity,oracle", known=known)
+    assert list(outcome.translations) == [
+        *("identity", "oracle", "identity, test1", "oracle, test1")
+    ]
+    assert outcome.translations["oracle, test1"] == Path(
+        "run/translations/translate-test1-oracle-de-1/generate-test1.txt"
+    )
+    assert value(steps["translate-test1-oracle-de-1"], "--gen-subset") == "test1"
+    alone = plan(orderings="identity,oracle", known=known)[0]["translate-oracle-de-1"]
+    assert steps["translate-oracle-de-1"].commands == alone.commands
+
+
 def test_without_validation_text_there_is_no_validation(plan, facts):
     known = facts(parallel=frozenset({"train", "test"}))
     steps, _ = plan(known=known)
