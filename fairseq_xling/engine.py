@@ -27,7 +27,7 @@ PLAIN_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
 _BUILT_WITH = ("setuptools", "wheel", "numpy", "Cython")
 
 # What fairseq's setup.py asks torch for, without torch: extensions that are not built.
-_CPP_EXTENSION = '''
+_CPP_EXTENSION = """
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 
@@ -41,7 +41,7 @@ class BuildExtension(build_ext):
         every = self.distribution.ext_modules
         every[:] = [one for one in every if not isinstance(one, CppExtension)]
         super().finalize_options()
-'''
+"""
 
 
 def install_engine() -> None:
