@@ -13,13 +13,14 @@ import logging
 import math
 import os
 import pickle
+import platform
 import re
 import shutil
 import sys
 import types
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,31 @@ def restore_early_stopping(state: dict[str, Any]) -> None:
 
     for name, value in state.items():
         setattr(should_stop_early, name, value)
+
+
+def cpu_capabilities() -> Mapping[str, Any]:
+    """What torch knows about the processor; empty where its version has no public way to ask."""
+    import torch
+
+    ask = getattr(torch.cpu, "get_capabilities", None)
+    return ask() if ask is not None else {}
+
+
+def native_bf16() -> bool | None:
+    """Whether the processor has instructions for products of bfloat16; None if torch cannot tell.
+
+    Before `torch.cpu.get_capabilities` only private functions tell, and only of x86. On ARM the
+    instructions alone do not mean that torch was built to use them. `_is_mkldnn_bf16_supported` is
+    no help: it is true of any processor with AVX512, most of which emulate bfloat16.
+    """
+    import torch
+
+    if found := cpu_capabilities():
+        if "avx512_bf16" in found:
+            return bool(found["avx512_bf16"] or found.get("amx_bf16"))
+        return None if found.get("bf16") or found.get("sve_bf16") else False
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    asked = [getattr(torch.cpu, name, None) for name in names]
+    if platform.machine().lower() not in ("x86_64", "amd64") or None in asked:
+        return None
+    return any(ask() for ask in asked)
