@@ -155,6 +155,9 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
+    from fairseq import options
+
+    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
@@ -176,6 +179,21 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
                 f"the training diverged at update {trainer.get_num_updates() + 1} ({reason}); "
                 "lower `--lr`, or the gradient's largest norm, `--clip-norm`"
             ) from error
+
+    return wrapper
+
+
+def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """On the command line fairseq takes `--bf16` for `--tpu`, which needs torch_xla and hides the
+    GPU that there may be."""
+
+    @functools.wraps(parse)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        if getattr(found, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+            found.tpu = False
+        return parsed
 
     return wrapper
 

@@ -226,3 +226,13 @@ def test_an_older_torch_is_asked_by_its_private_functions(
             monkeypatch.setattr(torch.cpu, name, lambda value=value: value, raising=False)
     monkeypatch.setattr(compat.platform, "machine", lambda: architecture)
     assert compat.native_bf16() is expected
+
+
+def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
+    compat.prepare_engine()
+    from fairseq import options
+
+    parser = options.get_training_parser()
+    args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
+    parsed = options.parse_args_and_arch(parser, args)
+    assert (parsed.bf16, parsed.tpu) == (True, False)
