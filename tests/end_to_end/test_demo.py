@@ -9,6 +9,7 @@ import time
 import psutil
 import pytest
 
+from fairseq_xling.precision import cpu_has_bf16
 from tests.end_to_end.engine import BIN, environment, run
 
 # The whole demonstration is one fixture, which counts for the first test that asks for it.
@@ -61,6 +62,19 @@ def test_the_report_and_its_numbers_are_there(demo):
     curves = {(row["model"], row["split"], row["curve"]) for row in rows}
     assert ("default", "valid", "mlm_en_ppl") in curves
     assert ("separate", "train", "mlm_de_loss") in curves
+
+
+def test_the_results_name_the_precision_that_every_training_had(demo):
+    folder, printed = demo
+    chosen = "bf16" if cpu_has_bf16() else "fp32"
+    assert printed.startswith(f"precision: {chosen}, chosen for this machine\n")
+    results = json.loads((folder / "results.json").read_text())
+    assert results["settings"]["precision"] == chosen
+    for run_folder in (folder, folder / "migration", folder / "transfer" / "pos"):
+        kept = json.loads((run_folder / "precision.json").read_text())
+        assert kept == {"device": "cpu", "precision": chosen}
+    commands = (folder / "migration" / "commands.sh").read_text()
+    assert ("--cpu-bf16" in commands) == (chosen == "bf16")
 
 
 def test_the_english_half_migrates_and_translates_in_every_order(demo):
