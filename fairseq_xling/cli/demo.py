@@ -12,6 +12,8 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.precision import AUTO, ON_CPU
+
     parser.add_argument(
         "--scale",
         metavar="SCALE",
@@ -24,10 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, default=2, metavar="N", help="steps that run at the same time"
     )
+    parser.add_argument(
+        "--precision",
+        choices=ON_CPU,
+        default=AUTO,
+        help="of training; auto is bf16 where the processor computes in it, else fp32",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.runs.demo import run_demo
 
-    run_demo(args.scale, args.output, args.seed, args.jobs, args.dry_run)
+    run_demo(args.scale, args.output, args.seed, args.jobs, args.dry_run, args.precision)

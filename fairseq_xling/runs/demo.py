@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.precision import AUTO
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
 from fairseq_xling.runs.demo_transfer import transfer_steps
+from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
 
@@ -113,8 +115,9 @@ MODELS = {
 }
 
 
-def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
-    """All steps of the demonstration; everything lies in ``run``."""
+def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
+    """All steps of the demonstration; everything lies in ``run``, and all is trained in
+    ``precision``."""
     languages, text = [SOURCE, TARGET], run / "text"
     steps = [
         synthesize_step(
@@ -144,18 +147,28 @@ def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
                 vocab_size=scale.vocab_size,
             ),
             training_step(
-                f"train-{name}", scale.training, data, folder, log, seed, SOURCE, options
+                f"train-{name}",
+                scale.training,
+                data,
+                folder,
+                log,
+                seed,
+                SOURCE,
+                options,
+                precision=precision,
             ),
             _evaluation(run, name, data, folder, scale.training),
         ]
-    steps += transfer_steps(run, trained, seed)
+    steps += transfer_steps(run, trained, seed, precision)
     source, _ = trained["separate"]
-    steps += migration_steps(run, scale.migration, scale.sentences, scale.held_out, seed, source)
+    steps += migration_steps(
+        run, scale.migration, scale.sentences, scale.held_out, seed, source, precision
+    )
     steps.append(
         Step(
             "report",
-            call=lambda: write_demo_report(run, scale, seed, steps),
-            settings={"scale": repr(scale), "seed": seed},
+            call=lambda: write_demo_report(run, scale, seed, precision, steps),
+            settings={"scale": repr(scale), "seed": seed, "precision": precision},
             inputs=[path for step in steps for path in step.outputs],
             outputs=[run / name for name in _REPORT],
         )
@@ -181,7 +194,9 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
     )
 
 
-def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> None:
+def run_demo(
+    scale: str, output: str, seed: int, jobs: int, dry_run: bool, precision: str = AUTO
+) -> None:
     """The verb ``demo``.
 
     Raises:
@@ -192,4 +207,6 @@ def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> No
     run = Path(output)
     if scale not in SCALES:
         raise unknown_name("`--scale`", scale, SCALES)
-    carry_out(run, demo_steps(run, SCALES[scale], seed), jobs, dry_run, shown="summary.txt")
+    settled = settle(run, precision, "cpu")
+    steps = demo_steps(run, SCALES[scale], seed, settled.precision)
+    carry_out(run, steps, jobs, dry_run, settled, shown="summary.txt")

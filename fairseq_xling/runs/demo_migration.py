@@ -42,7 +42,13 @@ class MigrationScale:
 
 
 def migration_steps(
-    run: Path, scale: MigrationScale, sentences: int, held_out: int, seed: int, source: Path
+    run: Path,
+    scale: MigrationScale,
+    sentences: int,
+    held_out: int,
+    seed: int,
+    source: Path,
+    precision: str,
 ) -> list[Step]:
     """Parallel text and the migration, both in ``run``.
 
@@ -67,7 +73,8 @@ def migration_steps(
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
         *("--warmup", str(scale.commonality // 4), "--every", str(scale.every)),
         *("--batch-size", "0", "--max-tokens", str(scale.max_tokens)),
-        *("--train-args=--attention-dropout 0", *(["--autoregressive"] if scale.compared else [])),
+        *("--train-args=--attention-dropout 0", "--precision", precision),
+        *(("--autoregressive",) if scale.compared else ()),
     ]
     migrate = Step(
         "migrate",

@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 NAMES = {"default": "shared", "separate": "nothing shared"}
 
 
-def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step]) -> None:
+def write_demo_report(
+    run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]
+) -> None:
     """Write ``report.html`` into ``run``, and its numbers beside it as JSON, CSV and text."""
     from fairseq_xling.runs.demo import MODELS, SOURCE, TARGET
 
     models = {name: _read_model(run, name, scale, SOURCE, TARGET) for name in MODELS}
     header, rows = _summary(models)
-    settings = _settings(scale, seed)
+    settings = [*_settings(scale, seed), ("precision", precision)]
     migration, transfer = read_migration(run), read_transfer(run)
     curves = [
         [name, split, key, update, value]

@@ -17,7 +17,9 @@ SOURCE, TARGET = "en", "de"
 SHOWN = ("pos", "ner", "parsing")
 
 
-def transfer_steps(run: Path, models: Mapping[str, tuple[Path, Path]], seed: int) -> list[Step]:
+def transfer_steps(
+    run: Path, models: Mapping[str, tuple[Path, Path]], seed: int, precision: str
+) -> list[Step]:
     """A step for each task.
 
     Args:
@@ -32,6 +34,7 @@ def transfer_steps(run: Path, models: Mapping[str, tuple[Path, Path]], seed: int
             [SOURCE, TARGET],
             models,
             str(seed),
+            ["--precision", precision],
         )
         for name in SHOWN
     ]

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -37,15 +37,21 @@ class Runner:
         folder: the run's folder; all outputs lie inside.
         jobs: how many steps may run at a time; each gets its share of the processors.
         display: where progress is shown.
+        begin: called when the folder is there and locked, before the first step.
     """
 
     def __init__(
-        self, folder: Path, steps: Sequence[Step], jobs: int = 1, display: Display | None = None
+        self,
+        folder: Path,
+        steps: Sequence[Step],
+        jobs: int = 1,
+        display: Display | None = None,
+        begin: Callable[[], None] = lambda: None,
     ):
         if jobs < 1:
             raise UserError(f"`--jobs` must be at least 1, got {jobs}")
         self.folder, self.steps, self.jobs = folder, list(steps), jobs
-        self._display = display or Display()
+        self._display, self._begin = display or Display(), begin
         self._running: dict[str, subprocess.Popen | Forked] = {}
         self._stopping = threading.Event()
 
@@ -80,6 +86,7 @@ class Runner:
         state.mkdir(exist_ok=True)
         with exclusive(state, f"{self.folder}: another command is using this folder") as lock:
             self._lock = lock
+            self._begin()
             write_commands(self.folder / "commands.sh", self.steps)
             waiting, finished = [], set()
             for number, step in enumerate(self.steps, start=1):

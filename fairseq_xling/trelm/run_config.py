@@ -14,10 +14,10 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
 from fairseq_xling.runs.corpus_steps import segment_parts
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
-PRECISIONS = ("fp32", "bf16", "fp16")
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
 
@@ -129,7 +129,7 @@ class TrelmConfig:
     train_args: str = option("", "more options of every fairseq-train, as one text")
     seeds: str = option("1", "seeds of training; each is a migration of its own")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    precision: str = precision_option()
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option("identity,predicted,oracle", "how translation finds its order")

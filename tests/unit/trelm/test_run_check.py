@@ -56,7 +56,6 @@ def test_settings_that_hang_together_pass(here, config):
             {"warmup": 50, "transfer_steps": 50},
             "`--warmup` must be less than `--transfer-steps` 50, got 50",
         ),
-        ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
         (
             {"trilayer": False},
             "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "
