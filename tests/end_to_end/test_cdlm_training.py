@@ -294,7 +294,8 @@ OPTIONS = [
     ),
     (
         "--trelm-phase forward --arch separable_transformer_tiny --objectives mlm",
-        "`--trelm-phase` forward needs an `--arch` that knows phases, such as tri_bert_base, got "
+        "`--trelm-phase` forward needs an `--arch` that supports phases, such as tri_bert_base, "
+        "got "
         "SeparableTransformer",
     ),
     (

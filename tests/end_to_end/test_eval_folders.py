@@ -287,7 +287,7 @@ def test_candidates_case_and_words_spelt_alike(types, capsys):
     found = result(types / "r.json")
     assert found["details"]["entries"] == {"used": 3, "all": 4, "alike": 1}
     assert found["details"]["candidates"] == 3
-    assert "1 spelt alike left out" in capsys.readouterr().out
+    assert "1 identical ones left out" in capsys.readouterr().out
 
 
 # --- eval correlate

@@ -1,4 +1,4 @@
-"""Running an aligner's program: found on PATH, in parallel, output whole or not at all."""
+"""Run an aligner's program: found on PATH, in parallel, with output complete or absent."""
 
 import os
 import shutil

@@ -272,6 +272,6 @@ def test_an_empty_text_and_words_that_cannot_be_spelt_are_refused(folder, text, 
     (tmp_path / "unknown").write_text("zzz\n\n")
     with pytest.raises(UserError, match=r"unknown: has none of the 1 words of .*words"):
         run(folder, tmp_path / "unknown", tmp_path / "out", unit="types", words=tmp_path / "words")
-    with pytest.raises(UserError, match="unknown: has no subword that the vocabulary knows"):
+    with pytest.raises(UserError, match="unknown: has no subword that the vocabulary contains"):
         run(folder, tmp_path / "unknown", tmp_path / "out", unit="tokens")
     assert {path.name for path in tmp_path.iterdir()} == {"text", "empty", "words", "unknown"}

@@ -342,7 +342,7 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     tensors = load_file(weights)
     tensors["bert.encoder.layer.1.output.dense.bias"][3] = float("nan")
     save_file(tensors, weights)
-    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are no numbers"
+    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are not numbers"
     weights.write_bytes(whole)
 
     (tmp_path / "vocab.txt").unlink()
