@@ -39,8 +39,8 @@ translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they 
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
 
-ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be stopped and go on when
-they are called again. `fairseq-xling ablate similarity --help` lists every option; the values used
+ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be interrupted and resume
+when called again. `fairseq-xling ablate similarity --help` lists every option; the values used
 stand in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Encoders that exist already take
 the place of trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper Pearson's
 correlation of CKA with retrieval over the layers lies above 0.9 for every pair.

@@ -3,7 +3,7 @@
 # each, transforms with and without annealing, key-points, orders, and what a classifier that has
 # read English alone does with German and Chinese. Needs nothing.
 #   examples/clcr/1_synthetic.sh [RUN_FOLDER] [further options of clcr run]
-# Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time; on two cores
+# If interrupted, the same command resumes. JOBS (default 2) trainings run at a time; on two cores
 # that is about an hour and a half.
 # ENGLISH holds more options for the training of English encoders, ENGLISH_DATA their data folder.
 # English encoders do without positions: where a vector tells the place of its word, the classifier

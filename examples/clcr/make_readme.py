@@ -26,7 +26,7 @@ pairs; what can be compared here is who is above whom, not the figures.
     examples/clcr/4_probing.sh                            edge probing of the first
     python examples/clcr/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `minilm.yaml`
+The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
 hold the settings, `fairseq-xling clcr run --help` explains each.
 
 Where the paper is silent, and what was chosen:

@@ -21,7 +21,7 @@ layers, 768 wide; here small models are scored by retrieval, without any mapping
     examples/emerging_structure/2_multi30k.sh DATA      real text
     python examples/emerging_structure/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again. `fairseq-xling ablate
+The scripts can be interrupted and resume when called again. `fairseq-xling ablate
 emerging-structure --help` lists every option; the values used stand in `synthetic.yaml` and
 `multi30k.yaml`. To work at the paper's size: `--arch separable_transformer_base --layers 8
 --vocab-size 80000 --max-tokens 24576 --updates 200000 --lr 1e-4 --warmup 30000 --device cuda`.

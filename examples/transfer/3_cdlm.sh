@@ -8,7 +8,7 @@
 # as they are, and mapped to English by the aligned words of its parallel text; encoders of the same
 # size with new weights stand beside, read in the same two ways. Needs no data.
 #   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
-# About an hour and a half on 2 cores. Stopped in between, the same command goes on. JOBS
+# About an hour and a half on 2 cores. If interrupted, the same command resumes. JOBS
 # (default 2) steps run at a time.
 set -euo pipefail
 run=${1:-runs/transfer/cdlm}

@@ -30,7 +30,7 @@ lower layers.
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 
-The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `real.yaml`
+The scripts can be interrupted and resume when called again; `synthetic.yaml` and `real.yaml`
 hold the settings. `synthetic` is pretrained by masked words alone: A3 shares all layers, T the
 lower half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
 that learned to translate, and the same with the weights they began with. The others are real:

@@ -28,7 +28,7 @@ the rest. `fairseq-xling trelm run` does all of it from an encoder and plain tex
     examples/trelm/4_studies.sh            the paper's ablations, after 1
     python examples/trelm/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again. `fairseq-xling trelm run --help`
+The scripts can be interrupted and resume when called again. `fairseq-xling trelm run --help`
 lists every option; the values used stand in the `.yaml` files beside this page. `paper.yaml` has
 the paper's own sizes.
 
