@@ -27,7 +27,7 @@ class ClassifyConfig:
         "language, {side} for premise and hypothesis, {seed}, where each has a model of its own; "
         "repeatable",
     )
-    format: str = option("", "of the labelled files: tsv or json_lines (none: tsv)")
+    format: str = option("", "of the labelled files: tsv or json_lines (default: tsv)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
     beside: tuple[str, ...] = option(
         (), "finished run of `eval transfer` whose rows the table shows, too; repeatable"

@@ -28,14 +28,14 @@ class ClcrRunConfig:
     """One sentence of help per field."""
 
     data: str = option("", "data folder with parallel text, whose ids both encoders know")
-    pair: str = option("", "the two languages, e.g. en,de (none: the folder's only pair)")
+    pair: str = option("", "the two languages, e.g. en,de (default: the folder's only pair)")
     encoder: tuple[str, ...] = option(
         (), "LANG=PATH of a pretrained encoder; one for each language"
     )
     encoder_data: tuple[str, ...] = option(
         (), "LANG=DIR where an encoder's own data folder is, if not where it was trained"
     )
-    layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (none: three quarters up)")
+    layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (default: three quarters up)")
 
     transform: str = option("residual", "T: residual or linear")
     attention_score: str = option(
@@ -61,7 +61,9 @@ class ClcrRunConfig:
     delta: float = option(0.2, "words with p(key-point) above are kept")
     extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
     confident: bool = option(True, "reweigh labels that are probably wrong")
-    flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (none: found in training)")
+    flip_rates: str = option(
+        "", "shares of wrong labels, e.g. 0.2,0.1 (default: found in training)"
+    )
     extract_args: str = option("", "more options of their fairseq-train, as one text")
 
     orders: str = option("rel,abs", "order heads to train; the first is the one to encode with")

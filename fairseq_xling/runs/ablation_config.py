@@ -21,8 +21,8 @@ class _Compared:
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     other_text: str = option("", "second text in that layout, of another domain (setting A2)")
     languages: str = option("en,de", "the first with each of the others makes a bilingual model")
-    dictionary: str = option("", "TSV or folder of them; by default that in data-text")
-    settings: str = option("", "codes of the settings to run; all that the text allows by default")
+    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
+    settings: str = option("", "codes of the settings to run (default: all that the text allows)")
     seeds: str = option("1,2,3", "seeds of training")
 
 

@@ -27,7 +27,7 @@ class _Compared:
     )
     same: bool = option(True, "also compare two encoders of the first language, of other seeds")
     measures: str = option(",".join(MEASURES), "what to measure")
-    dictionary: str = option("", "TSV or folder of them, to be split; by default that in data-text")
+    dictionary: str = option("", "TSV or folder of them, to be split (default: that of data-text)")
     dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
     dictionary_test: str = option("", "entries that are scored, instead of a split")
     test_share: float = option(0.5, "share of the dictionary's source words that are scored")

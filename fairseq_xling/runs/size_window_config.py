@@ -32,7 +32,7 @@ class SizeWindowConfig(TaskOptions):
     preset: str = option("", "values of the published study: paper")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
-    dictionary: str = option("", "TSV or folder of them; by default that in data-text")
+    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
     models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
     sizes: str = option("1000,5000", "training sentences of each language, from the first on")
     windows: str = option("64,8", "tokens of the segments that text is cut into")

@@ -132,9 +132,7 @@ class TrelmConfig:
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option("identity,predicted,oracle", "how translation finds its order")
     translate_split: str = option("test", "split that is translated")
-    bleu_tokenizer: str = option(
-        "", "sacrebleu's tokenizer; by default 13a, zh for zh, char for ja"
-    )
+    bleu_tokenizer: str = option("", "sacrebleu's tokenizer (default: 13a, zh for zh, char for ja)")
     generate_args: str = option("", "more options of fairseq-generate, as one text")
     autoregressive: bool = option(
         False, "train an ordinary translation model for the same time, to compare with"

@@ -31,9 +31,9 @@ class TransferConfig:
     head: str = option("classification", "what is predicted")
     head_options: str = option("", "settings of the head, e.g. dropout=0.2")
     metric: str = option(
-        "", "figure that chooses on dev and stands in the table (none: the head's first)"
+        "", "figure that chooses on dev and stands in the table (default: the head's first)"
     )
-    format: str = option("", "of the files, e.g. json_lines (none: the head's own)")
+    format: str = option("", "of the files, e.g. json_lines (default: the head's own)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
     unknown_labels: str = option(
         "wrong",
@@ -51,7 +51,7 @@ class TransferConfig:
         (), "LANG=FILE, a target's test file in the source language; repeatable"
     )
     lrs: str = option("5e-5", "learning rates to try, comma-separated")
-    head_lrs: str = option("", "learning rates of the head to try (none: those of the encoder)")
+    head_lrs: str = option("", "learning rates of the head to try (default: those of the encoder)")
     batch_sizes: str = option("16", "items of a batch to try, comma-separated")
     best: int = option(1, "settings, the best on dev, whose mean is reported", least=1)
     epochs: int = option(10, "passes over the training file", least=1)
