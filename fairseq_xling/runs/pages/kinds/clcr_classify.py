@@ -33,8 +33,9 @@ class ClcrClassify:
             title=record["title"],
             source=SOURCE,
             lead=[
-                "An ESIM reads frozen sequences of vectors; it was trained on one language, whose "
-                "dev file chose its epoch, and saw no label of another.",
+                "An ESIM reads frozen sequences of vectors; it was trained on one language, its "
+                "epoch "
+                "selected on that language's dev file, and saw no labels of another.",
             ],
             sections=[
                 Section("Accuracy and gap", svg=to_svg(figure), notes=notes),

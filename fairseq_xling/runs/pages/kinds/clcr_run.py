@@ -54,7 +54,8 @@ class ClcrRun:
             title=f"CLCR, {first} and {second}",
             source="CLCR, Tables 1 to 3",
             lead=[
-                f"States of {first} are moved to those of {second}. relative: D by the spread of "
+                f"States of {first} are mapped to those of {second}. relative: D divided by the "
+                f"spread of "
                 "the target's states, 1 for a transform that knows nothing. Shares are in [0, 1]."
             ],
             sections=sections,
@@ -64,7 +65,7 @@ class ClcrRun:
 
 
 def table(seeds: Sequence[Mapping[str, Any]], name: str) -> tuple[str, list[str], list[list[Any]]]:
-    """Title, header, and means over seeds with deviations; None where no seed has a figure."""
+    """Title, header, and means over seeds with deviations; None if no seed has a figure."""
     title, header, _, keys = _columns(seeds[0], name)
     groups: dict[str, list[Sequence[Any]]] = {}
     for one in seeds:

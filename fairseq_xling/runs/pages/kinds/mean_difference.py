@@ -43,7 +43,7 @@ class MeanDifference:
         return Page(
             title=f"Token translation by the mean difference, {source} to {target}",
             source=SOURCE,
-            lead=["States of one layer are moved; every position then writes its best token."],
+            lead=["States of one layer are shifted; every position then outputs its best token."],
             sections=[
                 Section(
                     "By layer and alpha",
