@@ -351,7 +351,7 @@ def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_sai
 def test_no_pair_under_the_threshold_is_said_and_cannot_be_trained_on(world, phases, capsys):
     command = ["clcr", "label", last(world, "lm2"), "--threshold", "1e-9"]
     xling(*command, "--output", world / "none")
-    assert "no pair of tokens lies under the threshold 1e-09" in capsys.readouterr().err
+    assert "no pair of tokens is under the threshold 1e-09" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="holds no pivots to learn from"):
         train(
             *(world, "mistake", "--clcr-start", last(world, "lm2"), "--clcr-module", "extract"),
