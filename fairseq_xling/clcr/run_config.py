@@ -42,8 +42,9 @@ class ClcrRunConfig:
         "transformed", "attention score: transformed, exclusive, raw, keys"
     )
     distance_norm: str = option("l2", "norm of a distance: l2 or l1")
-    anneal_beta: float = option(0.01, "temperature 1 / (1 + beta * updates); 0 disables "
-    "it", least=0)
+    anneal_beta: float = option(
+        0.01, "temperature 1 / (1 + beta * updates); 0 disables it", least=0
+    )
     transform_steps: int = option(2000, "steps of the transforms alone", least=1)
     transform_lr: float = option(5e-3, "their learning rate", least=0)
     transform_args: str = option("", "more options of their fairseq-train, as one text")
@@ -62,9 +63,7 @@ class ClcrRunConfig:
     delta: float = option(0.2, "keep words with p(key-point) above this")
     extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
     confident: bool = option(True, "reweight labels that are probably wrong")
-    flip_rates: str = option(
-        "", "shares of wrong labels, e.g. 0.2,0.1 (default: estimated)"
-    )
+    flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (default: estimated)")
     extract_args: str = option("", "more options of their fairseq-train, as one text")
 
     orders: str = option("rel,abs", "order heads to train; the first is used for encoding")
@@ -81,7 +80,7 @@ class ClcrRunConfig:
         (), "NAME.LANG=FILE of text to encode, in rows that need no translation; repeatable"
     )
     dtype: str = option("float16", "type of vectors on disk", choices=("float16", "float32"))
-batch_size: int = option(0, "maximum sentence pairs per batch; 0 is no limit", least=0)
+    batch_size: int = option(0, "maximum sentence pairs per batch; 0 is no limit", least=0)
     max_tokens: int = option(4000, "maximum padded tokens per side and batch", least=1)
     update_freq: int = option(1, "batches per step", least=1)
     warmup: int = option(100, "steps of warm-up", least=0)

@@ -52,8 +52,10 @@ class Evidence:
         if self.p_at_10 >= _LEAST and self.p_at_10 * self.words > by_chance:
             return None
         share = f"{100 * self.p_at_10:.1f} %"
-        return f"of {self.words} identically spelt words only {share} have their counterpart "
-        f"among the 10 nearest"
+        return (
+            f"of {self.words} identically spelt words only {share} have their counterpart among "
+            "the 10 nearest"
+        )
 
 
 def shared_words(moving: Space, fixed: Space) -> Tensor:

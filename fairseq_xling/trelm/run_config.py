@@ -68,9 +68,7 @@ class TrelmConfig:
         "language whose text trains the vectors of a joint vocabulary: target, or both",
         choices=(TARGET, "both"),
     )
-    copy_shared: bool = option(
-        True, "copy the source's embedding for words with the same spelling"
-    )
+    copy_shared: bool = option(True, "copy the source's embedding for words with the same spelling")
     embed_epochs: int = option(10, "passes of skip-gram over the text", least=1)
     embed_threads: int = option(1, "threads of skip-gram; above 1 is not reproducible", least=1)
     embed_args: str = option("", "more options of `fairseq-xling embed train`, as one text")
@@ -103,14 +101,12 @@ class TrelmConfig:
     transfer_lr: float = option(1e-3, "their peak learning rate", least=0)
     transfer_objectives: str = option("cdlm,mlm", "their objectives")
     transfer_args: str = option("", "more options of their fairseq-train, as one text")
-    language_steps: int = option(
-        4000, "steps of target language training; 0 skips it", least=0
-    )
+    language_steps: int = option(4000, "steps of target language training; 0 skips it", least=0)
     language_lr: float = option(5e-4, "its peak learning rate", least=0)
     language_objectives: str = option("mlm", "its objectives")
     language_args: str = option("", "more options of its fairseq-train, as one text")
     nsp: bool = option(False, "also train next sentence prediction in the last phase (BERT only)")
-batch_size: int = option(128, "maximum sentences per batch; 0 is no limit", least=0)
+    batch_size: int = option(128, "maximum sentences per batch; 0 is no limit", least=0)
     max_tokens: int = option(0, "maximum padded tokens per batch; 0 is no limit", least=0)
     update_freq: int = option(1, "batches per step", least=1)
     warmup: int = option(200, "steps of warm-up", least=0)
@@ -129,8 +125,9 @@ batch_size: int = option(128, "maximum sentences per batch; 0 is no limit", leas
     precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
-    orderings: str = option("identity,predicted,oracle", "orderings of translation, "
-    "comma-separated")
+    orderings: str = option(
+        "identity,predicted,oracle", "orderings of translation, comma-separated"
+    )
     translate_split: str = option("test", "split that is translated")
     bleu_tokenizer: str = option("", "sacrebleu's tokenizer (default: 13a, zh for zh, char for ja)")
     generate_args: str = option("", "more options of fairseq-generate, as one text")

@@ -300,12 +300,12 @@ OPTIONS = [
     ),
     (
         "--extra-anchors",
-        "`--extra-anchors` moves words, which word alignments do not follow; it cannot go with "
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be with "
         "objective 'cdlm'",
     ),
     (
         "--objectives mlm,brlm-mask --extra-anchors",
-        "`--extra-anchors` moves words, which word alignments do not follow; it cannot go with "
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be with "
         "objective 'brlm-mask'",
     ),
     ("--too-long drop", "`--too-long` must be truncate or refuse, got 'drop'"),

@@ -354,7 +354,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["tatoeba", "en", "types"], "types: must hold sentences, got types"),
+        (["tatoeba", "en", "types"], "types: must contain sentences, got types"),
         (["tatoeba", "en", "short"], "must have equally many rows, got 60 and 59"),
         (["tatoeba", "en", "wide"], "widths must be equal, or a map must be given, got 8 and 9"),
         (["tatoeba", "en", "nan"], "layer02.npy: must be finite, got NaN or infinity in row 17"),
@@ -378,9 +378,9 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["cka", "en", "nan", "--layers", "2"], "layer02.npy: must be finite, got NaN"),
         (
             ["cka", "en", "same"],
-            "layer 1: CKA needs rows that differ, those of `y` are all the same",
+            "layer 1: CKA needs rows that differ, those of `y` are all identical",
         ),
-        (["cka", "en", "same", "--all-layers"], "those of `y` are all the same"),
+        (["cka", "en", "same", "--all-layers"], "those of `y` are all identical"),
         (["cka", "en", "de", "--all-layers", "--layers", "1"], "got `--layers` 1, too"),
         (["cka", "en", "de", "--output", "d.json"], "`--output` d.json: is a folder, not a file"),
         (["cka", "en", "de", "--figure", "d.svg"], "`--figure` d.svg: is a folder, not a file"),

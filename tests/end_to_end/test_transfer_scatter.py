@@ -200,7 +200,7 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
         (["ner", "tags"], "tags: head must be 'ner' like that of ner, got 'pos'"),
         (["tags"], "tags: entities need a head of BIO spans (ner, slots), got 'pos'"),
         (["own"], "own: no figure of a language that was not trained on"),
-        (["lost"], "it.test.conll: not there; the files of the run lost are sought from the"),
+        (["lost"], "it.test.conll: no such file; the files of the run lost are sought from the"),
         (["bad"], "sv.test.conll:2: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
         (["flat"], "nl.test.conll: has no spans"),
         (["strange"], "unknown language of joint 'nl'; known: en, de"),
@@ -231,15 +231,15 @@ def test_a_runs_own_folder_is_not_written_over(at_home, capsys):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("", "f.tsv: holds no languages"),
-        ("language\tx\n", "f.tsv: holds no languages"),
+        ("", "f.tsv: contains no languages"),
+        ("language\tx\n", "f.tsv: contains no languages"),
         ("code\tx\nen\t1\n", "f.tsv:1: the first row must be 'language' and names of features"),
         ("language\n", "f.tsv:1: the first row must be 'language' and names of features"),
         ("language\tx\tx\n", "f.tsv:1: features must have different names, got 'x'"),
         ("language\tx\ty\nen\t1\t2\nde\t1\n", "f.tsv:3: must have 3 columns, got 2"),
         ("language\tx\nen\t1\n\nde\t1\n", "f.tsv:3: must have 2 columns, got 1"),
         ("language\tx\n\t1\n", "f.tsv:2: the language is empty"),
-        ("language\tx\nen\t1\nen\t2\n", "f.tsv:3: there is a row of language 'en' before"),
+        ("language\tx\nen\t1\nen\t2\n", "f.tsv:3: there is already a row of language 'en' before"),
         ("language\tx\nen\t?\n", "f.tsv:2: an unknown 'x' must be an empty cell, got '?'"),
         ("language\tx\nen\t1\nfr\t1\n", "f.tsv: has no row of 'de', 'es'; it has en, fr"),
         (

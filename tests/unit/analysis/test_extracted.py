@@ -105,7 +105,7 @@ def test_sentences_without_words_are_named_by_their_line(tmp_path, folder, monke
     ):
         blank.check_sentences()
     types = Extracted(write_extracted(tmp_path / "types", {0: rows}, words="abcdefghij"))
-    with pytest.raises(UserError, match=r"types: must hold sentences, got types; extract with"):
+    with pytest.raises(UserError, match=r"types: must contain sentences, got types; extract with"):
         types.check_sentences()
 
 
@@ -144,7 +144,7 @@ def test_layers_are_all_or_those_named(tmp_path, folder):
 def test_a_finished_folder_needs_all_that_its_description_says(folder):
     meta = read_json(folder / "meta.json")
     write_json(folder / "meta.json", {**meta, "rows": 0})
-    with pytest.raises(UserError, match="x: holds no vectors"):
+    with pytest.raises(UserError, match="x: contains no vectors"):
         Extracted(folder)
     del meta["rows"]
     write_json(folder / "meta.json", meta)

@@ -275,12 +275,13 @@ REFUSED = {
     "another width": (
         "bert",
         {"hidden_size": 18},
-        ": `embeddings.word_embeddings.weight` must give (20, 18) by config.json, got (20, 16)",
+        ": `embeddings.word_embeddings.weight` must have shape (20, 18) by config.json, got (20, "
+        "16)",
     ),
     "another feed-forward width": (
         "bert",
         {"intermediate_size": 48},
-        ": `encoder.layer.0.intermediate.dense.weight` must give (48, 16) by config.json, "
+        ": `encoder.layer.0.intermediate.dense.weight` must have shape (48, 16) by config.json, "
         "got (24, 16)",
     ),
     "too few positions": (
@@ -334,7 +335,8 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     )
     index.write_text(json.dumps({"weight_map": {"a": "../part.safetensors"}}))
     assert message() == (
-        "/model.safetensors.index.json: a shard must lie beside it, got '../part.safetensors'"
+        "/model.safetensors.index.json: a shard must be in the same folder, got "
+        "'../part.safetensors'"
     )
     index.unlink()
 

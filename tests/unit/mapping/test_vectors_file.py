@@ -101,7 +101,7 @@ TENSORS = {"vectors": np.ones((2, 2), np.float32), "counts": np.ones(2, np.int64
             lambda path: file_with(
                 path, {**TENSORS, "vectors": np.array([[1, 2], [3, np.nan]], np.float32)}, GOOD
             ),
-            "`vectors` holds a value that is not finite, in row 1",
+            "`vectors` contains a value that is not finite, in row 1",
         ),
     ],
 )

@@ -147,13 +147,13 @@ def test_the_file_is_a_checkpoint_of_its_own_phase_before_its_first_update(halve
         (
             {},
             {"identity": {"parent": "zyx987654"}},
-            "{both} begin with the same weights, got abcdefgh and zyx98765; start both from one "
+            "{both} start from the same weights, got abcdefgh and zyx98765; start both from one "
             "checkpoint",
         ),
         (
             {"identity": {"parent": ""}},
             {"identity": {"parent": ""}},
-            "{both} begin with the same weights, got unknown and unknown; start both from one "
+            "{both} start from the same weights, got unknown and unknown; start both from one "
             "checkpoint",
         ),
         (

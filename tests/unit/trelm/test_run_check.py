@@ -32,7 +32,7 @@ def test_settings_that_hang_together_pass(here, config):
         ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
         (
             {"data": "data-bin"},
-            "`--data` is a ready folder; it cannot go with `--text` or other text",
+            "`--data` is a ready folder; it cannot be used with `--text` or other text",
         ),
         ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
         ({"vocab_type": "wordpiece"}, "unknown vocabulary type 'wordpiece'; did you mean 'word'"),
@@ -50,7 +50,7 @@ def test_settings_that_hang_together_pass(here, config):
         ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
         (
             {"trilayer": False},
-            "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "
+            "`--transfer-objectives` cdlm needs a TRILayer; without one use tlm,mlm, got "
             "'cdlm,mlm'",
         ),
         ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),

@@ -82,7 +82,7 @@ def test_syntax_errors_name_their_line(written):
         ([1], r"a.json: must be an object, got \[1\]"),
         ({"version": "1.1"}, "a.json: has no `data`"),
         ({"data": {}}, "a.json: `data` must be a list, got {}"),
-        ({"data": []}, "a.json: holds no questions"),
+        ({"data": []}, "a.json: contains no questions"),
         ({"data": [{}]}, "a.json: article 1: has no `paragraphs`"),
         ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1: has no `context`"),
         (content(context=" "), "article 1, paragraph 1: `context` is empty"),
@@ -100,7 +100,7 @@ def test_syntax_errors_name_their_line(written):
         ),
         (
             '{"data": [],\n "data": []}',
-            r"a.json:1: not JSON that can be read \(the key 'data' stands twice in one object\)",
+            r"a.json:1: not JSON that can be read \(the key 'data' occurs twice in one object\)",
         ),
         (content(question(answers=["dog"])), "question 'a': must be an object, got 'dog'"),
         (content(question(answers=[{"text": "dog"}])), "question 'a': has no `answer_start`"),
