@@ -89,7 +89,7 @@ def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, .
     ((0, 2, 3, 4), (0, 1, 2))
 
     Raises:
-        UserError: for anything else, or layers that are not there.
+        UserError: for anything else, or layers that do not exist.
     """
     if text == "all":
         return tuple(range(last + 1))

@@ -66,7 +66,7 @@ def run_curves(args: argparse.Namespace) -> None:
         f"at the end of training, on {args.tag}; several trainings of one name are seeds: mean ± "
         "standard deviation",
         "relative: D divided by the mean distance of the target's states from their mean, 1 for a "
-        "transform that knows nothing",
+        "transform at chance level",
     ]
     title = "Distance of translations by training"
     record |= {"title": title, "header": header, "rows": rows, "notes": notes}
@@ -144,7 +144,7 @@ def draw_curves(record: Mapping[str, Any]) -> Any:
                     Line(title, *map(list, zip(*points, strict=True)), style, len(points) < 30)
                 )
         kind, _, pair = name.partition(" ")
-        chance = (1.0, "knows nothing") if kind == "relative" else None
+        chance = (1.0, "chance") if kind == "relative" else None
         panels.append(Panel(lines, "step", _AXES[kind], pair.replace("-", " to "), chance=chance))
     return draw(panels)
 

@@ -61,7 +61,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Limits:
-    """Batch size: at most ``tokens`` padded tokens and ``rows`` rows; ``None`` is no limit."""
+    """Batch size: up to ``tokens`` padded tokens and ``rows`` rows; ``None`` is no limit."""
 
     tokens: int | None
     rows: int | None

@@ -77,7 +77,7 @@ def read_side(
         data: where a checkpoint's own data folder or ``dict.txt`` is.
 
     Raises:
-        UserError: for what `read_source` refuses, a layer that is not there, or an encoder that
+        UserError: for what `read_source` refuses, a layer that does not exist, or an encoder that
             knows less than half of the text.
     """
     source = read_source(path, data, lang)

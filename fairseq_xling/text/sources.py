@@ -59,8 +59,8 @@ def parse_sources(
     """The files of options such as ``--mono train.en=a.txt,b.txt`` and ``--from FOLDER``.
 
     A file named by an option replaces one found in ``folder`` for the same purpose.
-    Without ``shared_ids`` (one dictionary for all languages) word pairs in ``folder`` are of no
-    use and are passed over.
+    Without ``shared_ids`` (one dictionary for all languages) word pairs in ``folder`` are
+    ignored.
 
     Raises:
         UserError: for an option of another form, a language that is not among ``languages``, a

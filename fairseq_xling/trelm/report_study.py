@@ -175,8 +175,8 @@ def _notes(found: Found, config: TrelmConfig) -> list[str]:
         seeds = f"mean ± standard deviation over seeds {config.seeds}"
     return [
         f"Bits per word of masked words of the {config.bpw_split} text, with the same masks for "
-        f"every row; {seeds}; Δ is the difference to {found[0][0].code}. A model that knows "
-        f"nothing: {nothing}.",
+        f"every row; {seeds}; Δ is the difference to {found[0][0].code}. "
+        f"Chance: {nothing}.",
         "The paper's figures are from models and texts thousands of times larger; they are shown "
         "only for the order of the rows.",
         f"{machine()}.",

@@ -401,7 +401,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["bli", "types", "thin", "--dictionary", "d2"], "widths must be equal, or a map must be"),
         (
             ["bli", "thin", "types", "--dictionary", "d2"],
-            "; the other way round it has 1: give X and Y in the dictionary's order",
+            "; in the reverse direction it has 1: give X and Y in the dictionary's order",
         ),
     ],
 )

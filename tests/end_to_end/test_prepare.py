@@ -192,7 +192,7 @@ def test_a_vocabulary_too_small_for_its_alphabet_leaves_nothing(files, tmp_path)
     done = call("prepare", tmp_path / "out", "--languages", "en,de", *options)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        "fairseq-xling: error: `--vocab-size` must hold at least the alphabet of en+de "
+        "fairseq-xling: error: `--vocab-size` must be at least the alphabet of en+de "
         "(16 characters), got 9; raise it, or lower `--alphabet`"
     )
     assert not (tmp_path / "out").exists()

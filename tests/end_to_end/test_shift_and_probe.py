@@ -123,7 +123,7 @@ def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, caps
     assert translate(study, tmp_path / "grid", *options, text(study, "de")) == 0
     capsys.readouterr()
     line = fails(capsys, translate(study, tmp_path / "grid", *options, text(study, "en")))
-    assert "must be a new folder; it holds something else" in line
+    assert "must be a new folder; it contains something else" in line
 
 
 @pytest.mark.parametrize(

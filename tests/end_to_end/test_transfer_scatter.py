@@ -195,7 +195,7 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
     [
         (["none"], "none: no such folder of a run"),
         (["joint"], "joint: is not the folder of a finished run (no results.json)"),
-        (["other"], "other/results.json: holds no results of `fairseq-xling eval transfer`"),
+        (["other"], "other/results.json: contains no results of `fairseq-xling eval transfer`"),
         (["ner", "./ner"], "the run ner is named twice"),
         (["ner", "tags"], "tags: head must be 'ner' like that of ner, got 'pos'"),
         (["tags"], "tags: entities need a head of BIO spans (ner, slots), got 'pos'"),
@@ -244,7 +244,7 @@ def test_a_runs_own_folder_is_not_written_over(at_home, capsys):
         ("language\tx\nen\t1\nfr\t1\n", "f.tsv: has no row of 'de', 'es'; it has en, fr"),
         (
             "language\tx\nen\t\nde\t1\nfr\t1\nes\t1\n",
-            "shared word-order features (of 1): known of no language that was not trained on",
+            "shared word-order features (of 1): unknown for all languages that were not trained on",
         ),
     ],
 )

@@ -124,7 +124,7 @@ def test_rows_that_do_not_pair_up_are_refused(tmp_path, folder):
     for name, sizes in (("s", [2, 1]), ("t", [1, 2])):
         write_extracted(tmp_path / name, {0: normal(3, 2)}, unit="tokens")
         np.save(tmp_path / name / "sentences.npy", np.array(sizes))
-    with pytest.raises(UserError, match=r"their texts were cut into subwords in different ways"):
+    with pytest.raises(UserError, match=r"their texts were split into different subwords"):
         check_same_rows(Extracted(tmp_path / "s"), Extracted(tmp_path / "t"))
 
 

@@ -141,7 +141,7 @@ def test_killed_at_any_deletion_it_ends_in_the_same_bytes(model, text, tmp_path,
 
 def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):
     write(model, text[0], tmp_path / "labels")
-    with pytest.raises(UserError, match="must be new; it holds something else"):
+    with pytest.raises(UserError, match="must be new; it contains something else"):
         write(model, text[0], tmp_path / "labels", threshold=0.6)
     labels = Labels(tmp_path / "labels")
     with pytest.raises(UserError, match="its pairs are of en-de, not of de-en"):

@@ -50,8 +50,8 @@ def test_the_oracle_says_where_there_is_nothing_to_read(make_model, make_sample)
     with pytest.raises(UserError) as error:
         orderings["oracle"](options(), models)(sources_of(models, make_sample([7])))
     assert str(error.value) == (
-        "`--ordering oracle` reads the word alignments of a data folder, but typed text has none "
-        "of; take identity or predicted"
+        "`--ordering oracle` reads the word alignments of a data folder, but typed text has "
+        "none; use identity or predicted"
     )
 
 

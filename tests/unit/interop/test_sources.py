@@ -193,7 +193,7 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
     with pytest.raises(UserError) as caught:
         read_source(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}/pytorch_model.bin: not loaded, because it holds more than tensors or is "
+        f"{tmp_path}/pytorch_model.bin: not loaded, because it contains more than tensors or is "
         "damaged"
     )
     (tmp_path / "model.pt").write_bytes(pickle.dumps(_Touch(tmp_path / "ran"), protocol=2))

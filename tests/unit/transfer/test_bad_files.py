@@ -134,7 +134,7 @@ BAD = [
         "multiple_choice",
         "",
         choice().replace('"label"', '"label": 1, "label"'),
-        "the key 'label' st",
+        "the key 'label' oc",
     ),
     ("parsing", "", TREE.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),
     ("srl", "", FRAME.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),

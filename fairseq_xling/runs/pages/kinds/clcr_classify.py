@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr classify`: ESIM on frozen sequences, trained on one language (SPEC C15)."""
+"""`fairseq-xling clcr classify`: ESIM on frozen sequences, trained on one language."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

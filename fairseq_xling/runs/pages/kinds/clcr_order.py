@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr order`: order BLEU of each head and search (SPEC C11 to C13)."""
+"""`fairseq-xling clcr order`: order BLEU of each head and search."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr run`: distances, key-points and orders over seeds (SPEC C4, C10, C13)."""
+"""`fairseq-xling clcr run`: distances, key-points and orders over seeds."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class ClcrRun:
             lead=[
                 f"States of {first} are mapped to those of {second}. relative: D divided by the "
                 f"spread of "
-                "the target's states, 1 for a transform that knows nothing. Shares are in [0, 1]."
+                "the target's states, 1 at chance level. Shares are in [0, 1]."
             ],
             sections=sections,
             tables=tables,

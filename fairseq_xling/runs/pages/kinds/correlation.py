@@ -1,4 +1,4 @@
-"""`fairseq-xling eval correlate`: CKA against retrieval over layers and pairs (SPEC S9)."""
+"""`fairseq-xling eval correlate`: CKA against retrieval over layers and pairs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`fairseq-xling map adversarial` and `identical`: maps of word vectors (SPEC T11, T12)."""
+"""`fairseq-xling map adversarial` and `identical`: maps of word vectors."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`fairseq-xling translate mds` over a grid: Liu et al. 2020, 4.2, Table 3 (SPEC S11, S12)."""
+"""`fairseq-xling translate mds` over a grid: Liu et al. 2020, 4.2, Table 3."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`fairseq-xling ablate size-window`: Liu et al. 2020, section 3.2 (SPEC E11)."""
+"""`fairseq-xling ablate size-window`: Liu et al. 2020, section 3.2."""
 
 from collections.abc import Mapping
 from typing import Any

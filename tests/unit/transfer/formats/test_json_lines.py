@@ -53,7 +53,7 @@ def test_predictions_are_the_same_objects_with_another_label(written, tmp_path):
     [
         ("", {}, "a.jsonl: contains no objects"),
         (lines({"text": "a"}) + "\n", {}, r"a.jsonl:2: not JSON"),
-        ('{"text": "a", "text": "b"}\n', {}, r"a.jsonl:1: .*the key 'text' stands twice in one"),
+        ('{"text": "a", "text": "b"}\n', {}, r"a.jsonl:1: .*the key 'text' occurs twice in one"),
         (lines([1]), {}, r"a.jsonl:1: must be an object, got \[1\]"),
         (lines({"label": "a"}), {}, "a.jsonl:1: has no `text`"),
         (lines({"text": " "}), {}, "a.jsonl:1: `text` is empty"),

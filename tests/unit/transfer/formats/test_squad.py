@@ -90,7 +90,7 @@ def test_syntax_errors_name_their_line(written):
         (content({}), "article 1, paragraph 1, question 1: has no `id`"),
         (content(question(3)), "paragraph 1, question 1: `id` must be a text, got 3"),
         (content(question(), question(question=" ")), "question 'a': `question` is empty"),
-        (content(question(question="\ud800 x")), "`question` holds half a surrogate pair"),
+        (content(question(question="\ud800 x")), "`question` contains half a surrogate pair"),
         (content(question(), question()), "a.json: question 'a': the id occurs twice in the file"),
         (content(question(answers="dog")), "question 'a': `answers` must be a list, got 'dog'"),
         (content(question(is_impossible="no")), "`is_impossible` must be true or false, got 'no'"),
