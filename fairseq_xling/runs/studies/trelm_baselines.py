@@ -14,7 +14,7 @@ class TrelmBaselines(TrelmStudy):
     """A small BERT of the target language, and multilingual models with MLM, and with MLM + TLM."""
 
     help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
-    title = "TreLM: migration compared with training from scratch"
+    title = "TreLM: migration and training from scratch"
     spec_rows = ("P10", "P11")
     lead = "Each row has as many optimiser steps as the migration, on the same data folder."
     notes = (

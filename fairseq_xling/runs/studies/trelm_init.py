@@ -28,7 +28,7 @@ class TrelmInit(TrelmStudy):
     """Four initialisations, after the commonality phase, at its length and at twice its length."""
 
     help = "embedding initialisation: TreLM, Table 5"
-    title = "TreLM: initialisation of the embeddings of new words"
+    title = "TreLM: how the embeddings of new words begin"
     spec_rows = ("T15",)
     lead = "Bits per word after commonality training alone, at one and two times its length."
     notes = (

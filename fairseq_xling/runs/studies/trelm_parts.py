@@ -12,7 +12,7 @@ class TrelmParts(TrelmStudy):
     """The full migration, and without CdLM or without the embeddings' alignment, in equal steps."""
 
     help = "the whole migration, without CdLM, and without alignment of the embeddings"
-    title = "TreLM: the contribution of its parts"
+    title = "TreLM: what its parts give"
     lead = "The same migration without one of its parts."
     notes = (
         "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "

@@ -146,7 +146,7 @@ def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):
     labels = Labels(tmp_path / "labels")
     with pytest.raises(UserError, match="its pairs are of en-de, not of de-en"):
         labels.order(text[0], ("de", "en"))
-    with pytest.raises(UserError, match="was made of other text"):
+    with pytest.raises(UserError, match="was made from other text"):
         labels.order(text[0][::-1], ("en", "de"))
     ids = np.fromfile(tmp_path / "labels/order.bin", labels.order(text[0], ("en", "de")).dtype)
     third = int(text[0][1].sizes[:2].sum())

@@ -75,7 +75,7 @@ def test_mistakes_are_one_line(pairs):
         fit_rows(x, y, "procustes")
     x, y = torch.eye(2), torch.eye(2)
     x[0], y[1] = 0, 0
-    with pytest.raises(UserError, match="none of the 2 pairs has a vector on both sides"):
+    with pytest.raises(UserError, match="none of the 2 pairs has non-zero vectors on both sides"):
         fit_rows(x, y, normalize="none")
 
 

@@ -174,7 +174,7 @@ def test_the_identical_words_can_be_required_to_be_long(files, capsys):
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("identical", ["--match", "moment"], "unknown way to `--match` 'moment'; did you mean"),
+        ("identical", ["--match", "moment"], "unknown value of `--match` 'moment'; did you mean"),
         ("identical", ["--refine", "-1"], "`--refine` must be at least 0, got -1"),
         ("identical", ["--max-rank", "0"], "`--max-rank` must be at least 1, got 0"),
         ("identical", ["--k", "0"], "`--k` must be at least 1, got 0"),

@@ -197,7 +197,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     for pairs, message in (
         (("--pairs", "row"), "unknown kind of `--pairs` 'row'; did you mean 'rows'"),
         (("--pairs", "rows", "x"), "`--pairs rows` expects no file, got x"),
-        (("--pairs", "dictionary"), "`--pairs dictionary` takes a file, got none"),
+        (("--pairs", "dictionary"), "`--pairs dictionary` expects a file, got none"),
         (("--pairs", "dictionary", "none.tsv"), "none.tsv: no such file"),
         (("--pairs", "dictionary", str(tmp_path)), "is a folder, not a file"),
     ):

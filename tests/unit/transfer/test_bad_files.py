@@ -187,8 +187,8 @@ def test_what_is_wrong_is_named_with_its_place(head, chosen, content, message, c
     [
         (lambda content: content.encode("utf-16"), "f:1: not UTF-8 (byte 0: invalid start byte)"),
         (lambda content: content.encode() + b"\xe9\t\n", ": not UTF-8 (byte "),
-        (lambda content: b"", "f: holds no |f:1: not JSON"),
-        (lambda content: b"\n", "f: holds no |f:1: "),
+        (lambda content: b"", "f: contains no |f:1: not JSON"),
+        (lambda content: b"\n", "f: contains no |f:1: "),
     ],
 )
 def test_what_is_no_text_or_nothing_is_named(head, chosen, change, message, codec, tmp_path):

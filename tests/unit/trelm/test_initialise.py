@@ -347,7 +347,7 @@ REFUSED = {
     ),
     "too many languages": (
         {"make": {"sizes": {f"l{n}": SIZE for n in range(17)}}},
-        "`--language-init orthogonal` can serve at most 16 languages, the width of the encoder, "
+        "`--language-init orthogonal` supports at most 16 languages, the width of the encoder, "
         "got 17",
     ),
 }

@@ -56,8 +56,8 @@ def test_settings_that_hang_together_pass(here, config):
         ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),
         (
             {"embeddings": "linked"},
-            "`--mapping` must be none with `--embeddings linked`, whose vectors lie among the "
-            "source's embeddings already, got 'adversarial'",
+            "`--mapping` must be none with `--embeddings linked`, whose vectors are already "
+            "in the source's embedding space, got 'adversarial'",
         ),
         (
             {"language_objectives": "mlmm"},
