@@ -60,8 +60,8 @@ _LINK = """\
 Set the vector of every subword of a data folder to the mean of the source encoder's embeddings of
 the subwords that it is aligned with in the parallel training text.
 
-Such vectors are already in the source's embedding space and need no map. Subwords with the same
-the embedding of the source's subword of the same spelling; those without either are drawn at random
+Such vectors are already in the source's embedding space and need no map. Subwords that the
+source spells identically keep its embedding; those without links or embedding are drawn at random
 by `fairseq-xling init`. The folder must have been prepared with an --aligner or --alignment.
 """
 

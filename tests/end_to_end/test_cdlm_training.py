@@ -300,13 +300,13 @@ OPTIONS = [
     ),
     (
         "--extra-anchors",
-        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be with "
-        "objective 'cdlm'",
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be used "
+        "with objective 'cdlm'",
     ),
     (
         "--objectives mlm,brlm-mask --extra-anchors",
-        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be with "
-        "objective 'brlm-mask'",
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be used "
+        "with objective 'brlm-mask'",
     ),
     ("--too-long drop", "`--too-long` must be truncate or refuse, got 'drop'"),
     ("--mono-text both", "`--mono-text` must be mono or parallel, got 'both'"),
@@ -319,8 +319,8 @@ OPTIONS = [
     ),
     (
         "--objectives brlm-attn --separate 1",
-        "objective 'brlm-attn' puts two languages into one input, which private parts cannot "
-        "serve; `--separate` must be empty with it, got '1'",
+        "objective 'brlm-attn' puts two languages into one input, which private parts do "
+        "not support; `--separate` must be empty with it, got '1'",
     ),
     (
         "--auxiliary-weights ordr=1",

@@ -262,14 +262,14 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
         (["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
         (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
-        (["--threshold", "3"], "`--threshold` is read by row T+pGA alone, got row T+E+R with it"),
+        (["--threshold", "3"], "`--threshold` is only for row T+pGA, got it with row T+E+R"),
     ):
         encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
         assert message in fails(capsys, *encode, "--output", world / "no")
     (world / "a_file").write_text("")
     for output, message in (
         ("", "`--output` must name a folder, got none"),
-        (world / "data", "is the data folder; name one of its own"),
+        (world / "data", "is the data folder; name a separate one"),
         (world / "a_file", "a_file is a file, not a folder"),
     ):
         line = fails(capsys, "clcr", "label", model, "--threshold", "9", "--output", output)

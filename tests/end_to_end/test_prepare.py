@@ -147,8 +147,8 @@ BOTH = ["--parallel", "train.en-de={0}/en.txt,{0}/de.txt"]
         (
             "en,de",
             [*BOTH, "--alignment", "train.en-de={0}/bad.pharaoh"],
-            "/bad.pharaoh:39: link 0-9 points past the 5 word(s) of the target sentence, its words "
-            "counted after `--segment en=pre,de=pre`",
+            "/bad.pharaoh:39: link 0-9 points past the 5 word(s) of the target sentence, with "
+            "words counted after `--segment en=pre,de=pre`",
         ),
         (
             "en,de",

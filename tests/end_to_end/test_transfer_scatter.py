@@ -200,7 +200,7 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
         (["ner", "tags"], "tags: head must be 'ner' like that of ner, got 'pos'"),
         (["tags"], "tags: entities need a head of BIO spans (ner, slots), got 'pos'"),
         (["own"], "own: no figure of a language that was not trained on"),
-        (["lost"], "it.test.conll: no such file; the files of the run lost are sought from the"),
+        (["lost"], "it.test.conll: no such file; the files of the run lost are relative to the"),
         (["bad"], "sv.test.conll:2: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
         (["flat"], "nl.test.conll: has no spans"),
         (["strange"], "unknown language of joint 'nl'; known: en, de"),
