@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Training with CdLM: our batches beside the same model fed examples padded to 512.
+"""Training with CdLM: our batches compared with the same model fed examples padded to 512.
 
     python benchmarks/cdlm_training.py
     python benchmarks/cdlm_training.py --embedded --layers 2 --dim 64 --pairs 16 --count 5000
 
 TreLM's released code pads both sides of every sentence pair to 512 tokens and keeps all examples in
-memory as Python lists. Here one model, one trainer and one set of pairs take turns with both ways:
-ours reads pairs of like length together and makes batches when they are needed. An update holds the
-same number of pairs in both; the padded way makes it in batches of 8, as the released code.
+memory as Python lists. Here one model, one trainer and one set of pairs alternate between both
+methods: ours reads pairs of similar length together and makes batches on demand. An update has the
+same number of pairs in both; the padded method makes it in batches of 8, as the released code.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Translation speed: ours in one pass beside stock fairseq and CTranslate2, word by word.
+"""Translation speed: ours in one pass, stock fairseq and CTranslate2 word by word.
 
     python benchmarks/generation.py
     python benchmarks/generation.py --data DATA-BIN --source-lang en --target-lang de
@@ -103,7 +103,7 @@ def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
 
 
 def peak_memory(system: System, device: str) -> int:
-    """Bytes that translating takes beside the models, at most."""
+    """Peak bytes of translating, without the models."""
     if device != "cpu":
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()

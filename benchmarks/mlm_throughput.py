@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Training speed of a masked language model: ours beside stock fairseq and Hugging Face.
+"""Training speed of a masked language model: ours, stock fairseq and Hugging Face.
 
     python benchmarks/mlm_throughput.py
     python benchmarks/mlm_throughput.py --device cuda --bf16 --max-tokens 65536

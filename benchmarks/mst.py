@@ -1,4 +1,4 @@
-"""Decoding dependency trees: ours by the batch beside Chu-Liu-Edmonds in plain Python.
+"""Decoding dependency trees: ours in batches and Chu-Liu-Edmonds in plain Python.
 
     python benchmarks/mst.py [--device cuda]
 

@@ -1,11 +1,11 @@
-"""Ordering key-points: beam search on tensors beside the same beam in plain Python.
+"""Ordering key-points: beam search on tensors and the same beam search in plain Python.
 
     python benchmarks/order_search.py [--device cuda]
 
 Sentences have a gold order. For an absolute order a key-point's logits are those of a Gaussian
 around its gold position, with noise; for a relative order the log-odds of pairs have noise that
 puts one pair in ten on the wrong side. All begin with a tensor of costs and end with ranks. That
-both beams find the same orders is checked first; other searches are set beside them.
+both beams find the same orders is checked first; other searches are compared with them.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Speed and memory of `fairseq-xling prepare` beside sentencepiece + `fairseq-preprocess`.
+"""Speed and memory of `fairseq-xling prepare` and of sentencepiece + `fairseq-preprocess`.
 
     python benchmarks/prepare_throughput.py [--text FILE.gz ...] [--megabytes 40] [--large 200]
 

@@ -8,8 +8,9 @@ Finds for every source the best target by CSLS, without and with hubs corrected 
 Each system runs in a process of its own, which loads the same vectors; its time is that of the
 search, its memory the peak of the whole process. A pass is the product of all sources with all
 targets, in blocks: the definition needs two (the densities r_T and r_S, then the search), faiss
-makes three, ours one and what of the second it cannot rule out. Beside it stands plain GEMM: a pass
-in blocks of the same size by `torch.mm` into the same memory, measured before and after each round.
+makes three, ours one and what of the second it cannot rule out. It is compared with plain GEMM: a
+pass in blocks of the same size by `torch.mm` into the same memory, measured before and after each
+round.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def parse() -> argparse.Namespace:
 
 def make(args: argparse.Namespace, folder: Path) -> None:
     """Sources in groups around a common mean, as words are; each target is a source, rotated, with
-    noise. Targets stand in another order, which is written beside them."""
+    noise. Targets are in another order, which is written with them."""
     rng = np.random.default_rng(args.seed)
     n, d = args.size, args.width
     spread = (1 + np.arange(d)) ** -0.25  # some directions matter more

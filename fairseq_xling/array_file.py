@@ -27,7 +27,7 @@ class ArrayFile:
         mark: name of the metadata entry.
         what: what such a file is, and which command writes it, for messages.
         needs: names of arrays that it always has.
-        format: its number; a file of another one is refused.
+        format: its number; a file with another one is rejected.
     """
 
     mark: str
@@ -38,7 +38,7 @@ class ArrayFile:
     def write(
         self, path: str | Path, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
     ) -> None:
-        """Write whole or not at all; equal arrays and descriptions give equal bytes.
+        """Write atomically; equal arrays and descriptions give equal bytes.
 
         Args:
             about: JSON values.
@@ -50,7 +50,7 @@ class ArrayFile:
             file.write(save(dense, metadata={self.mark: entry}))
 
     def read(self, path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """What was written.
+        """Read such a file.
 
         Raises:
             UserError: if the file is missing or damaged, or is of another kind or format.
@@ -75,10 +75,10 @@ class ArrayFile:
 
 @contextlib.contextmanager
 def described_well(path: str | Path) -> Iterator[None]:
-    """For reading a description: what it lacks is a damage of the file.
+    """For reading a description: missing entries mean that the file is damaged.
 
     Raises:
-        UserError: in the place of what reading JSON values raises.
+        UserError: instead of the exceptions of reading JSON values.
     """
     try:
         yield

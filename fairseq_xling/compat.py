@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def require_engine() -> None:
-    """Say how to install fairseq where it is missing.
+    """Say how to install fairseq if it is missing.
 
     It is not an ordinary requirement: its metadata asks for torchaudio, which text work never
     imports and which breaks other packages where its build does not match torch.
@@ -104,7 +104,7 @@ def lean_engine() -> None:
 
 @contextlib.contextmanager
 def quiet_engine() -> Iterator[None]:
-    """fairseq's modules chat while they are imported; inside, only their warnings are heard.
+    """fairseq's modules log while they are imported; inside, only their warnings are shown.
 
     One of them sets up logging at DEBUG for all packages, which does nothing where it is set up.
     """
@@ -162,8 +162,8 @@ def prepare_engine() -> None:
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """Gradients that are NaN or infinite, and a loss scale that is at its end, are the end of a
-    training: fairseq leaves a traceback, and a checkpoint that nothing goes on from."""
+    """Gradients that are NaN or infinite, and a loss scale at its minimum, are the end of a
+    training: fairseq leaves a traceback, and a checkpoint from which nothing can be resumed."""
 
     @functools.wraps(train_step)
     @exits_on_user_error
@@ -175,7 +175,7 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
             reason = str(error).partition(".")[0]
             raise UserError(
                 f"the training diverged at update {trainer.get_num_updates() + 1} ({reason}); "
-                "lower `--lr`, or the gradient's largest norm, `--clip-norm`"
+                "lower `--lr`, or the maximum gradient norm, `--clip-norm`"
             ) from error
 
     return wrapper
@@ -219,7 +219,7 @@ def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _allow_fairseq_checkpoints() -> None:
-    """torch loads only plain data (`weights_only`); this adds what fairseq stores beside it."""
+    """torch loads only plain data (`weights_only`); this adds what else fairseq stores."""
     import torch
 
     torch.serialization.add_safe_globals(
@@ -249,7 +249,7 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
             found = re.search(r"GLOBAL (\S+)|Unsupported \w+ \w+", str(error))
             reason = f"found {found[1] or found[0]}" if found else type(error).__name__
             raise UserError(
-                f"{path}: not loaded, because it holds more than plain data and tensors or is "
+                f"{path}: not loaded, because it contains more than plain data and tensors or is "
                 f"damaged ({reason})"
             ) from None
         except (
@@ -270,10 +270,10 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_plain(path: str | os.PathLike) -> Any:
-    """What a checkpoint of fairseq holds, as it is on disk; nothing in it can run.
+    """The contents of a fairseq checkpoint, as on disk; nothing in it can run.
 
     Raises:
-        UserError: if it is missing, damaged, or holds more than plain data and tensors.
+        UserError: if it is missing, damaged, or contains more than plain data and tensors.
     """
     import torch
 
@@ -320,10 +320,10 @@ def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a `--restore-file` that is missing, and let every worker read the checkpoint.
+    """Reject a missing `--restore-file`, and make every worker read the checkpoint.
 
     fairseq only logs that the file is missing and trains from scratch, and notices an unknown
-    `--best-checkpoint-metric` after the first epoch. It goes on with a training that is finished.
+    `--best-checkpoint-metric` after the first epoch. It continues a training that is finished.
     And where one worker reads for all, it sends the configuration as pickled objects that torch's
     safe loading refuses.
     """

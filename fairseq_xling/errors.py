@@ -1,4 +1,4 @@
-"""A user's mistake is answered by one clear line, never by a traceback."""
+"""User errors are reported in one clear line, never as a traceback."""
 
 import errno
 import functools

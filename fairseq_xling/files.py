@@ -1,4 +1,4 @@
-"""Reading text safely, writing files atomically, and saying what a file held."""
+"""Read text safely, write files atomically, and compute checksums."""
 
 import contextlib
 import fcntl
@@ -18,10 +18,10 @@ from fairseq_xling.errors import UserError
 
 @contextlib.contextmanager
 def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """A file that appears under ``path`` whole, or not at all.
+    """A file that is written to ``path`` atomically.
 
-    It is written beside its place, flushed to disk and renamed; a kill or an error in between
-    leaves what was there before.
+    It is written in the same folder, flushed to disk and renamed; if killed or after an error, the
+    previous file is kept.
 
     Raises:
         UserError: if ``path`` is a folder.
@@ -47,10 +47,10 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def exclusive(path: str | Path, taken: str) -> Iterator[int]:
-    """Hold a lock on the file or folder ``path``, which exists; it goes with the process.
+    """Hold a lock on the existing file or folder ``path``; it ends with the process.
 
-    What a kill left of unfinished writes in a folder is swept away. Yields the lock's file
-    descriptor: a child that is given it holds the lock, too.
+    Unfinished writes of killed processes in a folder are removed. Yields the lock's file
+    descriptor: a child that receives it also holds the lock.
 
     Raises:
         UserError: with the text ``taken``, if another process (or this one) holds it.
@@ -83,10 +83,10 @@ def is_unfinished(name: str) -> bool:
 
 
 def refuse_files_above(option: str, path: str | Path) -> None:
-    """See that folders can be made for ``path``, before anything is computed.
+    """Check that folders can be made for ``path``, before anything is computed.
 
     Raises:
-        UserError: if a file stands where a folder would have to.
+        UserError: if there is a file instead of a folder.
     """
     for above in Path(path).parents:
         if above.exists() and not above.is_dir():
@@ -115,7 +115,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """``path`` opened for reading bytes, through gzip where its name ends in ``.gz``.
+    """``path`` opened for reading bytes, through gzip if its name ends in ``.gz``.
 
     Raises:
         UserError: if the file does not exist or is a folder.

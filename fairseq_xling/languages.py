@@ -1,4 +1,4 @@
-"""Language codes and language pairs, as they stand in options and file names."""
+"""Language codes and language pairs in options and file names."""
 
 import re
 

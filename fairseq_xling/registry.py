@@ -1,7 +1,7 @@
 """Registries for our own axes: objectives, aligners, heads, orderings, reports.
 
 A registry maps a name to a class or function. Its modules are imported from one package
-folder, so that adding a variant is adding a file.
+folder, so that a variant is added by adding a file.
 """
 
 import difflib

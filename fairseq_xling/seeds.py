@@ -1,4 +1,4 @@
-"""What a seed may be: the same for every command, as numpy, torch and fairseq all take it."""
+"""Valid seeds: the same for every command, accepted by numpy, torch and fairseq."""
 
 import argparse
 
@@ -8,7 +8,7 @@ MOST = 2**32 - 1  # of numpy's older generator, which fairseq seeds, too
 
 
 def check_seed(option: str, seed: int) -> int:
-    """``seed``, if every generator takes it.
+    """``seed``, if every generator accepts it.
 
     >>> check_seed("--seed", 7)
     7
@@ -24,7 +24,7 @@ def check_seed(option: str, seed: int) -> int:
 
 
 def check_seeds(args: argparse.Namespace) -> None:
-    """`check_seed` of every option that holds one: ``seed`` and those that end in ``_seed``."""
+    """`check_seed` of every seed option: ``seed`` and those that end in ``_seed``."""
     for name, value in vars(args).items():
         if (name == "seed" or name.endswith("_seed")) and isinstance(value, int):
             check_seed(f"--{name.replace('_', '-')}", value)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Encoders trained together and apart, compared layer by layer, on the embedded corpus. Needs
+# Encoders trained jointly and independently, compared layer by layer, on the embedded corpus. Needs
 # nothing; a few hours on 2 cores.
 #   examples/analysis/1_synthetic.sh [RUN_FOLDER] [further options of ablate]
-# Encoders take equal steps; `--equal text --updates 400` gives them equal text of each language.
-# Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
+# Encoders have equal steps; `--equal text --updates 400` gives them equal text of each language.
+# If interrupted, the same command resumes. JOBS (default 2) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/analysis/synthetic}

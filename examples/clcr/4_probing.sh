@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Edge probing of a finished study of 1_synthetic.sh: what parts of speech and relations can be read
-# off the vectors of German and Chinese before T, after it, and after E with two thresholds.
+# Edge probing of a finished study of 1_synthetic.sh: what parts of speech and relations can be
+# predicted from the vectors of German and Chinese before T, after it, and after E with two thresholds.
 #   examples/clcr/4_probing.sh [RUN_FOLDER]
 # ANNOTATED (default 1500) sentences are probed, for EPOCHS (20) at most; HELD_OUT and JOBS are those
-# of the study. About a quarter of an hour on two cores. Stopped in between, the same command goes on.
+# of the study. About a quarter of an hour on two cores. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}

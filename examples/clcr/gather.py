@@ -3,7 +3,7 @@
     python examples/clcr/gather.py RUN --languages de,zh --seeds 1,2,3
 
 RUN is the folder of a script of this folder. Figures are means over seeds, with their standard
-deviation; numbers of the paper stand beside them.
+deviation; the paper's numbers are shown next to them.
 """
 
 import argparse
@@ -85,7 +85,7 @@ class Gathering:
             rows.append([row["phase"], *cells])
         header = [name.replace("_", " ").replace("distance", "D") for name in names]
         tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
-        notes = ["relative: by the spread of the target's states"]
+        notes = ["relative: divided by the spread of the target's states"]
         pivots = round(sum(one["pivots"]["pivots"] for one in found) / len(found))
         pairs = found[0]["pivots"]["pairs"]
         notes.append(f"{pivots:,} pivots in {pairs:,} sentence pairs of train")
@@ -141,7 +141,7 @@ class Gathering:
                 "at the end of training, on valid",
                 "D: as trained, of mixtures of tokens where nothing was annealed; hard: with the "
                 "best partner alone, which is what is handed on",
-                "relative: D by the spread of the target's states; 1 is a T that knows nothing",
+                "relative: D divided by the spread of the target's states; 1 is chance",
             ],
         }
         if (self.run / lang / "curves.svg").is_file():

@@ -15,10 +15,10 @@ _HEAD = """\
 # CLCR: one language-independent sequence from two encoders of one language each
 
 A sentence and its translation become the same sequence of vectors: the states of one encoder are
-transformed into those of the other (T), what has no counterpart is left out (E), and what is left
-is put into the other language's order (R). A model that was trained on sequences of one language
-then reads the other. The paper's encoders are BERT models of 12 layers, which see 250,000 sentence
-pairs; what can be compared here is who is above whom, not the figures.
+transformed into those of the other (T), words without a counterpart are dropped (E), and the rest
+is put into the other language's order (R). A model trained on sequences of one language can then
+read the other. The paper's encoders are BERT models of 12 layers, aligned on 250,000 sentence
+pairs; only the ranking is comparable here, not the figures.
 
     examples/clcr/1_synthetic.sh                          the embedded corpus, needs nothing
     examples/clcr/2_minilm.sh DATA                        English MiniLM, German and Japanese
@@ -26,20 +26,20 @@ pairs; what can be compared here is who is above whom, not the figures.
     examples/clcr/4_probing.sh                            edge probing of the first
     python examples/clcr/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `minilm.yaml`
-hold the settings, `fairseq-xling clcr run --help` explains each.
+The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
+contain the settings, `fairseq-xling clcr run --help` explains each.
 
 Where the paper is silent, and what was chosen:
 
 - Distances are Euclidean, of single states, and D is their mean over the tokens of the target; it
-  is not divided by anything, so its size hangs on the encoders. `relative` is D by the mean
+  is not normalised, so its scale depends on the encoders. `relative` is D divided by the mean
   distance of the target's states from their mean.
-- T is MLP(x) + A x, which can begin in many ways. Begun as the identity it makes attention sharp
-  over partners found by chance, and then learns those. Here T begins as zero and reads states
-  without the mean of their language, so that attention begins even.
-- Attention's score is open in the paper. In these runs it is `exclusive`: what share of a token of
-  English is whose. With dot products alone (`transformed`, the default) one "." of a sentence can
-  be the partner of every article, and no distance tells that it is wrong.
+- T is MLP(x) + A x, which can be initialised in many ways. Initialised as the identity, it makes
+  attention sharp over random partners, and then learns those. Here T is initialised to zero and
+  reads centred states, so that attention is uniform at first.
+- The paper does not specify the attention score. In these runs it is `exclusive`: the share of an
+  English token that belongs to each token. With dot products alone (`transformed`, the default) one
+  "." of a sentence can be the partner of every article, and no distance reveals that it is wrong.
 - Full stops are left out of the embedded corpus for the same reason. Every sentence ends in one and
   nearly every one has an article, so a T that takes each for the other has a D as low as the right
   one, and most trainings with one of the English encoders found that one.
@@ -48,32 +48,35 @@ Where the paper is silent, and what was chosen:
 - Key-points are measured against pseudo-gold pivots, as in the paper, and against gold ones: of
   each block of the finest common granularity of the gold alignment one token. In a block of several
   tokens that is the pseudo-gold pivot in it, if there is one.
-- `roles` is a task whose label hangs on order alone: "the waiter will show the dog to the judge",
+- `roles` is a task whose label depends on word order alone: "the waiter will show the dog to the
+judge",
   and who the hypothesis is about: giver, given, getter, or none of them. German and Chinese name
   the getter before the given. `nli` is the entailment of the embedded corpus, which needs no order.
-- In German T+E is below T in `roles`: where E leaves out "to", which has no counterpart, nothing
-  but order tells given from getter, and without R a half is right (seeds 2 and 3; seed 1 keeps it).
+- In German T+E is below T in `roles`: where E leaves out "to", which has no counterpart, only
+  order distinguishes given from getter, and without R half are correct (seeds 2 and 3; seed 1 keeps
+  it).
 - A third of the Chinese pseudo-gold pivots are wrong: "the" has no counterpart there and takes one.
   R learns the order of such pivots, and of gold ones it has less than the source's own order has.
 - The corpus has few sentences in which someone gets something, so a quarter more of them, without
   labels, are mixed into its training text: R learns their order from what it is trained on.
-- D of soft matching flatters mixtures of tokens; D to the best partner alone stands beside it.
-- Table 3's `sign` is the paper's sum of disagreements; the search otherwise weighs a pair by how
-  sure the classifier is.
-- In `1_synthetic.sh` English encoders have no position embeddings. Where they have, the states of
-  layer 2 tell who gives and who gets, in whatever order they come, and a classifier that read them
-  in English order was as good in any other. Without them a word that stands twice has one state;
-  such twins take as many pivots as they have partners, in the order of the text.
-- The encoders of `2_minilm.sh` beside MiniLM are little trained, 4,000 steps of 2,000 tokens: the
+- D of soft matching favours mixtures of tokens; D to the best partner alone is shown next to it.
+- Table 3's `sign` is the paper's sum of disagreements; otherwise the search weights a pair by
+  the classifier's confidence.
+- In `1_synthetic.sh` English encoders have no position embeddings. With them, the states of layer 2
+  reveal who gives and who gets, in whatever order they come, and a classifier that was trained on
+  English order was as good with any other. Without them, a word that occurs twice has one state;
+  such twins get as many pivots as they have partners, in the order of the text.
+- The encoders of `2_minilm.sh` other than MiniLM are little trained, 4,000 steps of 2,000 tokens:
+the
   German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and nothing
   else. The classifier of SICK is trained without the last 500 training pairs, which say when to
   stop, and tested on the trial set, the only other one that JSICK has.
-- The paper's Chinese encoder is of another kind than its English one, ERNIE beside BERT. In
+- The paper's Chinese encoder is of another kind than its English one, ERNIE instead of BERT. In
   `3_mismatched.sh` English alone is pretrained on other text, in blocks that run over the ends of
   sentences, with two fifths of the tokens masked instead of 15 %. Pivots and entailment lose by
-  it; `roles`, which hangs on order alone, does not.
+  it; `roles`, which depends on order alone, does not.
 - Table 6: T costs little, and E about as much recall as it drops words, of precision less.
-- T+pGA sees the translation: it is the bound that E and R aim for.
+- T+pGA uses the translation: it is an upper bound for E and R.
 """
 
 

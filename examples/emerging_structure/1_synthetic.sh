@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The ablation table on the embedded corpus. Needs nothing; about an hour on 2 idle cores.
 #   examples/emerging_structure/1_synthetic.sh [RUN_FOLDER] [further options of ablate]
-# Stopped in between, the same command goes on. JOBS (default 2) trainings run at a time.
+# If interrupted, the same command resumes. JOBS (default 2) trainings run at a time.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/emerging_structure/synthetic}

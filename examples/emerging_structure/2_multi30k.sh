@@ -2,7 +2,7 @@
 # The ablation table on real text: English-German image captions (multi30k), and novels for A2.
 #   examples/emerging_structure/2_multi30k.sh DATA [RUN_FOLDER] [further options of ablate]
 # DATA holds multi30k/{train,val,test_2016_flickr}.{en,de}.gz, mono_eltec/de.txt.gz and
-# muse_dict/en-de.5000-6500.txt.gz. Stopped in between, the same command goes on.
+# muse_dict/en-de.5000-6500.txt.gz. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k, mono_eltec and muse_dict}

@@ -15,14 +15,14 @@ _HEAD = """\
 Conneau, Wu, Li, Zettlemoyer and Stoyanov, ACL 2020, Table 1: which of shared domain, shared words
 (anchors) and shared parameters a masked language model of two languages needs in order to align
 them, though it never sees parallel text. The paper scores zero-shot transfer of models with 8
-layers, 768 wide; here small models are scored by retrieval, without any mapping of their spaces.
+layers, 768 wide; here small models are scored by retrieval, without mapping their spaces.
 
     examples/emerging_structure/1_synthetic.sh          the embedded corpus, needs nothing
     examples/emerging_structure/2_multi30k.sh DATA      real text
     python examples/emerging_structure/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again. `fairseq-xling ablate
-emerging-structure --help` lists every option; the values used stand in `synthetic.yaml` and
+The scripts can be interrupted and resume when called again. `fairseq-xling ablate
+emerging-structure --help` lists every option; the values used are in `synthetic.yaml` and
 `multi30k.yaml`. To work at the paper's size: `--arch separable_transformer_base --layers 8
 --vocab-size 80000 --max-tokens 24576 --updates 200000 --lr 1e-4 --warmup 30000 --device cuda`.
 """

@@ -2,7 +2,7 @@
 # Zero-shot transfer on the embedded corpus, English to German, Chinese and Indonesian: encoders that
 # share everything, everything but the upper half of their layers, and nothing. Needs no data.
 #   examples/transfer/1_synthetic.sh [RUN_FOLDER] [further options of ablate]
-# Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
+# If interrupted, the same command resumes. JOBS (default 2) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/transfer/synthetic}

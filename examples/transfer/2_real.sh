@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Zero-shot transfer from English on real data: names (WikiANN), parts of speech (UD), trees (UD EWT
-# to GSD), inference (SICK to JSICK), slots and intents (xSID). The encoder of encoder.sh stands
-# beside one of its sizes with new weights; a migrated MiniLM (examples/trelm/3_minilm.sh), lowercase
-# as it is, beside what it was before its training.
+# to GSD), inference (SICK to JSICK), slots and intents (xSID). The encoder of encoder.sh is
+# compared with one of its sizes with new weights; a migrated MiniLM (examples/trelm/3_minilm.sh),
+# which is lowercase, with the model before its training.
 #   examples/transfer/2_real.sh DATA ENCODER MIGRATED [RUN_FOLDER] [further options of eval transfer]
-# Stopped in between, the same command goes on. JOBS (default 2) steps run at a time.
+# If interrupted, the same command resumes. JOBS (default 2) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder of real data}

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Transfer on the embedded corpus, English to German, Chinese and Indonesian, by encoders that write
-# each language in the place of each other (CdLM). Entailment asks for words to be matched one by
-# one, which masked words alone do not teach encoders as small as these. What they know halfway up
-# is kept as it is, and new layers learn the task; fine-tuned as a whole, they leave what languages
-# share. In their text, sentences stand two by two as well, in each language others: without them
-# they never see one sentence beside another. The target language's states go up to the new layers
-# as they are, and mapped to English by the aligned words of its parallel text; encoders of the same
-# size with new weights stand beside, read in the same two ways. Needs no data.
+# Transfer on the embedded corpus, English to German, Chinese and Indonesian, by encoders trained
+# to predict each language from each other (CdLM). Entailment requires matching words one by one,
+# which MLM alone does not teach encoders as small as these. Their lower half is frozen, and new
+# layers are trained on the task; fine-tuned as a whole, they lose what the languages share. Their
+# text also has pairs of sentences, different ones in each language: without them, they never see two
+# sentences together. The target language's states are passed to the new layers unmapped, and mapped
+# to English by the aligned words of its parallel text; they are compared with encoders of the same
+# size with new weights, read in the same two ways. Needs no data.
 #   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
-# About an hour and a half on 2 cores. Stopped in between, the same command goes on. JOBS
+# About an hour and a half on 2 cores. If interrupted, the same command resumes. JOBS
 # (default 2) steps run at a time.
 set -euo pipefail
 run=${1:-runs/transfer/cdlm}

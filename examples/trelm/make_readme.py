@@ -18,9 +18,9 @@ _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)
 
 Li, Parnow, Zhao, Utiyama, Sumita and He, 2021: an English encoder becomes one of another language.
-Its layers stay; new words take the place of the old ones, a further layer in the middle (TRILayer)
-lets it write the words of one language in the place of another's, and three phases of training do
-the rest. `fairseq-xling trelm run` does all of it from an encoder and plain text.
+Its layers are kept, its vocabulary is replaced, an additional layer in the middle (TRILayer) lets
+it predict the words of one language at the positions of another's, and it is trained in three
+phases. `fairseq-xling trelm run` does all of it from an encoder and plain text.
 
     examples/trelm/1_synthetic.sh          the embedded corpus, needs nothing
     examples/trelm/2_multi30k.sh DATA      real text, an encoder from scratch
@@ -28,15 +28,14 @@ the rest. `fairseq-xling trelm run` does all of it from an encoder and plain tex
     examples/trelm/4_studies.sh            the paper's ablations, after 1
     python examples/trelm/make_readme.py RUN [RUN ...]     writes this page
 
-The scripts can be stopped and go on when they are called again. `fairseq-xling trelm run --help`
-lists every option; the values used stand in the `.yaml` files beside this page. `paper.yaml` has
-the paper's own sizes.
+The scripts can be interrupted and resume when called again. `fairseq-xling trelm run --help`
+lists every option; the values used are in the `.yaml` files of this folder. `paper.yaml` has the
+paper's own sizes.
 
-Beside the ways to order the words stands an ordinary translation model: fairseq's `transformer` of
-the same width, half of the encoder's layers in its encoder and half in its decoder, in fp32 (ours:
+The orderings are compared with an autoregressive translation model: fairseq's `transformer` of the
+same width, half of the encoder's layers in its encoder and half in its decoder, in fp32 (ours:
 bfloat16, which fairseq does not offer on CPUs), batches of the same size, learning rate 5e-4, beam
-5. It is trained on the same sentence pairs for as long as everything took that the forward model is
-built on.
+5. It is trained on the same sentence pairs for as long as all steps up to the forward model took.
 """
 
 
@@ -81,7 +80,7 @@ def _study(record: dict[str, Any]) -> list[str]:
         seconds = [one["cost"]["sums"]["seconds"] for one in found]
         times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
     lines = [f"{record['study']}.", "", *table_lines(record)]
-    return [*lines, f"- Minutes of training, beside other work: {', '.join(times)}."]
+    return [*lines, f"- Minutes of training, with other work running: {', '.join(times)}."]
 
 
 def _typed(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Early stopping: the weights of the best pass, and when to wait no longer for a better one."""
+"""Early stopping: the weights of the best pass, and when to stop waiting for a better one."""
 
 import copy
 
@@ -8,13 +8,13 @@ from torch import nn
 class BestPass:
     """Keeps the weights of the best pass of a training.
 
-    The figures of a pass are better the higher; the first decides which pass is best, and where it
-    is equal the next.
+    Higher figures of a pass are better; the first decides which pass is best, and in case of a tie
+    the next.
 
     Args:
         network: what is trained.
-        patience: passes in a row without a new height of a figure, after which training ends.
-        watched: how many of the figures, from the first, are looked at for that.
+        patience: training ends after so many passes in a row without a new maximum of a figure.
+        watched: how many of the figures, from the first, count for that.
 
     Attributes:
         epoch: the best pass, from 1.
@@ -44,5 +44,5 @@ class BestPass:
         return self._waited >= self._patience
 
     def restore(self) -> None:
-        """Give the network the weights of the best pass."""
+        """Restore the weights of the best pass."""
         self._network.load_state_dict(self._kept)

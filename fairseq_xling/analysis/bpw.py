@@ -3,9 +3,9 @@
 Li et al. 2021, "Cross-lingual Transferring of Pre-trained Contextualized Language Models" (TreLM),
 appendix A.7: ``BPW = (sum of -log2 p(masked subword)) / (number of masked subwords)``, with the
 same masks for every model. Every chosen position is replaced by ``<mask>``; random and kept
-subwords would make the score depend on the vocabulary's size and on luck.
+subwords would make the score depend on the vocabulary's size and on chance.
 
-Numbers are comparable between models that cut text into the same subwords.
+Scores are comparable between models with the same subwords.
 """
 
 import math
@@ -18,8 +18,8 @@ from torch import Tensor
 def mask_positions(length: int, index: int, seed: int, share: float = 0.15) -> np.ndarray:
     """Positions of a sentence to predict, increasing; ``max(1, round(share * length))`` of them.
 
-    They depend on the mask seed, the sentence's index in its file and its length, and on nothing
-    else: not on batches, workers, epochs or other sentences.
+    They depend only on the mask seed, the sentence's index in its file and its length, not on
+    batches, workers, epochs or other sentences.
 
     Args:
         length: number of subwords, special symbols not counted.

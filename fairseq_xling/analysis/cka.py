@@ -1,13 +1,12 @@
-"""Linear CKA: how alike two representations of the same examples are, up to rotation and size.
+"""Linear CKA: the similarity of two representations of the same examples, up to rotation and scale.
 
-Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 5.2
-(SPEC S8), after Kornblith et al. 2019, "Similarity of Neural Network Representations Revisited",
-section 3:
+Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 5.2,
+after Kornblith et al. 2019, "Similarity of Neural Network Representations Revisited", section 3:
 
     CKA(X, Y) = ||Yc^T Xc||_F^2 / (||Xc^T Xc||_F ||Yc^T Yc||_F),   Xc = H X,   H = I - (1/N) 1 1^T
 
 The paper prints X and Y without H, though it defines it; only with H does the measure ignore a
-constant offset, so H is applied (SPEC G13).
+constant offset, so H is applied.
 
 Symbols: ``N`` examples, ``D`` and ``E`` the widths of the two representations, ``B`` rows of a
 chunk. **Rows are examples.**
@@ -27,12 +26,12 @@ _BLOCK = 4096  # rows that are in double precision at a time
 
 
 class Centred(NamedTuple):
-    """A chunk of rows without its mean, and how far that mean is from the one of all before.
+    """A centred chunk of rows, and the distance of its mean from that of all rows before.
 
     Attributes:
         rows: (B, D) float64.
         gap: (D,) mean of the chunk less the mean of the n rows before it.
-        weight: ``n B / (n + B)``, by which Chan, Golub and LeVeque (1983) count the gap.
+        weight: ``n B / (n + B)``, the weight of the gap in Chan, Golub and LeVeque (1983).
     """
 
     rows: Tensor
@@ -41,10 +40,10 @@ class Centred(NamedTuple):
 
 
 class Centring:
-    """Takes the mean off rows that come in chunks.
+    """Centres rows that come in chunks.
 
-    The first row is taken off all others: a large common offset then costs no digits, and constant
-    input gives exact zeros.
+    The first row is subtracted from all others: a large common offset then costs no precision, and
+    constant input gives exact zeros.
     """
 
     def __init__(self) -> None:
@@ -81,7 +80,7 @@ class CrossProduct:
         self.rows = 0
 
     def add(self, x: Centred, y: Centred) -> None:
-        """Count the rows of x and y, which pair up."""
+        """Add the rows of x and y, which pair up."""
         if not self.rows:
             self.value = x.rows.new_zeros(len(x.gap), len(y.gap))
         self.value.addmm_(x.rows.T, y.rows)
@@ -91,7 +90,7 @@ class CrossProduct:
 
 @dataclass(frozen=True)
 class Spread:
-    """How large a representation's own sums are: ``trace(Xc^T Xc)``, and the norm of
+    """The scale of a representation's own sums: ``trace(Xc^T Xc)``, and the norm of
     ``Xc^T Xc / trace``."""
 
     trace: float
@@ -102,7 +101,7 @@ class Spread:
         """Of the sums of ``name`` with itself.
 
         Raises:
-            UserError: for fewer than 2 rows, rows that are all the same, or values too large.
+            UserError: for fewer than 2 rows, identical rows, or values too large.
         """
         if sums.rows < 2:
             raise UserError(f"CKA needs at least 2 rows, got {sums.rows}")
@@ -110,12 +109,12 @@ class Spread:
         if not math.isfinite(trace):
             raise UserError("CKA needs values whose squares are finite, got larger ones")
         if not trace:
-            raise UserError(f"CKA needs rows that differ, those of `{name}` are all the same")
+            raise UserError(f"CKA needs rows that differ, those of `{name}` are all identical")
         return cls(trace, float((sums.value / trace).norm()))
 
 
 def _cka(cross: CrossProduct, x: Spread, y: Spread) -> float:
-    # Each sum is brought to size 1 before it is squared: tiny or huge states lose nothing.
+    # Each sum is scaled to 1 before it is squared: tiny or huge states lose no precision.
     scaled = cross.value / math.sqrt(x.trace) / math.sqrt(y.trace)
     # 1 + 2e-16 is a rounding error.
     return min(1.0, float(scaled.square().sum()) / (x.norm * y.norm))
@@ -139,18 +138,18 @@ class CKA:
 
     @property
     def rows(self) -> int:
-        """How many examples were counted."""
+        """The number of examples so far."""
         return self._xy.rows
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Count B more examples.
+        """Add B more examples.
 
         Args:
             x: (B, D); y: (B, E); row i of both is the same example. B may be 0.
 
         Raises:
             UserError: if the rows do not pair up, a width is another than before, or a value is
-                NaN or infinite; what was counted before stays as it was.
+                NaN or infinite; the earlier examples are kept.
         """
         self._check(x, y)
         self._widths = (x.shape[1], y.shape[1])
@@ -163,7 +162,7 @@ class CKA:
         """CKA of all rows so far, in [0, 1].
 
         Raises:
-            UserError: if there are fewer than 2 rows, or all rows of one side are the same.
+            UserError: if there are fewer than 2 rows, or all rows of one side are identical.
         """
         return _cka(self._xy, Spread.of(self._xx, "x"), Spread.of(self._yy, "y"))
 
@@ -188,7 +187,7 @@ def linear_cka(x: Tensor, y: Tensor) -> float:
     """`CKA` of whole arrays, (N, D) and (N, E).
 
     1 for representations that differ by rotation, one factor for all, and offset; about
-    ``D / (N + D)`` for independent Gaussians of equal width, so few examples make all alike.
+    ``D / (N + D)`` for independent Gaussians of equal width, so with few examples all look alike.
 
     Raises:
         UserError: as `CKA.update` and `CKA.value`.
@@ -215,7 +214,7 @@ def cka_matrix(
     as there are layers on the other side.
 
     Args:
-        xs: for each of K layers what gives its rows, (B, D) at a time, from the first on.
+        xs: for each of K layers a function that yields its rows, (B, D) at a time.
         ys: the same for the other's J layers, with as many rows in blocks of the same size.
         done: called after each of the ``K J + K + J`` sums.
 
@@ -223,7 +222,7 @@ def cka_matrix(
         (K, J) in double precision: ``matrix[k, j]`` is that of ``xs[k]`` and ``ys[j]``.
 
     Raises:
-        UserError: for fewer than 2 rows, or a layer whose rows are all the same. Blocks are not
+        UserError: for fewer than 2 rows, or a layer whose rows are all identical. Blocks are not
             checked.
 
     >>> x = torch.tensor([[0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])

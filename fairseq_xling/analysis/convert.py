@@ -1,16 +1,15 @@
-"""Token translation scored: how many tokens changed language, and how many are right.
+"""Scores of token translation: how many tokens changed language, and how many are correct.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 4.2.2 (SPEC S12):
+BERT", section 4.2.2:
 
     convert rate = #(y in Vt minus Vs) / (#y - #(y in Vs and Vt))
 
-over the tokens y that a model wrote, with Vs and Vt the sets of tokens that occur in a corpus of
-the source and of the target language. Tokens that both have say nothing about the language and do
-not count; tokens that neither has count as not converted.
-
-Both languages must share their ids: with a vocabulary of its own for each language, one id stands
-for two tokens and the sets mean nothing.
+over a model's output tokens y, with Vs and Vt the sets of tokens that occur in a corpus of the
+source and of the target language. Tokens of both are excluded, since they do not reveal the
+language; tokens of neither count as not converted.
+Both languages must share their ids: with a separate vocabulary for each language, one id is two
+different tokens and the sets are meaningless.
 
 Symbols: ``V`` size of the vocabulary.
 """
@@ -30,8 +29,8 @@ def vocabulary(texts: Iterable[Tensor], size: int) -> Tensor:
     """Which tokens occur in a corpus: (V,) bool.
 
     Args:
-        texts: ids of any shape, a sentence or a batch at a time; special symbols left out, unless
-            they shall belong to the language.
+        texts: ids of any shape, a sentence or a batch at a time; without special symbols, unless
+            they should count for the language.
         size: V.
 
     Raises:
@@ -77,7 +76,7 @@ class ConvertRate:
         self.tokens = self.shared = self.converted = 0
 
     def update(self, ids: Tensor) -> None:
-        """Count output tokens, of any shape; padding and special symbols are the caller's to drop.
+        """Count output tokens, of any shape; the caller drops padding and special symbols.
 
         Raises:
             UserError: for an id outside [0, V).
@@ -89,7 +88,7 @@ class ConvertRate:
         self.converted += int(self._new[ids].sum())
 
     def value(self) -> float:
-        """The rate in [0, 1]; nan where no token could show a language (0/0)."""
+        """The rate in [0, 1]; nan if no token reveals a language (0/0)."""
         counted = self.tokens - self.shared
         return self.converted / counted if counted else math.nan
 
@@ -110,7 +109,7 @@ def convert_rate(ids: Tensor, source: Tensor, target: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Bleu1:
-    """BLEU-1 in percent, in both readings of the name (SPEC G19), without smoothing.
+    """BLEU-1 in percent, as precision and as score, without smoothing.
 
     Attributes:
         precision: of unigrams, counts clipped by the reference, as sacrebleu prints it.
@@ -126,11 +125,11 @@ class Bleu1:
 
 
 def bleu_1(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = "13a") -> Bleu1:
-    """BLEU-1 of a corpus by sacrebleu; the order of words does not count.
+    """BLEU-1 of a corpus by sacrebleu; word order is ignored.
 
     Args:
-        hypotheses: one line of text a sentence; references: its translation, one each.
-        tokenizer: sacrebleu's; ``none`` for text that is tokens and spaces already.
+        hypotheses: one line of text per sentence; references: one translation each.
+        tokenizer: sacrebleu's; ``none`` for text that is already tokenised.
 
     Raises:
         UserError: if the two have not equally many lines or none, or for a tokenizer that is

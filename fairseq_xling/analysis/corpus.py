@@ -1,6 +1,6 @@
 """A language's text as blocks of sentences in ids: a file of text, or a split of a data folder.
 
-Only a block is in memory at a time; reading can begin behind sentences that are done.
+Only one block is in memory at a time; reading can start after sentences that are done.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,24 +20,24 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 
 BLOCK = 2048  # sentences of a split
-_PIECE = 1 << 22  # tokens looked at together
+_PIECE = 1 << 22  # tokens processed together
 
 
 class Corpus(Protocol):
-    """``total`` sentences, each its ids and a final ``</s>``; ``name`` says whence."""
+    """``total`` sentences, each its ids and a final ``</s>``; ``name`` is their source."""
 
     name: str
     total: int
 
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
-        """The sentences behind the first ``done``, in order."""
+        """The sentences after the first ``done``, in order."""
 
 
 class TextCorpus:
-    """The lines of a UTF-8 file, gzip where its name ends in ``.gz``.
+    """The lines of a UTF-8 file, gzip if its name ends in ``.gz``.
 
     Raises:
-        UserError: if it is missing or holds no lines.
+        UserError: if it is missing or has no lines.
     """
 
     def __init__(self, path: Path, encode: TextEncoder):
@@ -45,7 +45,7 @@ class TextCorpus:
         self.name = str(path)
         self.total = sum(1 for _ in read_lines(path))
         if not self.total:
-            raise UserError(f"{path}: holds no lines")
+            raise UserError(f"{path}: contains no lines")
 
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
         for lines in blocks(self._path, done):

@@ -1,6 +1,6 @@
 """Bilingual dictionaries: a source word and a target word on each line.
 
-Either a tab stands between, and further columns are ignored, or one space or more, as in MUSE's.
+They are separated by a tab, and further columns are ignored, or by spaces, as in MUSE's.
 """
 
 from pathlib import Path
@@ -10,10 +10,10 @@ from fairseq_xling.files import read_lines
 
 
 def dictionary_path(given: str | Path, source: str, target: str) -> Path:
-    """The file for ``source`` to ``target``: ``given`` itself, or the right one in that folder.
+    """The file for ``source`` to ``target``: ``given`` itself, or the matching one in that folder.
 
     Raises:
-        UserError: if the folder holds no dictionary of the pair.
+        UserError: if the folder has no dictionary of the pair.
     """
     given = Path(given)
     if not given.is_dir():
@@ -38,7 +38,7 @@ def read_dictionary(path: str | Path) -> list[tuple[str, str]]:
         fields = [field.strip() for field in fields]
         if len(fields) < 2 or not all(fields[:2]) or ("\t" not in line and len(fields) > 2):
             raise UserError(
-                f"{path}:{number}: must be two words with a tab or a space between, got {line!r}"
+                f"{path}:{number}: must be two words separated by a tab or a space, got {line!r}"
             )
         pairs[fields[0], fields[1]] = None
     if not pairs:

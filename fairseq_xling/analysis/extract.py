@@ -1,7 +1,7 @@
-"""Hidden states of a text on disk: streamed, batched by length, going on after a kill.
+"""Hidden states of a text on disk: streamed, batched by length, resumable after a kill.
 
 The text is read in blocks; what a unit (`fairseq_xling.analysis.units`) keeps of a block is on disk
-before the next one begins. The folder appears under its name when all is there.
+before the next one begins. The folder gets its name when it is complete.
 """
 
 import argparse
@@ -34,16 +34,16 @@ def extract(
     args: argparse.Namespace,
     origin: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the vectors of ``text`` into the folder ``output``; what its ``meta.json`` says.
+    """Write the vectors of ``text`` into the folder ``output``; returns its ``meta.json``.
 
     Args:
         args: ``unit``, ``layers``, ``dtype``, ``max_tokens``, and the options of the unit.
-        origin: what decides the result beside ``args``, such as checksums; a folder with another
-            origin is refused.
+        origin: what else determines the result, such as checksums; a folder with another origin
+            is rejected.
 
     Raises:
-        UserError: for a layer or language that the encoder has not, a text without lines, or an
-            output folder that holds anything else.
+        UserError: for a layer or language that the encoder does not have, a text without lines, or
+            an output folder that contains anything else.
     """
     last = getattr(units[args.unit], "last_layer", encoder.num_layers)
     layers = parse_layers(args.layers, last)
@@ -53,7 +53,7 @@ def extract(
         return read_json(output / META)
     total = sum(1 for _ in read_lines(text))
     if not total:
-        raise UserError(f"{text}: holds no lines")
+        raise UserError(f"{text}: contains no lines")
     with new_folder(output, settings, "extract") as folder:
         encode = TextEncoder.load(data.path, lang)
         work = Work(
@@ -89,7 +89,7 @@ def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, .
     ((0, 2, 3, 4), (0, 1, 2))
 
     Raises:
-        UserError: for anything else, or layers that are not there.
+        UserError: for anything else, or layers that do not exist.
     """
     if text == "all":
         return tuple(range(last + 1))
@@ -102,13 +102,13 @@ def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, .
         if end > last:
             raise UserError(f"`{option}` must lie in [0, {last}], got {text!r}")
         if first > end:
-            raise UserError(f"`{option}` must have ranges that rise, got {piece.strip()!r}")
+            raise UserError(f"`{option}` must have increasing ranges, got {piece.strip()!r}")
         found.update(range(first, end + 1))
     return tuple(sorted(found))
 
 
 def blocks(text: Path, done: int) -> Iterator[Sequence[str]]:
-    """The lines of ``text`` behind the first ``done``, up to `BLOCK` at a time."""
+    """The lines of ``text`` after the first ``done``, up to `BLOCK` at a time."""
     lines = islice(read_lines(text), done, None)
     while block := list(islice(lines, BLOCK)):
         yield block

@@ -1,4 +1,4 @@
-"""A folder that `fairseq-xling extract` wrote, read as it was left: mapped, and in blocks.
+"""A folder written by `fairseq-xling extract`, read memory-mapped and in blocks.
 
 Symbols: ``L`` layers that were kept, ``N`` rows, ``D`` width, ``B`` rows of a block.
 """
@@ -26,13 +26,13 @@ class Extracted:
 
     Attributes:
         path: the folder.
-        unit: what a row is of, as in `fairseq_xling.analysis.units`.
+        unit: the unit of a row, as in `fairseq_xling.analysis.units`.
         lang: the language of the text.
-        layers: their numbers (L,), rising.
+        layers: their numbers (L,), increasing.
         rows: N; width: D.
 
     Raises:
-        UserError: if the folder is none of `extract`'s, was not finished, or is damaged.
+        UserError: if the folder was not written by `extract`, is unfinished, or is damaged.
     """
 
     def __init__(self, path: str | Path):
@@ -48,7 +48,7 @@ class Extracted:
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{path}: not a folder that `fairseq-xling extract` wrote") from None
         if not (self.rows and self.layers):
-            raise UserError(f"{path}: holds no vectors")
+            raise UserError(f"{path}: contains no vectors")
         self._arrays = {layer: self._map(layer) for layer in self.layers}
 
     def blocks(self, layer: int) -> Iterator[Tensor]:
@@ -82,7 +82,7 @@ class Extracted:
 
     @cached_property
     def words(self) -> list[str]:
-        """What each row is the vector of.
+        """The word of each row.
 
         Raises:
             UserError: if rows are not of words, or there is not one word for each.
@@ -100,14 +100,14 @@ class Extracted:
         return words
 
     def check_sentences(self) -> None:
-        """Refuse a folder of anything but sentences, or with a sentence that has no words.
+        """Reject a folder of anything but sentences, or with a sentence that has no words.
 
         Raises:
             UserError: see above; names the line of the text.
         """
         if self.unit != "sentences":
             raise UserError(
-                f"{self.path}: must hold sentences, got {self.unit}; "
+                f"{self.path}: must contain sentences, got {self.unit}; "
                 "extract with `--unit sentences`"
             )
         done = 0
@@ -117,7 +117,7 @@ class Extracted:
                 line = done + int(blank.nonzero()[0]) + 1
                 raise UserError(
                     f"{self.path}: line {line} of its text is blank, or has no word that the "
-                    "vocabulary knows; take it out"
+                    "vocabulary contains; remove it"
                 )
             done += len(block)
 
@@ -141,7 +141,7 @@ class Extracted:
 
 
 def check_same_rows(x: Extracted, y: Extracted) -> None:
-    """Refuse two folders whose rows do not pair up, row n with row n.
+    """Reject two folders whose rows do not pair up, row n with row n.
 
     Raises:
         UserError: for other units, other numbers of rows, other words, or sentences that were cut
@@ -162,14 +162,14 @@ def check_same_rows(x: Extracted, y: Extracted) -> None:
     if all(file.is_file() for file in sizes):
         first, second = (np.load(file, mmap_mode="r", allow_pickle=False) for file in sizes)
         if not np.array_equal(first, second):
-            raise UserError(f"{names}: their texts were cut into subwords in different ways")
+            raise UserError(f"{names}: their texts were split into different subwords")
 
 
 def common_layers(x: Extracted, y: Extracted, wanted: str | None) -> Sequence[int]:
     """The layers to compare: all, or those that ``wanted`` names, such as ``0,2-4``.
 
     Raises:
-        UserError: if the folders have other layers and none are named, or one named is not there.
+        UserError: if the folders' layers differ and none are named, or a named one is missing.
     """
     from fairseq_xling.analysis.extract import parse_layers
 

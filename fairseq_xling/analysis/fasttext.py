@@ -1,8 +1,8 @@
-"""fastText: skip-gram with words made of their letters' n-grams (Bojanowski et al. 2017, "Enriching
+"""fastText: skip-gram with character n-grams (Bojanowski et al. 2017, "Enriching
 Word Vectors with Subword Information"), trained by gensim.
 
 The baseline without an encoder of Conneau et al. 2020, "Emerging Cross-lingual Structure", section
-5.1.1 (SPEC S4). The vector of a word is the mean of its own row and those of its n-grams.
+5.1.1. The vector of a word is the mean of its own row and those of its n-grams.
 
 Symbols: ``K`` words, ``D`` width.
 """
@@ -22,20 +22,20 @@ from fairseq_xling.seeds import check_seed
 
 @dataclasses.dataclass(frozen=True)
 class FastTextOptions:
-    """Settings of the training; fastText's own but for ``dim``, which its published vectors have,
-    and ``buckets``.
+    """Settings of the training; fastText's own except ``dim``, which is that of its published
+    vectors, and ``buckets``.
 
     Attributes:
         dim: D.
         epochs: passes over the text.
-        window: most words on each side that a word predicts.
-        negative: words drawn at random for each predicted one.
+        window: maximum number of words on each side that a word predicts.
+        negative: negative samples per predicted word.
         min_count: words that occur less often are left out.
-        min_n, max_n: letters of the shortest and of the longest n-gram.
-        buckets: rows that n-grams share by a hash; fastText has 2,000,000.
-        lr: first learning rate, falling linearly to 1e-4.
-        threads: more than 1 is faster, but then two runs differ.
-        seed: of all that is drawn.
+        min_n, max_n: lengths of the shortest and the longest n-gram.
+        buckets: hash buckets of n-grams; fastText has 2,000,000.
+        lr: initial learning rate, falling linearly to 1e-4.
+        threads: more than 1 is faster, but not reproducible.
+        seed: random seed.
     """
 
     dim: int = 300
@@ -64,9 +64,9 @@ class FastTextOptions:
 
 
 class WordVectors:
-    """The vectors in training, an epoch at a time, so that its state can be kept in between.
+    """The vectors in training, an epoch at a time, so that the state can be saved in between.
 
-    With one thread the result depends on text and options alone.
+    With one thread the result depends only on text and options.
 
     Args:
         counts: how often each word occurs in the text.
@@ -118,14 +118,14 @@ class WordVectors:
         return self._model.wv.vectors
 
     def state(self) -> tuple[dict[str, np.ndarray], list[Any]]:
-        """All that training goes on from: arrays, and a JSON value."""
+        """Everything needed to resume training: arrays, and a JSON value."""
         _, keys, *rest = self._model.random.get_state()
         wv = self._model.wv
         arrays = {"words": wv.vectors_vocab, "ngrams": wv.vectors_ngrams, "random": keys}
         return {**arrays, "output": self._model.syn1neg}, rest
 
     def restore(self, arrays: dict[str, np.ndarray], rest: list[Any]) -> None:
-        """Go on from what ``state`` gave."""
+        """Resume from a `state`."""
         wv = self._model.wv
         wv.vectors_vocab[:], wv.vectors_ngrams[:] = arrays["words"], arrays["ngrams"]
         self._model.syn1neg[:] = arrays["output"]
@@ -141,12 +141,12 @@ def train(
     model: WordVectors | None = None,
     done: int = 0,
 ) -> WordVectors:
-    """Train all epochs behind the first ``done``.
+    """Train all epochs after the first ``done``.
 
     Args:
         sentences: called for each epoch.
         keep: called after each with its number, from 1.
-        model: to go on with.
+        model: the model to continue with.
     """
     model = model or WordVectors(counts, options)
     for epoch in range(done, options.epochs):

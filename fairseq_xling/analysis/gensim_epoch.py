@@ -1,4 +1,4 @@
-"""One epoch at a time of a model of gensim's, so that its state can be kept in between."""
+"""One epoch at a time of a gensim model, so that its state can be saved in between."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,13 +13,13 @@ def train_epoch(
 
     Args:
         model: a `gensim.models.Word2Vec` or `FastText` with its vocabulary.
-        words: how many there are in ``sentences``, rare ones included.
-        lr: the first learning rate, which falls linearly to `LAST_LR` over all epochs.
+        words: number of words in ``sentences``, including rare ones.
+        lr: initial learning rate, which falls linearly to `LAST_LR` over all epochs.
     """
     failure: list[BaseException] = []
 
     def read() -> Iterator[list[str]]:
-        # gensim reads in a thread of its own, and waits forever if that thread fails.
+        # gensim reads in a separate thread, and waits forever if that thread fails.
         try:
             yield from sentences
         except BaseException as error:
@@ -38,7 +38,7 @@ def train_epoch(
 
 
 class _Once:
-    """A stream that may be read once, which gensim accepts for a single epoch."""
+    """A stream that can be read only once, which gensim accepts for a single epoch."""
 
     def __init__(self, stream: Iterator[list[str]]):
         self._stream = stream

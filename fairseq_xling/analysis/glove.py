@@ -1,9 +1,9 @@
 """GloVe vectors of subwords (Pennington et al. 2014, "GloVe: Global Vectors for Word
-Representation"), vectorised: no maintained package of it can be installed beside the others.
+Representation"), vectorised: no maintained package of it is compatible with the other dependencies.
 
     J = sum_ij f(X_ij) (w_i . v_j + b_i + c_j - ln X_ij)^2,   f(x) = min(1, (x / x_max)^0.75)
 
-with X_ij the number of times that j stands near i, a neighbour at distance d counted 1/d. It is
+with X_ij the number of times that j occurs near i, a neighbour at distance d counting 1/d. It is
 minimised by AdaGrad in batches of pairs; the vector of a subword is ``w_i + v_i``.
 
 V ids of the vocabulary, D width, P pairs with X_ij > 0.
@@ -28,10 +28,10 @@ class GloveOptions:
     """Settings of the training.
 
     Attributes:
-        dim: D; window: farthest neighbour that counts.
-        epochs: passes over the pairs; batch: pairs of a step; lr: AdaGrad's.
-        x_max: the count from which on pairs weigh alike.
-        seed: of the first vectors and the order of the pairs.
+        dim: D; window: distance of the farthest neighbour that counts.
+        epochs: passes over the pairs; batch: pairs per step; lr: AdaGrad's.
+        x_max: the count from which pairs have equal weight.
+        seed: of the initial vectors and the order of the pairs.
     """
 
     dim: int = 768
@@ -49,7 +49,7 @@ class GloveOptions:
 
 
 def cooccurrences(files: Sequence[TokenFile], size: int, window: int) -> sparse.csr_matrix:
-    """X (V, V), symmetric float64, over sentences of all ``files``; special symbols left out.
+    """X (V, V), symmetric float64, over sentences of all ``files``, without special symbols.
 
     Memory grows with the number of different pairs, not with the text.
     """
@@ -80,17 +80,17 @@ def train_glove(
         passed: called after each pass with J / P.
 
     Raises:
-        UserError: if no two subwords stand near each other.
+        UserError: if no two subwords occur near each other.
     """
     pairs = counts.tocoo()
     if not pairs.nnz:
-        raise UserError("GloVe needs text in which two subwords stand near each other, got none")
+        raise UserError("GloVe needs text in which two subwords occur near each other, got none")
     row, column = (torch.from_numpy(x.astype(np.int64)) for x in (pairs.row, pairs.col))
     x = torch.from_numpy(pairs.data).float()
     weight, target = (x / options.x_max).clamp(max=1) ** 0.75, x.log()
     generator = torch.Generator().manual_seed(options.seed)
     size, dim = counts.shape[0], options.dim
-    # The last column is the bias; as in the original, all begin in (-1/2D, 1/2D).
+    # The last column is the bias; as in the original, initial values are in (-1/2D, 1/2D).
     tables = [
         torch.nn.Embedding.from_pretrained(
             (torch.rand(size, dim + 1, generator=generator) - 0.5) / dim, freeze=False, sparse=True
@@ -108,7 +108,7 @@ def train_glove(
             loss = (weight[chosen] * (product - target[chosen]).square()).sum()
             optimizer.zero_grad()
             (0.5 * loss).backward()
-            with torch.sparse.check_sparse_tensor_invariants(False):  # it warns unless told
+            with torch.sparse.check_sparse_tensor_invariants(False):  # it warns by default
                 optimizer.step()
             total += float(loss.detach())
         passed(total / len(x))

@@ -1,7 +1,7 @@
-"""Arrays that grow on disk, block by block, and never hold half a block after a kill.
+"""Arrays that grow on disk, block by block, and never contain half a block after a kill.
 
-Rows are appended to ``.npy`` files whose header is written last. A state file says how many rows
-count; what a kill left behind these is cut off when work goes on.
+Rows are appended to ``.npy`` files whose header is written last. A state file records the number of
+valid rows; anything that a killed run wrote after these is cut off on resuming.
 """
 
 import os
@@ -19,8 +19,8 @@ class GrowingArrays:
     """Arrays by name, all with the same ``done``.
 
     Args:
-        folder: where ``NAME.npy`` and the state file lie.
-        shapes: of one row of each array, with its type.
+        folder: folder of ``NAME.npy`` and the state file.
+        shapes: shape and type of a row of each array.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -46,7 +46,7 @@ class GrowingArrays:
             self._files[name] = file
 
     def append(self, blocks: Mapping[str, np.ndarray], done: int) -> None:
-        """Add rows to the arrays, and note that ``done`` lines are through."""
+        """Add rows to the arrays, and record that ``done`` lines are processed."""
         for name, rows in blocks.items():
             shape, dtype = self._shapes[name]
             file = self._files[name]
@@ -58,7 +58,7 @@ class GrowingArrays:
         write_json(self._state, {"done": done, "rows": self.rows})
 
     def finish(self) -> None:
-        """Write the headers and close the files; the state is needed no more."""
+        """Write the headers and close the files; the state is no longer needed."""
         for name, file in self._files.items():
             shape, dtype = self._shapes[name]
             facts = {"descr": dtype.str, "fortran_order": False, "shape": (self.rows[name], *shape)}

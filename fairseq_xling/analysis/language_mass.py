@@ -1,11 +1,11 @@
-"""Language leakage: how much probability a masked position gives to each language's own words.
+"""Language leakage: the probability that masked positions assign to each language's own words.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 4.1 (SPEC S13): with ``V_k`` the tokens that occur in the corpus of language k,
+BERT", section 4.1: with ``V_k`` the tokens that occur in the corpus of language k,
 
     mass_k = sum over v in V_k and in no other V_j of p(v | masked position)
 
-Tokens of several languages, or of none, belong to nobody, so the masses sum to at most 1.
+Tokens of several languages, or of none, are excluded, so the masses sum to at most 1.
 
 Symbols: ``B`` masked positions, ``V`` size of the vocabulary, ``K`` languages.
 """
@@ -33,15 +33,15 @@ def language_mass(logits: Tensor, vocabularies: Tensor) -> Tensor:
     ``mass[b, k] = sum_v softmax(logits[b])_v [v exclusive to k]``, in double precision.
 
     Args:
-        logits: (B, V), natural-log scale, of masked positions; log-probabilities serve as well.
-            -inf is a token that cannot be written.
-        vocabularies: (K, V) bool, as of `convert.vocabulary`, one row a language.
+        logits: (B, V), natural-log scale, of masked positions, or log-probabilities. -inf is a
+            token that cannot be predicted.
+        vocabularies: (K, V) bool, as from `convert.vocabulary`, one row per language.
 
     Returns:
         (B, K); rows sum to at most 1, the rest is on tokens of several languages or none.
 
     Raises:
-        UserError: if sizes differ, or logits give no probabilities: NaN, +inf, or all -inf.
+        UserError: if sizes differ, or logits are invalid: NaN, +inf, or all -inf.
 
     >>> sets = torch.tensor([[True, True, False, False], [False, True, True, False]])
     >>> logits = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
@@ -59,7 +59,7 @@ def language_mass(logits: Tensor, vocabularies: Tensor) -> Tensor:
     mass = torch.cat(parts)
     if not torch.isfinite(mass).all():
         row = int((~torch.isfinite(mass).all(1)).nonzero()[0])
-        raise UserError(f"logits must give probabilities, got NaN or infinity in row {row}")
+        raise UserError(f"logits must be finite, got NaN or infinity in row {row}")
     return mass
 
 
@@ -79,7 +79,7 @@ class LanguageMass:
         self._sums = torch.zeros(len(vocabularies), dtype=torch.float64)
 
     def update(self, logits: Tensor) -> None:
-        """Count B more masked positions; errors as `language_mass`."""
+        """Add B more masked positions; errors as `language_mass`."""
         self._sums += language_mass(logits, self._vocabularies).sum(0).cpu()
         self.count += len(logits)
 
@@ -87,7 +87,7 @@ class LanguageMass:
         """(K,) in double precision, the mean mass of each language.
 
         Raises:
-            UserError: if there was no position.
+            UserError: if there is no position.
         """
         if not self.count:
             raise UserError("language mass needs at least 1 masked position, got 0")

@@ -1,11 +1,11 @@
-"""The mean of a language: where its token states lie, and the way to another language's.
+"""The mean of a language's token states, and the difference to another language's.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 4.1 (SPEC S10):
+BERT", section 4.1:
 
     R_L^l = mean over the tokens of L's corpus of h^l,     D_{A->B}^l = R_B^l - R_A^l
 
-Added to the states of A, ``alpha D_{A->B}`` moves them to where B's are (mean difference shift).
+Added to the states of A, ``alpha D_{A->B}`` shifts them towards B's (mean difference shift).
 
 Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` length, ``K`` tokens,
 ``D`` width.
@@ -18,7 +18,7 @@ from fairseq_xling.errors import UserError
 
 
 class LanguageMean:
-    """Running mean of one language's token states on every layer; memory is one vector a layer.
+    """Running mean of one language's token states at every layer; memory is one vector per layer.
 
     Every token counts once, so long sentences count more than short ones. Sums are in double
     precision: batches of any size and order give the same mean.
@@ -35,11 +35,11 @@ class LanguageMean:
         self._sums: Tensor | None = None
 
     def add(self, states: Tensor, words: Tensor) -> None:
-        """Count the tokens of a batch.
+        """Add the tokens of a batch.
 
         Args:
-            states: (L+1, B, T, D), or any number of layers; what stands at positions outside
-                ``words`` has no influence.
+            states: (L+1, B, T, D), or any number of layers; positions outside ``words`` have no
+                influence.
             words: (B, T) bool, True at the tokens that count, False at special symbols and padding.
 
         Raises:
@@ -55,7 +55,7 @@ class LanguageMean:
         self._join(sums, int(words.sum()))
 
     def merge(self, other: "LanguageMean") -> None:
-        """Count all that ``other`` has counted, in another process, say.
+        """Add everything that ``other`` has counted, for example in another process.
 
         Raises:
             UserError: if the other has other layers or another width.
@@ -74,7 +74,7 @@ class LanguageMean:
         return self._sums / self.count
 
     def state(self) -> tuple[Tensor, int]:
-        """Sums (L+1, D) in double precision and the count, for `load` to go on from.
+        """Sums (L+1, D) in double precision and the count, for `load`.
 
         Raises:
             UserError: if nothing was added.
@@ -84,7 +84,7 @@ class LanguageMean:
         return self._sums, self.count
 
     def load(self, sums: Tensor, count: int) -> None:
-        """Go on from a `state`."""
+        """Resume from a `state`."""
         self._sums, self.count = sums, count
 
     def _join(self, sums: Tensor, count: int) -> None:
@@ -99,7 +99,7 @@ class LanguageMean:
 
 
 def mean_difference(source: Tensor, target: Tensor) -> Tensor:
-    """``D_{A->B} = R_B - R_A``, the way from the mean of A to that of B.
+    """``D_{A->B} = R_B - R_A``, the difference from the mean of A to that of B.
 
     ``D_{B->A} = -D_{A->B}`` and ``D_{A->C} = D_{A->B} + D_{B->C}``.
 

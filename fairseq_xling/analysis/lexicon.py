@@ -1,4 +1,4 @@
-"""A dictionary's words that occur in a text, with the mean state of each on every layer.
+"""A dictionary's words that occur in a text, with the mean state of each at every layer.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.1: a word is the mean of its
 subwords, a word type the mean over its occurrences.
@@ -21,15 +21,14 @@ _NEAREST = 3
 
 
 class Lexicon:
-    """The entries of which both words occur, without those spelt alike in both languages.
+    """The entries whose two words both occur, except identical ones.
+    Identical words share an embedding in a joint vocabulary and would score by spelling.
 
-    Words spelt alike share an embedding in a joint vocabulary and would score by spelling.
-
-    Attributes:
-        source_words: N words, the most frequent first.
-        target_words: M words.
-        pairs: (P, 2) int64, rows of source and target words that translate each other.
-        source_vectors: (L+1, N, D); target_vectors: (L+1, M, D).
+        Attributes:
+            source_words: N words, the most frequent first.
+            target_words: M words.
+            pairs: (P, 2) int64, rows of source and target words that translate each other.
+            source_vectors: (L+1, N, D); target_vectors: (L+1, M, D).
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Lexicon:
 
     def neighbours(self, layer: int, count: int) -> list[dict]:
         """For the ``count`` most frequent source words: the nearest target words with cosines,
-        and whether the dictionary gives them."""
+        and whether the dictionary contains them."""
         right = {tuple(pair) for pair in self.pairs.tolist()}
         scores, index = nearest(
             self.source_vectors[layer][:count], self.target_vectors[layer], _NEAREST
@@ -84,7 +83,7 @@ class Lexicon:
 
 def spell(words: Sequence[str], encoder: TextEncoder) -> dict[str, tuple[int, ...]]:
     """Subword ids of each word that the vocabulary can spell; of several words with the same ids
-    (letters that differ in case only, say) the first stands for all."""
+    (that differ only in case, for example) only the first is kept."""
     spelling: dict[tuple[int, ...], str] = {}
     for word, ids in zip(words, encoder.encode(words), strict=True):
         inner = tuple(ids[:-1].tolist())
@@ -97,7 +96,7 @@ def collect_types(
     subject: Subject, lang: str, words: Sequence[tuple[int, ...]], split: str, limit: int
 ) -> TypeMeans:
     """Type vectors of ``words`` (subword ids) over the first ``limit`` sentences of ``lang``, all
-    if 0; only sentences that hold one of the words are encoded."""
+    if 0; only sentences with one of the words are encoded."""
     file = subject.folder.mono(split, lang)
     starts = word_starts(subject.folder, subject.text_encoder(lang), lang)
     vocabulary = {ids: n for n, ids in enumerate(words)}
@@ -127,8 +126,8 @@ def word_starts(folder: DataFolder, encoder: TextEncoder, lang: str) -> np.ndarr
 def add_occurrences(
     means: TypeMeans, places: list[list[tuple[int, int, int]]], states: Tensor, inside: Tensor
 ) -> None:
-    """Count the words at ``places``: per sentence, (type, start, stop) among its subwords, of which
-    the first stands at position 1, behind ``<s>``."""
+    """Add the words at ``places``: per sentence, (type, start, stop) among its subwords, of which
+    the first is at position 1, after ``<s>``."""
     types, spans = [], []
     for b, found in enumerate(places):
         for kind, start, stop in found:

@@ -1,7 +1,7 @@
-"""The means of a language on disk, and computing them from a text of any length.
+"""The means of a language on disk, computed from a text of any length.
 
 A file is safetensors: ``mean`` (L+1, D) float64, ``R^l`` of `language_mean` in row l, row 0 the
-embeddings' output, and one metadata entry, JSON text, with all the rest.
+embeddings' output, and one metadata entry, JSON text, with everything else.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ _FILE = ArrayFile(
 
 @dataclasses.dataclass(frozen=True)
 class MeanFile:
-    """The means of one language on all layers of one model.
+    """The means of one language at all layers of one model.
 
     Attributes:
         mean: (L+1, D) float64.
         lang: the language; tokens: how many of its tokens were counted.
-        identity: what decides the mean, such as checksums of model and text (JSON values).
-        about: anything else worth knowing, such as provenance (JSON values).
+        identity: what determines the mean, such as checksums of model and text (JSON values).
+        about: further information, such as provenance (JSON values).
     """
 
     mean: Tensor
@@ -44,14 +44,14 @@ class MeanFile:
 
 
 def write_mean(path: str | Path, found: MeanFile) -> None:
-    """Write the file whole or not at all."""
+    """Write the file atomically."""
     about = {"lang": found.lang, "tokens": found.tokens}
     about |= {"identity": found.identity, "about": found.about}
     _FILE.write(path, {"mean": found.mean.double().cpu().numpy()}, about)
 
 
 def read_mean(path: str | Path) -> MeanFile:
-    """What `write_mean` wrote.
+    """Read a file of `write_mean`.
 
     Raises:
         UserError: if the file is missing, damaged, or of another kind or format.
@@ -74,12 +74,11 @@ def compute_mean(
     about: Mapping[str, Any],
     max_tokens: int = 8192,
 ) -> MeanFile:
-    """The means of ``corpus``, written to ``output``; block by block, and on after a kill.
+    """The means of ``corpus``, written to ``output`` block by block, resumable after a kill.
+    An existing file with the same ``identity`` is left unchanged.
 
-    A file that is there with the same ``identity`` is left as it is.
-
-    Raises:
-        UserError: if no token counts, or another run is writing ``output``.
+        Raises:
+            UserError: if no token counts, or another run is writing ``output``.
     """
     if Path(output).exists():
         there = read_mean(output)
@@ -103,7 +102,8 @@ def compute_mean(
                 bar.update(len(sentences))
         if not mean.count:
             raise UserError(
-                f"{corpus.name}: has no subword of {lang!r} that the vocabulary knows, in {done} "
+                f"{corpus.name}: has no subword of {lang!r} that the vocabulary contains, in "
+                f"{done} "
                 "sentences"
             )
         result = MeanFile(mean.value().cpu(), lang, mean.count, dict(identity), dict(about))

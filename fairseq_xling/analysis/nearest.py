@@ -1,4 +1,4 @@
-"""Ways to tell which target is nearest, as what they take off a target's cosine to any query.
+"""Nearest-neighbour criteria (cosine or CSLS), as a per-target penalty on the cosine.
 
 Symbols: ``N`` sources, ``M`` targets, ``D`` width.
 """
@@ -14,13 +14,13 @@ from fairseq_xling.registry import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
-# (targets (M, D), sources (N, D), k) to (M,), or None where nothing is taken off.
+# (targets (M, D), sources (N, D), k) to penalties (M,), or None for no penalty.
 WAYS: Registry[Callable[[Tensor, Tensor, int], Tensor | None]] = Registry("`--nearest`")
 
 
 @WAYS.register("cosine")
 def cosine(targets: Tensor, sources: Tensor, k: int) -> None:
-    """Nothing: the nearest has the highest cosine."""
+    """No penalty: the nearest target has the highest cosine."""
 
 
 @WAYS.register("csls")
@@ -28,7 +28,7 @@ def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
     """Half the mean cosine of a target to its ``k`` nearest sources.
 
     ``CSLS(x, y) / 2 = cos(x, y) - r_S(y) / 2 - r_T(x) / 2``, and the last is the same for all
-    targets of a query, so ranks do not depend on it (SPEC T13).
+    targets of a query, so ranks do not depend on it.
     """
     from fairseq_xling.mapping.csls import local_density
 

@@ -1,7 +1,7 @@
-"""A folder of results that appears under its name whole, or not at all, and survives a kill.
+"""A folder of results that is written atomically and can be resumed after a kill.
 
-It is filled as ``.NAME.partial`` beside its place, with ``settings.json`` inside that says what it
-will be. ``meta.json``, whose ``settings`` are the same, tells a finished one.
+It is filled as ``.NAME.partial`` in the same parent folder, with its settings in ``settings.json``.
+``meta.json``, with the same ``settings``, marks a finished one.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ def is_finished(output: Path, settings: Mapping[str, Any]) -> bool:
     """Whether ``output`` was written with these settings; False if there is nothing yet.
 
     Raises:
-        UserError: if it holds anything else.
+        UserError: if it contains anything else.
     """
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return False
@@ -30,7 +30,7 @@ def is_finished(output: Path, settings: Mapping[str, Any]) -> bool:
         meta = read_json(output / META)
         if isinstance(meta, dict) and meta.get("settings") == settings:
             return True
-    raise UserError(f"`--output` {output}: must be new; it holds something else")
+    raise UserError(f"`--output` {output}: must be new; it contains something else")
 
 
 def begun_settings(output: Path) -> Mapping[str, Any] | None:
@@ -44,13 +44,12 @@ def begun_settings(output: Path) -> Mapping[str, Any] | None:
 
 @contextlib.contextmanager
 def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator[Path]:
-    """The folder to fill, which takes the name ``output`` when the block ends well.
+    """The folder to fill, which is renamed to ``output`` when the block succeeds.
+    What a killed run with the same ``settings`` left is still in it. A user error removes it, since
+        it would be useless once the error is corrected.
 
-    What a killed run with the same ``settings`` left is still in it. A user's mistake takes it
-    away: once that is mended it would be of no use.
-
-    Raises:
-        UserError: if another process is filling it.
+        Raises:
+            UserError: if another process is filling it.
     """
     folder = _partial(output)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
-"""Ranks of the right answers among all candidates by cosine, in bounded memory.
-
-Both retrieval measures rest on this: P@1 is the share of ranks equal to 1, MRR the mean of 1/rank.
+"""Ranks of the correct answers among all candidates by cosine, in bounded memory.
+Both retrieval measures use this: P@1 is the share of ranks equal to 1, MRR the mean of 1/rank.
 
 Symbols: ``N`` queries, ``M`` targets, ``P`` gold pairs, ``D`` width.
 """
@@ -21,7 +20,7 @@ def ranks(
     chunk: int = 1024,
     penalty: Tensor | None = None,
 ) -> Tensor:
-    """Rank of the best right answer of every query, ties counted against it.
+    """Rank of the best correct answer of every query, ties counted against it.
 
     ``rank(i) = 1 + |{j not right for i : cos(q_i, t_j) >= max_{j right for i} cos(q_i, t_j)}|``,
     so a model that maps everything to one point gets the worst rank, not the best. A zero vector
@@ -30,16 +29,16 @@ def ranks(
     Args:
         queries: (N, D).
         targets: (M, D).
-        pairs: (P, 2) int64; ``pairs[p] = (i, j)`` says that target ``j`` is right for query ``i``.
-            Absent: target ``i`` is right for query ``i`` (then ``N == M``).
+        pairs: (P, 2) int64; ``pairs[p] = (i, j)`` means that target ``j`` is correct for query
+            ``i`` (default: target ``i`` is, with ``N == M``).
         chunk: at most ``chunk * chunk`` cosines exist at a time.
-        penalty: (M,), taken off every cosine to target ``j`` (half of ``r_S`` ranks by CSLS).
+        penalty: (M,), subtracted from every cosine to target ``j`` (half of ``r_S`` ranks by CSLS).
 
     Returns:
         (N,) int64 on the device of ``queries``, 1 = best.
 
     Raises:
-        ValueError: for vectors that are not finite, or a query without a right answer.
+        ValueError: for vectors that are not finite, or a query without a correct answer.
 
     >>> ranks(torch.eye(3), torch.eye(3)).tolist()
     [1, 1, 1]

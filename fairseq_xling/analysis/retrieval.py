@@ -2,7 +2,7 @@
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section
 5.1.3: a sentence is the mean of its subword states, special symbols excluded; the score is the
-accuracy of nearest-neighbour search by cosine, here without any mapping between the spaces.
+accuracy of nearest-neighbour search by cosine, here without a map between the spaces.
 
 Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` length, ``N``
 sentences, ``D`` width.
@@ -21,7 +21,7 @@ def sentence_vectors(states: Tensor, words: Tensor) -> Tensor:
     """Mean state over word positions: ``v[l, b] = sum_t w[b, t] h[l, b, t] / sum_t w[b, t]``.
 
     Args:
-        states: (L+1, B, T, D); what stands at positions outside ``words`` has no influence.
+        states: (L+1, B, T, D); positions outside ``words`` have no influence.
         words: (B, T) bool, True at subwords, False at special symbols and padding.
 
     Returns:

@@ -1,7 +1,7 @@
-"""The grid of token translation: which layers are shifted how far, and which cell did best.
+"""The grid of token translation: the layers and sizes of shifts, and the best cell.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", sections 4.2.1 and 4.2.2 (SPEC S11, S12).
+BERT", sections 4.2.1 and 4.2.2.
 """
 
 import math
@@ -16,7 +16,7 @@ Scores = Mapping[str, Any]
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One shift: ``alpha`` mean differences on ``layer``; layer 0 stands for no shift at all."""
+    """One shift: ``alpha`` mean differences at ``layer``; layer 0 means no shift."""
 
     layer: int
     alpha: float
@@ -53,13 +53,13 @@ def parse_alphas(text: str) -> tuple[float, ...]:
 
 
 def parse_cell(text: str, last: int) -> Cell:
-    """A layer and an alpha with a comma between.
+    """A layer and an alpha, comma-separated.
 
     >>> parse_cell("11,3", 12)
     Cell(layer=11, alpha=3.0)
 
     Raises:
-        UserError: for anything else, or a layer that is not there.
+        UserError: for anything else, or a layer that does not exist.
     """
     layer, _, alpha = text.partition(",")
     if not layer.strip().isdecimal() or not 1 <= int(layer) <= last:
@@ -72,7 +72,7 @@ def parse_cell(text: str, last: int) -> Cell:
 
 
 def best_cell(scores: Mapping[Cell, Scores]) -> Cell:
-    """The shift of the highest BLEU-1 precision; of equals the smallest alpha, then layer.
+    """The shift with the highest BLEU-1 precision; ties go to the smallest alpha, then layer.
 
     >>> best_cell({Cell(1, 1.0): {"precision": 5.0}, Cell(1, -1.0): {"precision": 6.0},
     ...            NO_SHIFT: {"precision": 9.0}})

@@ -1,8 +1,8 @@
-"""A text cut into segments of N tokens, so that models differ only in how much they see at a time.
+"""A text cut into segments of N tokens, so that models differ only in the length of context.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 3.2 (SPEC E11): sentences are run together and cut every N subwords, whatever ends
-there. Nothing is lost and nothing added, so texts of any N have the same tokens in the same order.
+BERT", section 3.2: sentences are concatenated and cut every N subwords, regardless of boundaries.
+Nothing is lost or added, so texts for any N have the same tokens in the same order.
 """
 
 import shutil
@@ -46,7 +46,7 @@ def write_slices(source: DataFolder, output: Path, sentences: int, window: int) 
     """A data folder of the same vocabulary, whose text is that of ``source`` in segments.
 
     ``train`` is cut from its first ``sentences`` of each language, ``valid`` from all. There is no
-    parallel text. The folder counts as one only when all of it is there.
+    parallel text. The folder is valid only when it is complete.
 
     Raises:
         UserError: if a language has fewer sentences, or ``window`` is not positive.
@@ -82,7 +82,7 @@ def write_slices(source: DataFolder, output: Path, sentences: int, window: int) 
 def _write(
     stem: Path, file: TokenFile, window: int, sentences: int, dtype: np.dtype
 ) -> dict[str, int]:
-    """One token file; how many segments and tokens it has."""
+    """Write one token file; returns its numbers of segments and tokens."""
     whole = rest = 0
     with atomic_write(f"{stem}.bin") as target:
         for block in segments(file, window, sentences):

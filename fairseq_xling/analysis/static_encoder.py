@@ -1,4 +1,4 @@
-"""Vectors of subwords in the place of an encoder, so that the same measures serve both.
+"""Vectors of subwords instead of an encoder, so that the same measures apply to both.
 
 V ids, D width, B sentences of a batch, T length.
 """
@@ -30,7 +30,7 @@ class StaticEncoder:
     def states(
         self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        """As an encoder's: (indices (B,), states (1, B, T, D), words (B, T))."""
+        """As for an encoder: (indices (B,), states (1, B, T, D), words (B, T))."""
         order = np.argsort([len(ids) for ids in sentences], kind="stable")
         step = max(1, max_tokens // (1 + max(map(len, sentences), default=0)))
         for start in range(0, len(order), step):

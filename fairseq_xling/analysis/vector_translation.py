@@ -1,12 +1,12 @@
-"""Vector translation: is a sentence's translation where one constant vector leads from it?
+"""Vector translation: does one constant vector lead from a sentence to its translation?
 
-Pires et al. 2019, "How Multilingual is Multilingual BERT?", section 5 (SPEC S15):
+Pires et al. 2019, "How Multilingual is Multilingual BERT?", section 5:
 
     v_L = mean of the sentence's token states,    vbar = mean_i (v_{B,i} - v_{A,i})
 
 and ``v_{A,j} + vbar`` is looked up among the sentences of B by Euclidean distance. The paper prints
-the difference the other way round, which leads away from B (SPEC G16). Here vbar comes from other
-sentences than those it is tested on. `retrieval.sentence_vectors` gives v_L.
+the opposite difference, which leads away from B. Here vbar is computed from other sentences than
+those it is tested on. `retrieval.sentence_vectors` computes v_L.
 
 Symbols: ``L`` layers (states 0..L), ``N`` sentence pairs, ``M`` targets, ``D`` width. Only blocks
 of distances exist at a time.
@@ -40,7 +40,7 @@ def translation_vector(source: Tensor, target: Tensor) -> Tensor:
 def nearest_by_distance(queries: Tensor, targets: Tensor, chunk: int = _CHUNK) -> Tensor:
     """The target at the smallest Euclidean distance from each query; -1 if two are equally near.
 
-    A tie is no answer, so that a model that maps everything to one point finds nothing.
+    A tie counts as no answer, so that a model that maps everything to one point finds nothing.
 
     Args:
         queries: (N, D); targets: (M, D).
@@ -64,7 +64,7 @@ def nearest_by_distance(queries: Tensor, targets: Tensor, chunk: int = _CHUNK) -
     if not len(targets):
         raise UserError("the nearest target needs at least 1 target, got 0")
     _check_finite(queries, targets)
-    # Both sides move alike: near the origin squared lengths leave digits for the distances.
+    # Both sides are shifted alike: near the origin squared lengths leave precision for distances.
     origin = _mean(targets)
     parts = [
         _nearest(part.double() - origin, targets, origin, chunk) for part in queries.split(chunk)
@@ -99,7 +99,7 @@ def translation_accuracy(
 
 
 def split_pairs(count: int, held_out: float = 0.5, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Rows for vbar and rows to test it on, each increasing, drawn by a generator of its own.
+    """Rows for vbar and rows to test it on, each increasing, drawn by a separate generator.
 
     Args:
         count: N sentence pairs.
@@ -157,7 +157,7 @@ def vector_translation(
 
 
 def _nearest(rows: Tensor, targets: Tensor, origin: Tensor, chunk: int) -> Tensor:
-    """`nearest_by_distance` for some queries that ``origin`` was taken off from."""
+    """`nearest_by_distance` for some queries from which ``origin`` was subtracted."""
     scores = rows.new_empty(len(rows), 0)
     index = torch.empty(len(rows), 0, dtype=torch.int64, device=rows.device)
     for start in range(0, len(targets), chunk):
@@ -171,7 +171,7 @@ def _nearest(rows: Tensor, targets: Tensor, origin: Tensor, chunk: int) -> Tenso
         index = index.gather(1, keep)
     if index.shape[1] == 1:
         return index[:, 0]
-    # The two best once more, term by term: equal targets are then equally near to the last bit.
+    # The two best again, term by term: equal targets are then equally near to the last bit.
     pair = (rows[:, None] - (targets[index].double() - origin)).square().sum(-1)
     best = index.gather(1, pair.argmin(1, keepdim=True))[:, 0]
     tied = (pair[:, 0] - pair[:, 1]).abs() <= _TIE * pair.amax(1)

@@ -54,16 +54,16 @@ class TypeMeans:
         self._sums = torch.zeros(layers, types, width, dtype=torch.float64)
 
     def add(self, types: Tensor, vectors: Tensor) -> None:
-        """Count occurrences of ``types`` (K,) with vectors (L+1, K, D)."""
+        """Add occurrences of ``types`` (K,) with vectors (L+1, K, D)."""
         self._sums.index_add_(1, types, vectors.double())
         self.counts += torch.bincount(types, minlength=len(self.counts))
 
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sums and counts, for `load` to go on from."""
+        """Sums and counts, for `load`."""
         return self._sums.numpy(), self.counts.numpy()
 
     def load(self, sums: np.ndarray, counts: np.ndarray) -> None:
-        """Go on from a `state`."""
+        """Resume from a `state`."""
         self._sums, self.counts = torch.from_numpy(sums), torch.from_numpy(counts)
 
     def means(self) -> Tensor:
@@ -100,7 +100,7 @@ def chance_mrr(targets: int) -> float:
 
 
 def begins_word(piece: str) -> bool:
-    """Whether a subword begins a new word: it carries the word mark, or is punctuation.
+    """Whether a subword begins a new word: it has the word mark, or is punctuation.
 
     >>> [begins_word(piece) for piece in ("▁house", "s", ".", "▁")]
     [True, False, True, True]
@@ -111,7 +111,7 @@ def begins_word(piece: str) -> bool:
 def find_words(
     tokens: Sequence[int], starts: Sequence[bool], vocabulary: dict[tuple[int, ...], int]
 ) -> list[tuple[int, int, int]]:
-    """Where known words stand in a sentence: triples ``(type, start, stop)``, longest match first.
+    """Known words in a sentence: triples ``(type, start, stop)``, longest match first.
 
     A match begins where a word begins and ends where the next one begins, so that no part of a
     longer word counts as an occurrence.

@@ -1,7 +1,7 @@
 """The verb ``clcr classify``: ESIM on frozen sequences, trained in one language, tested in others.
 
-CLCR, section 4.2 (SPEC C15): a row of the table for each way to make the sequences (T, T+E, T+E+R,
-T+pGA), and how far each target language is behind the one trained on.
+CLCR, section 4.2: a row of the table for each kind of sequence (T, T+E, T+E+R, T+pGA), and the gap
+of each target language to the one trained on.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from fairseq_xling.transfer.items import parse_columns
 
 @dataclasses.dataclass(frozen=True)
 class Labels:
-    """What a labelled file says: the label of each pair, None where there is none."""
+    """The labels of a file: one for each pair, None if there is none."""
 
     file: LabelledFile
     labels: list[str | None]
@@ -51,8 +51,8 @@ def run_classify(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_classify`.
 
     Raises:
-        UserError: for options that make no sense, files or folders that are missing, damaged or do
-            not go together; before anything is trained.
+        UserError: for invalid options, and for missing, damaged or inconsistent files or folders,
+            before anything is trained.
     """
     config = load_config(ClassifyConfig, args)
     options, rows = config.esim(), table_rows(config)
@@ -67,7 +67,7 @@ def run_classify(args: argparse.Namespace) -> None:
     seeds = [one.seed for one in options]
     for row in rows:
         for seed in row.differing(seeds):
-            _open(row, labelled, names, seed)  # what is missing or damaged ends here
+            _open(row, labelled, names, seed)  # raises for missing or damaged files
     beside = read_beside(config.beside)
     output = Path(args.output)
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
@@ -137,13 +137,13 @@ def _result(
     config: ClassifyConfig,
     output: Path,
 ) -> dict[str, Any]:
-    """The scores of one training, from its file if that is there; predictions lie beside it."""
+    """The scores of one training, from its file if it exists; predictions are next to it."""
     origin = {
         f"{one.file.name} {side}": sha256(folder(row, one.file, side, options.seed) / META)
         for one in labelled
         for side in SIDES
     }
-    read = (config.columns, config.format)  # decides which labels are learnt
+    read = (config.columns, config.format)  # determines which labels are learnt
     text = repr((row.name, dataclasses.asdict(options), sorted(origin.items()), read))
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     name = f"{row.code}-seed{options.seed}-{digest}"
@@ -181,13 +181,13 @@ def _result(
         if file.name != VALID:
             _write(file, predicted, config, output / "predictions" / name)
     write_json(path, result)
-    return read_json(path)  # as a later call finds it
+    return read_json(path)  # as a later call reads it
 
 
 def _write(
     file: LabelledFile, predicted: Sequence[str], config: ClassifyConfig, output: Path
 ) -> None:
-    """Predictions in the form of the file, in the place of its labels."""
+    """Predictions in the format of the file, instead of its labels."""
     form, columns = _format(config), parse_columns(config.columns)
     items = list(form.read(file.path, columns))
     form.write(output / file.name.removesuffix(".gz"), items, predicted, columns)
@@ -195,7 +195,7 @@ def _write(
 
 def _majority(labelled: Sequence[Labels]) -> tuple[str, Mapping[str, float]]:
     """The most frequent training label (of equally frequent ones the first by name), and the
-    accuracy of predicting it always, in percent, by file."""
+    accuracy of always predicting it, in percent, by file."""
     train = [label for label in labelled[0].labels if label is not None]
     most = min(set(train), key=lambda label: (-train.count(label), label))
     found = {}

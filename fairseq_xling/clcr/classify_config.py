@@ -18,28 +18,28 @@ class ClassifyConfig:
     """One sentence of help per field."""
 
     train: str = option("", "LANG=FILE of labelled pairs to train on")
-    valid: str = option("", "LANG=FILE, in the language of --train, that chooses the epoch")
+    valid: str = option("", "LANG=FILE, in the language of --train, for selecting the epoch")
     test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
     vectors: tuple[str, ...] = option(
         (),
         "ROW=FOLDERS, a row of the table and its folders of sequences: {file} stands for the name "
         "of a labelled file without its ending, {name} without its language either, {lang} for its "
-        "language, {side} for premise and hypothesis, {seed}, where each has a model of its own; "
+        "language, {side} for premise and hypothesis, {seed} if each has its own model; "
         "repeatable",
     )
-    format: str = option("", "of the labelled files: tsv or json_lines (none: tsv)")
+    format: str = option("", "format of the labelled files: tsv or json_lines (default: tsv)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
     beside: tuple[str, ...] = option(
-        (), "finished run of `eval transfer` whose rows the table shows, too; repeatable"
+        (), "finished run of `eval transfer` to include in the table; repeatable"
     )
-    projection: int = option(0, "width that vectors are projected to; 0 is as they are")
-    hidden: int = option(300, "units of a direction of the recurrent layers")
-    dropout: float = option(0.5, "share of what the LSTMs and the last two layers read")
+    projection: int = option(0, "width that vectors are projected to; 0 is no projection")
+    hidden: int = option(300, "hidden units per direction of the recurrent layers")
+    dropout: float = option(0.5, "dropout on the inputs of the LSTMs and the last two layers")
     lr: float = option(4e-4, "learning rate of Adam")
-    batch_size: int = option(32, "pairs of a step")
-    clip: float = option(10.0, "largest norm of the gradient")
-    epochs: int = option(20, "most passes over the training file")
-    patience: int = option(5, "passes without a better accuracy on dev before the end")
+    batch_size: int = option(32, "pairs per step")
+    clip: float = option(10.0, "maximum gradient norm")
+    epochs: int = option(20, "maximum passes over the training file")
+    patience: int = option(5, "passes without a better accuracy on dev before stopping")
     seeds: str = option("1", "seeds of training, comma-separated")
     device: str = option("cpu", "cpu, cuda or cuda:N")
 
@@ -91,13 +91,13 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
     if found[0].lang != found[1].lang:
         raise UserError(
             f"`--valid` must be in the language trained on, {found[0].lang}, got {found[1].lang}; "
-            "a choice by another language would not be a transfer without its labels"
+            "selecting by another language would not be zero-shot"
         )
     return found
 
 
 def table_rows(config: ClassifyConfig) -> list[Row]:
-    """What ``--vectors`` says; errors as `parse_rows`."""
+    """The rows of ``--vectors``; errors as `parse_rows`."""
     return parse_rows("--vectors", config.vectors, ("side",))
 
 

@@ -1,4 +1,4 @@
-"""The table of `fairseq-xling clcr classify`: ways to make sequences down, languages across."""
+"""The table of `fairseq-xling clcr classify`: kinds of sequences down, languages across."""
 
 import dataclasses
 import statistics
@@ -44,7 +44,7 @@ def lines_of_rows(results: Sequence[Mapping[str, Any]]) -> list[Line]:
 def gaps(
     values: Mapping[str, Sequence[float]], languages: Mapping[str, str], source: str
 ) -> dict[str, list[float]]:
-    """How many points each file of another language is behind the source's, for every seed.
+    """The gap in points of each file of another language to the source's, for every seed.
 
     >>> found = gaps({"en": [80.0, 82.0], "zh": [71.0, 74.0]}, {"en": "en", "zh": "zh"}, "en")
     >>> found
@@ -89,7 +89,7 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
     """The models of finished runs of `eval transfer`: name, languages trained on, results.
 
     Raises:
-        UserError: for a run that is not finished, or measured something else than accuracy.
+        UserError: for a run that is not finished, or that measured something other than accuracy.
     """
     found = []
     for run in runs:
@@ -106,7 +106,9 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
                 for one in record["results"]
             ]
         except (KeyError, TypeError):
-            raise UserError(f"{path}: holds no results of `fairseq-xling eval transfer`") from None
+            raise UserError(
+                f"{path}: contains no results of `fairseq-xling eval transfer`"
+            ) from None
         if metric != "accuracy":
             raise UserError(f"{path}: must be of accuracy, got {metric}")
         found += models
@@ -116,10 +118,10 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
 def lines_beside(
     beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]], files: Sequence[LabelledFile]
 ) -> list[Line]:
-    """Their rows: figures of languages that stand in the table, under the one file of each.
+    """Their rows: figures of languages in the table, under the single file of each.
 
     Raises:
-        UserError: if a language has several files, since a run names languages alone.
+        UserError: if a language has several files, since a run names only languages.
     """
     by_language: dict[str, str] = {}
     for file in files if beside else ():
@@ -214,7 +216,7 @@ def _notes(config: ClassifyConfig, source: str, results: Sequence[Mapping[str, A
         f"seed {config.seeds}"
     )  # fmt: skip
     found = [
-        f"accuracy in percent, {spread}; trained on {source}, the epoch chosen on its dev file",
+        f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
         f"gap: points behind {source}, of the same seed",
     ]
     empty: dict[tuple[str, str], list[int]] = {}

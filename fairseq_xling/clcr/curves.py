@@ -1,8 +1,8 @@
-"""The verb ``clcr curves``: D by step of several trainings, from their logs (SPEC C4).
+"""The verb ``clcr curves``: D by step of several trainings, from their logs.
 
 CLCR, section 3.1 and Figure 1: with annealed attention D falls further than without, and further
 than with a linear transform. A training of several phases has a log for each; their steps are
-counted on.
+cumulative.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from fairseq_xling.runs.comparison import check_output, finish
 from fairseq_xling.runs.figures import Line, Panel, draw
 from fairseq_xling.runs.training_log import read_curves
 
-_SPREAD = "spread_"  # is logged of either language, which tells their codes
+_SPREAD = "spread_"  # logged for both languages, which reveals their codes
 _AXES = {"distance": "D", "relative": "D / spread of the target's states"}
 
-Curve = Sequence[tuple[int, float]]  # (step, value), steps rise
+Curve = Sequence[tuple[int, float]]  # (step, value), steps increase
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +65,8 @@ def run_curves(args: argparse.Namespace) -> None:
     notes = [
         f"at the end of training, on {args.tag}; several trainings of one name are seeds: mean ± "
         "standard deviation",
-        "relative: D by the mean distance of the target's states from their mean, 1 for a "
-        "transform that knows nothing",
+        "relative: D divided by the mean distance of the target's states from their mean, 1 for a "
+        "transform at chance level",
     ]
     title = "Distance of translations by training"
     record |= {"title": title, "header": header, "rows": rows, "notes": notes}
@@ -144,7 +144,7 @@ def draw_curves(record: Mapping[str, Any]) -> Any:
                     Line(title, *map(list, zip(*points, strict=True)), style, len(points) < 30)
                 )
         kind, _, pair = name.partition(" ")
-        chance = (1.0, "knows nothing") if kind == "relative" else None
+        chance = (1.0, "chance") if kind == "relative" else None
         panels.append(Panel(lines, "step", _AXES[kind], pair.replace("-", " to "), chance=chance))
     return draw(panels)
 

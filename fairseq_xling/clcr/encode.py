@@ -1,4 +1,4 @@
-"""Text to sequences of vectors: streamed, going on after a kill (SPEC C14).
+"""Text to sequences of vectors: streamed, resumable after a kill.
 
 B sentences of a batch, T tokens, K vectors of the longest sequence, E width.
 """
@@ -33,17 +33,17 @@ def encode(
     translation: Path | None = None,
     max_tokens: int = 8192,
 ) -> dict[str, Any]:
-    """Write a sequence for each line of ``text`` into ``output``; what its ``meta.json`` says.
+    """Write a sequence for each line of ``text`` into ``output``; returns its ``meta.json``.
 
     Args:
         model: a `fairseq_xling.interop.clcr.Clcr`.
-        settings: what decides the result, with ``lang`` and ``dtype``.
-        about: called for what else ``meta.json`` says.
+        settings: what determines the result, with ``lang`` and ``dtype``.
+        about: returns the further contents of ``meta.json``.
         translation: line n translates line n of ``text``, for a row that reads it.
 
     Raises:
-        UserError: for texts without lines or of different lengths, or an output folder that holds
-            anything else.
+        UserError: for texts without lines or of different lengths, or an output folder that
+            contains anything else.
     """
     if is_written(output, settings):
         return read_json(output / META)
@@ -51,7 +51,7 @@ def encode(
     files = [text] if translation is None else [text, translation]
     counts = [sum(1 for _ in read_lines(file)) for file in files]
     if not counts[0]:
-        raise UserError(f"{text}: holds no lines")
+        raise UserError(f"{text}: contains no lines")
     if len(set(counts)) > 1:
         raise UserError(
             f"{text} and {translation}: must have equally many lines, got {counts[0]} and "
@@ -83,7 +83,7 @@ def encode_block(
         chosen = row(view)
         inside = ~chosen.padding
         vectors.append(chosen.of(row.vectors(view))[inside].cpu().numpy())
-        places.append(chosen.places[inside].cpu().numpy() - 1)  # behind <s>
+        places.append(chosen.places[inside].cpu().numpy() - 1)  # after <s>
         counts[indices] = inside.sum(1).cpu().numpy()
         owners.append(np.repeat(indices, counts[indices]))
     order = np.argsort(np.concatenate(owners), kind="stable")
@@ -112,7 +112,7 @@ def _views(
 
 
 def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:
-    """Lines of all ``files`` behind the first ``done``, up to `BLOCK` at a time."""
+    """Lines of all ``files`` after the first ``done``, up to `BLOCK` at a time."""
     texts = [islice(read_lines(file), done, None) for file in files]
     while (block := [list(islice(text, BLOCK)) for text in texts])[0]:
         yield block

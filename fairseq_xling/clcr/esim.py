@@ -1,8 +1,7 @@
 """ESIM: entailment of two sequences of frozen vectors by recurrent encoders and cross attention.
 
 Chen et al. 2017, "Enhanced LSTM for Natural Language Inference", sections 3.1 to 3.3, the
-sequential model; CLCR, section 4.2, feeds it with its own vectors in the place of word embeddings
-(SPEC C15).
+sequential model; CLCR, section 4.2, uses its own vectors instead of word embeddings.
 
     a = BiLSTM(x), b = BiLSTM(y)                                    3.1, one BiLSTM for both
     e_ij = a_i . b_j, ã_i = sum_j softmax_j(e_ij) b_j, b̃_j likewise 3.2, local inference
@@ -10,12 +9,12 @@ sequential model; CLCR, section 4.2, feeds it with its own vectors in the place 
     v = BiLSTM(relu(W m + c))                                       3.3, composition
     [mean v_a; max v_a; mean v_b; max v_b], then a tanh layer, then labels
 
-The input projection is not in the paper, whose word embeddings are as narrow as its LSTMs; frozen
-vectors are 768 wide, and 300 units read them more cheaply through it.
+The input projection is not in the paper, whose word embeddings are as narrow as its LSTMs; for
+frozen vectors of width 768 it is cheaper.
 
 Symbols: ``B`` pairs, ``K`` and ``M`` vectors of the longest premise and hypothesis, ``D`` their
 width, ``H`` hidden units of one direction, ``C`` labels. A padding mask is True at padding, which
-stands behind each sequence; every sequence has at least one vector (`Sequences.batch` sees to it).
+follows each sequence; every sequence has at least one vector (ensured by `Sequences.batch`).
 """
 
 import torch
@@ -26,15 +25,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 def cross_attention(
     a: Tensor, b: Tensor, a_padding: Tensor, b_padding: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of each vector of one sequence what it finds in the other, section 3.2.
+    """For each vector of one sequence its mixture of the other, section 3.2.
 
     Args:
         a: (B, K, E); b: (B, M, E).
         a_padding: (B, K) bool; b_padding: (B, M) bool.
 
     Returns:
-        ã (B, K, E), mixtures of b, and b̃ (B, M, E), mixtures of a. What stands in rows of padding
-        means nothing.
+        ã (B, K, E), mixtures of b, and b̃ (B, M, E), mixtures of a. Rows of padding are
+        meaningless.
 
     >>> a, b = torch.tensor([[[9.0, 0.0]]]), torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
     >>> none = torch.zeros(1, 1, dtype=torch.bool), torch.zeros(1, 2, dtype=torch.bool)
@@ -57,7 +56,7 @@ def pool(x: Tensor, padding: Tensor) -> Tensor:
 
 
 class BiLstm(nn.Module):
-    """One layer in both directions; padding is neither read nor, in the output, other than 0."""
+    """One layer in both directions; padding is not read, and is 0 in the output."""
 
     def __init__(self, width: int, hidden: int):
         super().__init__()
@@ -77,7 +76,7 @@ class Esim(nn.Module):
         width: D; labels: C.
         projection: width of the input projection, 0 for none.
         hidden: H.
-        dropout: on what the LSTMs and the last two layers read.
+        dropout: on the inputs of the LSTMs and the last two layers.
     """
 
     def __init__(
@@ -124,6 +123,6 @@ class Esim(nn.Module):
         return self.classify(self.dropout(hidden))
 
     def _compose(self, x: Tensor, found: Tensor, padding: Tensor) -> Tensor:
-        """(B, K, 2H): the enhanced vectors, made narrow again, in their context."""
+        """(B, K, 2H): the enhanced vectors, projected to H, in context."""
         enhanced = torch.cat([x, found, x - found, x * found], dim=-1)
         return self.compose(self.dropout(torch.relu(self.reduce(enhanced))), padding)

@@ -1,7 +1,6 @@
-"""Training an `Esim` on frozen sequences, and what it predicts (SPEC C15).
-
-A loop of its own, not `fairseq-train`: the vectors are frozen, so an epoch is a few small matrices
-over mapped arrays, there is no encoder, dictionary or task in it, and dozens of such trainings
+"""Train an `Esim` on frozen sequences, and predict with it.
+It has its own loop instead of `fairseq-train`: the vectors are frozen, so an epoch is a few small
+matrices over mapped arrays, there is no encoder, dictionary or task, and dozens of such trainings
 (rows x seeds) run in one process.
 
 Symbols: ``N`` pairs, ``B`` of a batch, ``C`` labels.
@@ -30,9 +29,9 @@ class EsimOptions:
 
     Attributes:
         projection, hidden, dropout: of `Esim`.
-        lr: of Adam; batch_size: pairs of a step; clip: largest norm of the gradient.
-        epochs: most passes over the pairs; training ends after ``patience`` passes without a better
-            accuracy on dev, and the pass of the best counts.
+        lr: of Adam; batch_size: pairs per step; clip: maximum gradient norm.
+        epochs: maximum passes over the pairs; training ends after ``patience`` passes without a
+            better accuracy on dev, and the best pass is used.
         seed: of weights, order and dropout.
     """
 
@@ -64,7 +63,7 @@ class Pairs:
     """Premise n with hypothesis n, and the number of its label.
 
     Attributes:
-        labels: (N,) int64, -1 where the label is not known, or is none of those trained on.
+        labels: (N,) int64, -1 if the label is unknown, or not among those trained on.
 
     Raises:
         UserError: if the folders do not pair up.
@@ -87,11 +86,11 @@ class Pairs:
 
     @property
     def sizes(self) -> np.ndarray:
-        """(N,), the vectors of premise and hypothesis together."""
+        """(N,), the number of vectors of premise and hypothesis together."""
         return self.premises.counts + self.hypotheses.counts
 
     def inputs(self, chosen: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
-        """What `Esim` takes, of some pairs."""
+        """The inputs of `Esim` for some pairs."""
         found = (*self.premises.batch(chosen), *self.hypotheses.batch(chosen))
         return tuple(one.to(device) for one in found)
 
@@ -137,16 +136,15 @@ def fit_esim(
     device: str | torch.device = "cpu",
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
-    """Train on ``train``; ``dev``, of the same language, says when it is best.
+    """Train on ``train``, with early stopping on ``dev``, of the same language.
+    The result depends only on pairs and options, and does not use torch's global generator.
 
-    The result depends on pairs and options alone, and draws nothing from torch's own generator.
+        Args:
+            classes: C.
+            passed: called after each pass with the accuracy on dev, in [0, 1].
 
-    Args:
-        classes: C.
-        passed: called after each pass with the accuracy on dev, in [0, 1].
-
-    Raises:
-        UserError: if no training pair has a label, or a value is NaN or infinite.
+        Raises:
+            UserError: if no training pair has a label, or a value is NaN or infinite.
     """
     usable = np.flatnonzero(train.labels >= 0)
     if not len(usable):
@@ -165,7 +163,9 @@ def fit_esim(
         ).to(device)
         trained = Trained(network, options.batch_size, device)
         optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
-        best = BestPass(network, options.patience, watched=1)  # of equal accuracies the surer one
+        best = BestPass(
+            network, options.patience, watched=1
+        )  # among equal accuracies the more confident one
         for _ in range(options.epochs):
             network.train()
             for chosen in shuffled_batches(train.sizes, usable, options.batch_size, shuffle):
@@ -188,10 +188,10 @@ def fit_esim(
 def shuffled_batches(
     sizes: np.ndarray, usable: np.ndarray, batch_size: int, generator: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Batches of pairs of about one length, in random order: each pair once.
+    """Batches of pairs of similar length, in random order: each pair once.
 
     Args:
-        sizes: (N,), what to sort by; usable: the pairs to take.
+        sizes: (N,), the sort key; usable: the pairs to use.
     """
     order = usable[generator.permutation(len(usable))]
     pools = _batches(order, _POOL * batch_size)

@@ -1,22 +1,20 @@
 """Which tokens are pivots: a classifier per token, its threshold, and training on noisy labels.
-
-CLCR, section 3.2 (SPEC C8, C9). A token is kept if p(pivot) > delta; its vector then stands for its
-block of the finest common granularity. The labels are pseudo-gold pivots, so some are wrong.
-
-"Confident labels" reweigh them after Liu and Tao (2015), "Classification with Noisy Labels by
-Importance Reweighting", section 4. Label y of token x counts by
+CLCR, section 3.2. A token is kept if p(pivot) > delta; its vector then represents its block of the
+finest common granularity. The labels are pseudo-gold pivots, so some are wrong.
+"Confident labels" reweight them after Liu and Tao (2015), "Classification with Noisy Labels by
+Importance Reweighting", section 4. Label y of token x has weight
 
     w(x, y) = (P(y | x) - rho_-y) / ((1 - rho_+ - rho_-) P(y | x))
 
-where P is the probability of the *noisy* label, rho_+ that a pivot is labelled as none, rho_- that
-another token is labelled as a pivot, and rho_-y that the other class got the label y. A label that
-noise explains altogether has weight 0. The paper at hand says only "similar to"; our choices:
-
-- P is a second classifier beside the first, trained on all labels alike at the same time. No other
-  training has to come before, and a token's weight follows what is known by then.
-- Where the rates are not given they are found as Liu and Tao do it: rho_-y is the least P(y | x)
-  there is. We take a low quantile instead of the minimum, averaged over batches, because one odd
-  token would decide the minimum; and never more than 0.45, beyond which the formula has no meaning.
+where P is the probability of the *noisy* label, rho_+ that a pivot is not labelled as one, rho_-
+that another token is labelled as a pivot, and rho_-y that the other class got the label y. A label
+fully explained by noise has weight 0. The CLCR paper says only "similar to"; our choices:
+- P is a second classifier next to the first, trained on all labels equally at the same time. No
+prior training is needed, and a token's weight follows the current estimate.
+  - If the rates are not given, they are estimated as by Liu and Tao: rho_-y is the minimum of P(y |
+  x).
+We use a low quantile instead of the minimum, averaged over batches, because one odd token would
+  decide the minimum; and at most 0.45, beyond which the formula is meaningless.
 - A weight is never below 0.
 
 D width, T tokens.
@@ -79,7 +77,7 @@ class Extractor(nn.Module):
     Args:
         dim, hidden: as for `Scorer`.
         confident: whether labels are reweighted.
-        rates: rho_+ and rho_-, or None to find them.
+        rates: rho_+ and rho_-, or None to estimate them.
     """
 
     def __init__(
@@ -122,7 +120,7 @@ class Extractor(nn.Module):
         return (weights * each).sum() + plain
 
     def _follow(self, noisy: Tensor) -> None:
-        """Move the rates towards those of a batch; of all workers' batches where there are some."""
+        """Move the rates towards those of a batch, or of all workers' batches."""
         found = estimated_rates(noisy) if len(noisy) else self.rates.new_zeros(2)
         sums = torch.cat([found, found.new_tensor([float(len(noisy) > 0)])])
         if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -133,6 +131,6 @@ class Extractor(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Extractor":
         super()._apply(fn, recurse)
         if "rates" in self._buffers:
-            # Half precision cannot hold steps of a hundredth of what is left.
+            # Half precision cannot represent steps of a hundredth of the difference.
             self.rates = self.rates.float()
         return self

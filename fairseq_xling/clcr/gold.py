@@ -1,9 +1,10 @@
 """Gold pivots: the finest common granularity of a word alignment, as a folder of labels.
 
-Pseudo-gold pivots (`fairseq-xling clcr label`) are measured against these where the alignment is
-known. A block of one token on each side is a pivot. A block of more could be stood for by any of
-its tokens: the pseudo-gold pivot that lies in it, if there is one, else its first link. So which
-token was chosen counts for nothing, and a pivot outside all blocks, or a block without one, does.
+Pseudo-gold pivots (`fairseq-xling clcr label`) are measured against these if the alignment is
+known. A block of one token on each side is a pivot. A larger block can be represented by any of its
+tokens: the pseudo-gold pivot in it, if there is one, else its first link. So the choice of a token
+within a block does not matter; pivots outside all blocks, and blocks without a pivot, count as
+errors.
 """
 
 from pathlib import Path
@@ -28,7 +29,7 @@ def gold_pivots(blocks: Blocks, links: Pairs, found: Pairs) -> Pairs:
         found: pseudo-gold pivots.
 
     >>> links = [np.array(x) for x in ([0, 0, 0], [0, 1, 1], [0, 1, 2])]
-    >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second lies in no block
+    >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second is in no block
     >>> [x.tolist() for x in gold_pivots(finest_blocks(*links), links, found)]
     [[0, 0], [0, 1], [0, 2]]
     """
@@ -41,8 +42,8 @@ def gold_pivots(blocks: Blocks, links: Pairs, found: Pairs) -> Pairs:
 
 
 def write_gold(folder: DataFolder, labels: str | Path, output: str | Path) -> dict[str, float]:
-    """Write the gold pivots beside which ``labels`` (a split's folder of `clcr label`) can be
-    measured, and how ``labels`` do: precision, recall and F1, in [0, 1].
+    """Write the gold pivots against which ``labels`` (a split's folder of `clcr label`) can be
+    measured; returns the precision, recall and F1 of ``labels``, in [0, 1].
 
     Raises:
         UserError: if there are no labels, or the split has no word alignment.

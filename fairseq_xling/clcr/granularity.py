@@ -1,11 +1,10 @@
-"""The finest common granularity of a sentence and its translation (CLCR, section 2.2; SPEC C7).
+"""The finest common granularity of a sentence and its translation (CLCR, section 2.2).
 
-A *block* is a stretch of one sentence and a stretch of the other such that every link of a token in
-it stays in it. The finest blocks are the connected components of the alignment, made contiguous:
-where the stretches of two components cross or one lies inside the other, on either side, they are
-one block. There is exactly one finest set, since what two blocks have in common is closed, too.
-
-A token without links that stands between two of a block is of that block; outside it is of none.
+A *block* is a span of one sentence and a span of the other such that every link of a token in it
+stays in it. The finest blocks are the connected components of the alignment, made contiguous: if
+the spans of two components cross or are nested, on either side, they are one block. There is
+exactly one finest set, since the intersection of two blocks is also closed.
+A token without links between two tokens of a block belongs to that block; otherwise to none.
 """
 
 from typing import NamedTuple
@@ -75,7 +74,7 @@ def finest_blocks(row: np.ndarray, source: np.ndarray, target: np.ndarray) -> Bl
 def blocks_of_pairs(
     blocks: Blocks, row: np.ndarray, source: np.ndarray, target: np.ndarray
 ) -> np.ndarray:
-    """(n,) the number of the block that both tokens of a pair lie in, -1 for none."""
+    """(n,) the number of the block that contains both tokens of a pair, -1 for none."""
     result = np.full(len(row), -1, dtype=np.int64)
     if not len(row) or not len(blocks.row):
         return result
@@ -95,7 +94,7 @@ def blocks_of_pairs(
 
 
 def _spans(block: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last place of each block."""
+    """First and last position of each block."""
     count = int(block.max()) + 1
     first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
     np.minimum.at(first, block, places)
@@ -104,7 +103,7 @@ def _spans(block: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _touching(first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """(n,) for each span the number of its group, where spans that share a place are of one."""
+    """(n,) the group number of each span; overlapping spans are in one group."""
     order = np.argsort(first, kind="stable")
     reach = np.maximum.accumulate(last[order])
     group = np.empty(len(first), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How well key-points are found: accuracy, precision, recall by language (CLCR, table 2; SPEC C10).
+"""How well key-points are found: accuracy, precision, recall by language (CLCR, table 2).
 
 Precision and recall are those of the class "key-point"; all are shares in [0, 1].
 """
@@ -21,12 +21,11 @@ def confusion(kept: Tensor, labels: Tensor) -> dict[str, Tensor]:
 
 
 def shares(counts: Mapping[str, float]) -> dict[str, float | None]:
-    """Accuracy, precision and recall, and the accuracy of saying always what is more frequent.
+    """Accuracy, precision and recall, and the accuracy of the majority class.
+    None for a share of nothing.
 
-    None where there is nothing to take a share of.
-
-    >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
-    {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571, 'majority': 0.65}
+        >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
+        {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571, 'majority': 0.65}
     """
     hit, false, missed, right = (float(counts[name]) for name in COUNTS)
     total = hit + false + missed + right

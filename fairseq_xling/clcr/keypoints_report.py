@@ -1,6 +1,5 @@
-"""The verb ``clcr keypoints``: how well words are told to be key-points (CLCR, table 2; SPEC C10).
-
-All words of either language are counted, against pseudo-gold pivots or gold ones.
+"""The verb ``clcr keypoints``: how well key-points are classified (CLCR, table 2).
+All words of both languages are counted, against pseudo-gold or gold pivots.
 """
 
 import argparse
@@ -28,8 +27,7 @@ def run_keypoints(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_keypoints`.
 
     Raises:
-        UserError: for files that are missing, thresholds that make no sense, or a model without
-            the module.
+        UserError: for missing files, invalid thresholds, or a model without the module.
     """
     check_output(args)
     deltas = parse_deltas(args.delta)
@@ -81,7 +79,7 @@ def count_keypoints(
 
 
 def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Of each language p(key-point) and labels of its words (n,)."""
+    """For each language p(key-point) and labels of its words (n,)."""
     views, gold = (batch.space, batch.states[1]), pivot_masks(batch)
     for side, lang in enumerate(model.pair):
         mask = batch.masks[side]

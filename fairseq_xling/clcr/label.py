@@ -1,4 +1,4 @@
-"""Writing pseudo-gold pivots of parallel text: streamed, going on after a kill (SPEC C6).
+"""Write pseudo-gold pivots of parallel text: streamed, resumable after a kill.
 
 The folder that is written is described in `fairseq_xling.clcr.labels`.
 """
@@ -27,7 +27,7 @@ _INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
 
 
 class Aligned(Protocol):
-    """What labelling needs of a model (`fairseq_xling.interop.clcr.Clcr` is one)."""
+    """The interface of a model for labelling (`fairseq_xling.interop.clcr.Clcr`)."""
 
     pair: tuple[str, str]
     norm: str
@@ -71,7 +71,7 @@ def find_pivots(
         moved = (model.transform(0, states[0]), model.transform(1, states[1]))
         found = mutual_best(pair_distances(*states, *moved, model.norm), *masks)
         row, source, target, distance = (part.cpu().numpy() for part in found)
-        parts.append(Found(indices[row], source - 1, target - 1, distance))  # behind <s>
+        parts.append(Found(indices[row], source - 1, target - 1, distance))  # after <s>
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return Found(none, none, none, none.astype(np.float32))
@@ -81,7 +81,7 @@ def find_pivots(
 
 
 def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
-    """The threshold that does best against the word alignment of ``split`` (SPEC G12).
+    """The threshold that best matches the word alignment of ``split``.
 
     Raises:
         UserError: if the split has no alignment, or nothing can be found in it.
@@ -116,11 +116,11 @@ def write_labels(
     """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
 
     Args:
-        settings: what decides the result; a folder with others is refused, and begun work of
-            others thrown away.
+        settings: what determines the result; a folder with other settings is rejected, and
+            unfinished work of others discarded.
 
     Raises:
-        UserError: if the folder holds anything else, or another command is writing it.
+        UserError: if the folder contains anything else, or another command is writing it.
     """
     settings = dict(settings)
     if is_finished(output, settings):
@@ -154,7 +154,7 @@ def write_labels(
 
 
 def _arrays(found: Found, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
-    """What a block of pairs adds to each array."""
+    """The contribution of a block of pairs to each array."""
     sizes = np.array([len(ids) for ids in texts[1]])
     order = np.zeros(int(sizes.sum()), dtype=np.int64)
     order[(np.cumsum(sizes) - sizes)[found.row] + found.target] = found.source + 1
@@ -167,7 +167,7 @@ def _arrays(found: Found, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, 
 
 
 def _finish(folder: Path, target: TokenFile) -> None:
-    """The mapped order and the text of links, from the arrays; may be done again."""
+    """The mapped order and the text of links, from the arrays; can be repeated."""
     flat = folder / f"{ORDER}.npy"
     if flat.is_file():  # else all has been written
         values = np.load(flat, mmap_mode="r")
@@ -195,8 +195,8 @@ def _finish(folder: Path, target: TokenFile) -> None:
 def blocks_of_text(
     sides: tuple[TokenFile, TokenFile], done: int
 ) -> Iterator[tuple[int, tuple[list[np.ndarray], list[np.ndarray]]]]:
-    """Sentence pairs behind the first ``done``, up to `BLOCK` at a time, with their first's
-    number."""
+    """Sentence pairs after the first ``done``, up to `BLOCK` at a time, with the number of the
+    first."""
     for start in range(done, len(sides[0]), BLOCK):
         texts = []
         for file in sides:

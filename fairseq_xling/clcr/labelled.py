@@ -1,4 +1,4 @@
-"""Labelled sentence pairs in batches, as all that measures trained modules reads them."""
+"""Labelled sentence pairs in batches, for all measures of trained modules."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def labelled_batches(
     Args:
         model: a `fairseq_xling.interop.clcr.Clcr`.
         order: the pivots, of `Labels.order`.
-        max_tokens: most padded tokens of a side in a batch.
+        max_tokens: maximum padded tokens per side and batch.
     """
     for start, texts in blocks_of_text(sides, 0):
         for indices, states, masks in model.pairs(*texts, max_tokens):

@@ -1,10 +1,10 @@
-"""A folder of pseudo-gold pivots, as `fairseq-xling clcr label` leaves it for one split.
+"""A folder of pseudo-gold pivots, as written by `fairseq-xling clcr label` for one split.
 
 pivots.pharaoh   a line of links ``i-j`` for each sentence pair: token i of the first language
                  and j of the second, counted from 0 over the data folder's tokens, no </s>
 distances.npy    (n,) float32, d_ij of the links in their order
 order.{bin,idx}  for each token of the second language, </s> included, the index + 1 of its
-                 pivot in the first, or 0: what training reads, mapped
+                 pivot in the first, or 0: read by training, mapped
 meta.json        settings, counts, provenance
 """
 
@@ -17,7 +17,7 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 
-_BLOCK = 50_000  # sentences that are looked at together
+_BLOCK = 50_000  # sentences that are processed together
 META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
 
 
@@ -42,14 +42,14 @@ class Labels:
 
     @property
     def kind(self) -> str:
-        """What its pivots are: gold ones, of a word alignment, or pseudo-gold ones."""
+        """The kind of its pivots: gold ones, of a word alignment, or pseudo-gold ones."""
         return "gold pivots" if self.meta["settings"].get("gold") else "pseudo-gold pivots"
 
     def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
         """The pivots by tokens of the second side.
 
         Raises:
-            UserError: if they were made of other text, or of the other direction.
+            UserError: if they were made from other text, or for the other direction.
         """
         if self.pair != tuple(pair):
             raise UserError(
@@ -58,7 +58,7 @@ class Labels:
         order = TokenFile(self.path / ORDER)
         if len(order) != len(sides[1]) or not np.array_equal(order.sizes, sides[1].sizes):
             raise UserError(
-                f"{self.path}: was made of other text than that of {sides[1].prefix}; label again"
+                f"{self.path}: was made from other text than that of {sides[1].prefix}; label again"
             )
         for start in range(0, len(order), _BLOCK):
             self._check_links(order, sides[0], start)

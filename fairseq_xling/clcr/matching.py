@@ -1,14 +1,13 @@
-"""How far a transformed sentence is from its translation: D, with soft matching and annealing.
-
-CLCR, section 3.1, equations 2 and 3 (SPEC C3, C4, G11). r1 are the states of sentence s1, r2 those
-of its translation s2:
+"""The distance D of a transformed sentence from its translation, with soft matching and annealing.
+CLCR, section 3.1, equations 2 and 3. r1 are the states of sentence s1, r2 those of its translation
+s2:
 
     D(T(s1) vs s2) = (1/N) sum_i || T(sum_j w_ij r1_j) - r2_i ||
     w_i            = softmax_j(a_ij / tau),      tau = 1 / (1 + beta * step)
 
-a_ij is a dot product of query i (of r2) and key j (of r1), divided by the root of the width as
-usual. What stands in it, and which norm, the paper leaves open; both are choices here. As the steps
-go on tau falls and w turns from a mixture into the choice of one token.
+a_ij is a dot product of query i (from r2) and key j (from r1), divided by the root of the width as
+usual. The paper leaves open which vectors it compares, and which norm is used; both are options
+here. With more steps, tau falls and w changes from a mixture to a selection of one token.
 
 Only content counts on either side: the masks are True at words, False at ``<s>``, ``</s>`` and
 padding. A sentence without content on either side has no D.
@@ -25,26 +24,26 @@ from torch import Tensor, nn
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 
-# By name the norm of the rows of (..., E), in float32. SPEC G11.
+# By name the norm of the rows of (..., E), in float32.
 norms: Registry[Callable[[Tensor], Tensor]] = Registry("`--distance-norm`")
 norms.register("l1")(lambda x: torch.linalg.vector_norm(x.float(), 1, dim=-1))
 norms.register("l2")(lambda x: torch.linalg.vector_norm(x.float(), 2, dim=-1))
 
-# What attention compares, by name: made as ``Kind(D, E)``, called with (r1, T(r1), r2, mask2), it
-# gives a, (B, N, M) float32. SPEC G11.
+# Attention scores, by name: made as ``Kind(D, E)``, called with (r1, T(r1), r2, mask2), it
+# returns a, (B, N, M) float32.
 scores: Registry[type[nn.Module]] = Registry("`--attention-score`")
 
 
 @scores.register("raw")
 class Raw(nn.Module):
-    """r2_i . r1_j: the states as they are, which must have one width."""
+    """r2_i . r1_j: the raw states, which must have the same width."""
 
     def __init__(self, width_in: int, width_out: int):
         super().__init__()
         if width_in != width_out:
             raise UserError(
                 "`--attention-score raw` needs encoders of one width, got states of "
-                f"{width_in} and {width_out}; take transformed or keys"
+                f"{width_in} and {width_out}; use transformed or keys"
             )
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
@@ -53,7 +52,7 @@ class Raw(nn.Module):
 
 @scores.register("transformed")
 class Transformed(nn.Module):
-    """r2_i . T(r1_j): one transform finds the partner and becomes it."""
+    """r2_i . T(r1_j): the same transform finds the partner and maps to it."""
 
     def __init__(self, width_in: int, width_out: int):
         super().__init__()
@@ -64,12 +63,12 @@ class Transformed(nn.Module):
 
 @scores.register("keys")
 class Keys(nn.Module):
-    """r2_i . K r1_j: a matrix of its own finds the partner."""
+    """r2_i . K r1_j: a separate matrix finds the partner."""
 
     def __init__(self, width_in: int, width_out: int):
         super().__init__()
         self.key = nn.Linear(width_in, width_out, bias=False)
-        nn.init.zeros_(self.key.weight)  # as T begins
+        nn.init.zeros_(self.key.weight)  # like T
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return _dot(r2, self.key(r1))
@@ -77,13 +76,12 @@ class Keys(nn.Module):
 
 @scores.register("exclusive")
 class Exclusive(nn.Module):
-    """log softmax_i(r2_i . T(r1_j)): how much of key j is query i's, among the queries of s2.
-
-    A dot product lets one token be the partner of all. "." and "the" stand in nearly every
-    sentence, so little tells them apart, and where T has taken one for the other, every article of
-    the other language becomes "." without harm. Where queries share a key, many articles have to
-    share one ".", and the right pairs are the better ones again. With the softmax over keys it is
-    one round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
+    """log softmax_i(r2_i . T(r1_j)): the share of key j that belongs to query i, in s2.
+    With a dot product, one token can be the partner of all. "." and "the" occur in nearly every
+        sentence, so little distinguishes them, and if T has confused the two, every article of the
+        other language can be mapped to "." at no cost. If queries share a key, many articles must
+        share one ".", and the correct pairs become the better ones. With the softmax over keys it
+        is one round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
     """
 
     def __init__(self, width_in: int, width_out: int):
@@ -101,7 +99,7 @@ def _dot(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def temperature(step: int, beta: float) -> float:
-    """tau after ``step`` updates; 1 where ``beta`` is 0 (no annealing).
+    """tau after ``step`` updates; 1 if ``beta`` is 0 (no annealing).
 
     >>> round(temperature(1000, 0.01), 4), temperature(1000, 0)
     (0.0909, 1.0)
@@ -112,12 +110,12 @@ def temperature(step: int, beta: float) -> float:
 def attention(scores: Tensor, key_mask: Tensor, tau: float) -> Tensor:
     """softmax_j(a_ij / tau) over the content keys: (B, N, M) float32.
 
-    The largest score is taken off before the division, so no tau is too small: at the limit, 0
-    included, w is the argmax (shared by keys that score the same).
+    The largest score is subtracted before the division, so no tau is too small: in the limit,
+    including 0, w is the argmax (shared by keys with equal scores).
 
     Args:
         scores: a, (B, N, M).
-        key_mask: (B, M), True at content; where a row has none, its weights mean nothing.
+        key_mask: (B, M), True at content; weights of a row without content are meaningless.
 
     >>> a = torch.tensor([[[1.0, 3.0, 2.0]]])
     >>> attention(a, torch.ones(1, 3, dtype=torch.bool), 0.0).tolist()
@@ -131,7 +129,7 @@ def attention(scores: Tensor, key_mask: Tensor, tau: float) -> Tensor:
 
 
 class Matched(NamedTuple):
-    """One direction of a batch; sentences that do not count have zeros.
+    """One direction of a batch; sentences that are not counted have zeros.
 
     Attributes:
         distance: (B,) D.
@@ -145,17 +143,18 @@ class Matched(NamedTuple):
 
 
 class Matching(nn.Module):
-    """T of one direction with its attention, on states without their means.
+    """T of one direction with its attention, on centred states.
+    Subtracting the means (`centre`) changes neither the family of T nor a distance: it sets T's
+        initial biases. But the common component of all states of a language makes all dot products
+        similar, and a T that has to learn it first assigns it to tokens that occur in every
+        sentence.
 
-    Taking the means off (`centre`) changes neither what T can be nor a distance: it is the biases
-    that T begins with. But what all states of a language have in common makes every dot product
-    alike, and a T that has to learn it first gives it to whatever token stands in every sentence.
-
-    Args:
-        transform: a kind of `fairseq_xling.clcr.transforms`, made, (..., D) to (..., E).
-        score: a kind of `scores`, made.
-        widths: D and E.
-        norm: a name of `norms`.
+        Args:
+            transform: an instance of a kind of `fairseq_xling.clcr.transforms`, (..., D) to (...,
+            E).
+            score: an instance of a kind of `scores`.
+            widths: D and E.
+            norm: a name of `norms`.
     """
 
     def __init__(
@@ -168,12 +167,12 @@ class Matching(nn.Module):
         self.register_buffer("target_mean", torch.zeros(widths[1]))
 
     def centre(self, source_mean: Tensor, target_mean: Tensor) -> None:
-        """Set the means, (D,) and (E,), that are 0 before."""
+        """Set the means, (D,) and (E,), which are initially 0."""
         self.source_mean.copy_(source_mean)
         self.target_mean.copy_(target_mean)
 
     def move(self, states: Tensor) -> Tensor:
-        """T of states of s1 (..., D), among those of s2: (..., E)."""
+        """T of states of s1 (..., D), in the space of s2: (..., E)."""
         return self.transform(states - self.source_mean) + self.target_mean
 
     def forward(
@@ -197,5 +196,5 @@ class Matching(nn.Module):
 
 
 def mean_of(values: Tensor, used: Tensor) -> Tensor:
-    """The mean of (B, N) over the positions that are used, 0 where none is."""
+    """The mean of (B, N) over the used positions, 0 if there are none."""
     return values.masked_fill(~used, 0.0).sum(1) / used.sum(1).clamp(min=1)

@@ -1,11 +1,9 @@
-"""Order BLEU: how much of the gold order a predicted one keeps, by n-grams (SPEC C13, G19).
-
+"""Order BLEU: how much of the gold order a predicted one preserves, by n-grams (CLCR, Table 3).
 A sentence is the sequence of its key-points' numbers; the hypothesis lists them in the predicted,
-the reference in the gold order. BLEU-n is read in both ways, without smoothing: the precision of
-n-grams alone, as sacrebleu prints it, which is the headline, and the cumulative score, the
-geometric mean of the precisions up to n with the brevity penalty. All are shares, not percent.
-
-Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
+the reference in the gold order. BLEU-n is reported by both definitions, without smoothing: the
+precision of n-grams alone, as printed by sacrebleu, which is the headline, and the cumulative
+score, the geometric mean of the precisions up to n with the brevity penalty. All are shares, not
+percent. Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
 
 B sentences, K key-points (padded at the end).
 """
@@ -24,10 +22,10 @@ ORDERS = (2, 3, 4)
 
 @dataclass(frozen=True)
 class OrderBleu:
-    """By n: ``precisions`` and ``cumulative`` scores in [0, 1], NaN where nothing has an n-gram.
+    """By n: ``precisions`` and ``cumulative`` scores in [0, 1], NaN if there is no n-gram.
 
     Attributes:
-        sentences: how many were compared.
+        sentences: number of compared sentences.
         signature: sacrebleu's.
     """
 
@@ -76,24 +74,23 @@ def order_bleu(predicted: Sequence[Sequence[int]], gold: Sequence[Sequence[int]]
 def ngrams_kept(
     ranks: Tensor, positions: Tensor, n: int, padding_mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """How many n-grams of the predicted order are in the gold one, and how many there are: (B,).
+    """The number of n-grams of the predicted order that are in the gold one, and of all: (B,).
+    For orders of the same key-points, on tensors: a number occurs once, so n neighbours are in the
+        gold order if their gold positions are consecutive. The ratio of their sums over a corpus is
+        `order_bleu`'s precision; its brevity penalty is 1.
 
-    For orders of the same key-points, on tensors: there a number occurs once, so n neighbours are
-    in the gold order if their gold positions follow each other. Sums over a corpus, one divided by
-    the other, are `order_bleu`'s precision; its brevity penalty is 1.
+        Args:
+            ranks: (B, K), the predicted position of each key-point.
+            positions: (B, K), the gold one, 0 .. n - 1.
+            padding_mask: (B, K), True at padding.
 
-    Args:
-        ranks: (B, K), the predicted position of each key-point.
-        positions: (B, K), the gold one, 0 .. n - 1.
-        padding_mask: (B, K), True at padding.
-
-    >>> import torch
-    >>> kept, count = ngrams_kept(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None], 2)
-    >>> kept.tolist(), count.tolist()
-    ([1], [4])
+        >>> import torch
+        >>> kept, count = ngrams_kept(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None], 2)
+        >>> kept.tolist(), count.tolist()
+        ([1], [4])
     """
     if padding_mask is not None:
-        # Where it stands it ends n-grams, whatever its numbers are.
+        # Padding ends n-grams, whatever its numbers are.
         ranks = ranks.masked_fill(padding_mask, ranks.shape[1])
         positions = positions.masked_fill(padding_mask, -1)
     order = positions.gather(1, ranks.argsort(dim=1, stable=True))
@@ -104,7 +101,7 @@ def ngrams_kept(
 
 
 class OrderCounts:
-    """Order BLEU of orders of the same key-points, as shares, from batches: nothing is kept.
+    """Order BLEU of orders of the same key-points, as shares, accumulated over batches.
 
     >>> import torch
     >>> counts = OrderCounts()
@@ -117,18 +114,18 @@ class OrderCounts:
         self.kept, self.count = dict.fromkeys(ORDERS, 0), dict.fromkeys(ORDERS, 0)
 
     def add(self, ranks: Tensor, positions: Tensor, padding_mask: Tensor | None = None) -> None:
-        """Count a batch; arguments as of `ngrams_kept`."""
+        """Add a batch; arguments as of `ngrams_kept`."""
         for n in ORDERS:
             kept, count = ngrams_kept(ranks, positions, n, padding_mask)
             self.kept[n] += int(kept.sum())
             self.count[n] += int(count.sum())
 
     def precision(self, n: int) -> float:
-        """Of the predicted n-grams the share that is gold, NaN where there is none."""
+        """The share of the predicted n-grams that is gold, NaN if there is none."""
         return self.kept[n] / self.count[n] if self.count[n] else float("nan")
 
     def cumulative(self, n: int) -> float:
-        """The geometric mean of the precisions up to n; that of 1-grams is 1, and no brevity."""
+        """The geometric mean of the precisions up to n; that of 1-grams is 1."""
         return math.prod(self.precision(k) for k in ORDERS if k <= n) ** (1 / n)
 
 

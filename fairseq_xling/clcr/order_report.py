@@ -1,8 +1,7 @@
 """The verb ``clcr order``: order BLEU of each trained order head and search (CLCR, Table 3).
 
 Key-points are pseudo-gold pivots, as in training, or gold ones, and the gold order is that of their
-partners in the second language (SPEC C13). So a head is measured by itself: what the extraction
-keeps or loses does not come in.
+partners in the second language. So a head is measured on its own, independently of the extraction.
 
 B sentence pairs, K key-points, E width.
 """
@@ -41,10 +40,10 @@ HEADER = [
 
 @dataclass
 class Measured:
-    """One row: a head and a search, and what it came to.
+    """One row: a head and a search, with its results.
 
     Attributes:
-        right, decisions: single decisions of the classifier, before any search.
+        right, decisions: individual decisions of the classifier, before any search.
         seconds: of head and search.
     """
 
@@ -59,7 +58,7 @@ class Measured:
     seconds: float = 0.0
 
     def add(self, states: Tensor, positions: Tensor, padding: Tensor) -> None:
-        """Order a batch of key-points (B, K, E) and count what is kept of the gold order (B, K)."""
+        """Order a batch of key-points (B, K, E) and count matches with the gold order (B, K)."""
         started = _now(states)
         if self.head is None:
             ranks = torch.arange(positions.shape[1]).expand_as(positions)
@@ -89,8 +88,8 @@ def run_order(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_order`.
 
     Raises:
-        UserError: for files that are missing or do not go together, heads that were not trained,
-            and searches that none of them has.
+        UserError: for missing or inconsistent files, heads that were not trained, and searches
+            that none of them supports.
     """
     check_output(args)
     if args.max_tokens < 1:
@@ -113,7 +112,7 @@ def run_order(args: argparse.Namespace) -> None:
         f"{sentences:,} sentences of {args.split} with {points:,} key-points, of "
         f"{len(order):,}; the others have fewer than two",
         f"key-points are the {labels.kind} of {labels.path}",
-        "pairs right: single decisions of the classifier, for abs of its positions; BLEU-n: "
+        "pairs right: individual decisions of the classifier, for abs its positions; BLEU-n: "
         "precision of n-grams; cumulative: geometric mean up to n",
     ]
     title = f"Order BLEU, {'-'.join(model.pair)}"
@@ -133,12 +132,11 @@ def run_order(args: argparse.Namespace) -> None:
 
 
 def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]:
-    """A row for the source's order, and one for each trained head and search that it has.
+    """A row for the source's order, and one for each trained head and search that it supports.
 
-    Raises:
-        UserError: if no order head was trained, or a search or what it weighs is one of none.
-
-    A search of a kind of head that was not trained is passed over.
+        Raises:
+            UserError: if no order head was trained, or for an unknown search or cost.
+    A search of a kind of head that was not trained is skipped.
     """
     heads = {
         key.removeprefix(PREFIX): part.head
@@ -173,7 +171,7 @@ def evaluate(
     measured: Sequence[Measured],
     max_tokens: int,
 ) -> tuple[int, int]:
-    """Fill the rows; how many sentences have two key-points or more, and how many of those."""
+    """Fill the rows; returns the number of sentences with two or more key-points, and of these."""
     sentences = points = 0
     with progress(len(order), "order", "pairs", checks=True) as bar:
         for labelled in labelled_batches(model, sides, order, max_tokens):
@@ -191,7 +189,7 @@ def evaluate(
 
 
 def _now(made: Tensor) -> float:
-    """Seconds, once ``made`` is there: a GPU is behind its program."""
+    """Seconds, once ``made`` is computed: a GPU works asynchronously."""
     if made.is_cuda:
         torch.cuda.synchronize(made.device)
     return time.perf_counter()
@@ -202,7 +200,7 @@ def _or_none(value: float) -> float | None:
 
 
 def parse_searches(text: str) -> list[tuple[str, int, str]]:
-    """Names with the width of a beam and what disagreements cost, 0 and nothing if not given.
+    """Names with the beam width and the cost of disagreements (default: 0 and '').
 
     >>> parse_searches("beam:1, local, beam:10:sign")
     [('beam', 1, ''), ('local', 0, ''), ('beam', 10, 'sign')]

@@ -1,26 +1,23 @@
 """Pseudo-gold pivots: tokens of a sentence and its translation that mean the same, one to one.
 
-CLCR, section 3.2 (SPEC C6). The distance of token i of s1 and token j of s2 is that of their two
-one-token sentences, both ways, where there is nothing to mix:
+CLCR, section 3.2. The distance of token i of s1 and token j of s2 is that of the two one-token
+sentences, in both directions, where there is nothing to mix:
 
     d_ij = || T12(r1_i) - r2_j || + || T21(r2_j) - r1_i ||
 
-A pair is kept if j is the nearest of i, i is the nearest of j, and d_ij lies under the threshold.
-So no token has two partners, and a higher threshold keeps all that a lower one does.
-
-*Twins* are tokens of one sentence with one state: the copies of a word, where an encoder knows no
-positions. Nothing tells which of n twins is the nearer one, so they count as one token that may
-have n partners, its n nearest; partners and twins are paired in the order of the text (where both
-sentences have twins, first those of s2, then those of s1). The paper's encoders know positions, and
-none has twins. It finds the second "the" a second "der"; where the other language has no word for
-it, a wrong partner is more likely than without.
-
-The paper gives no threshold; it is chosen where links are known (SPEC G12), by `tune_threshold`.
-A *link* of a gold alignment is a pair (i, j); what a pivot should find is a *block* of the finest
+A pair is kept if i and j are mutual nearest neighbours and d_ij is under the threshold. So no token
+has two partners, and a higher threshold keeps everything that a lower one does.
+*Twins* are tokens of one sentence with the same state: copies of a word in an encoder without
+positions. Nothing distinguishes n twins, so they count as one token that may have n partners, its n
+nearest; partners and twins are paired in the order of the text (if both sentences have twins, first
+those of s2, then those of s1). The paper's encoders have positions, and no twins. This finds a
+second "der" for the second "the"; if the other language has no word for it, a wrong partner is more
+likely than without.
+The paper gives no threshold; it is tuned on known links by `tune_threshold`.
+A *link* of a gold alignment is a pair (i, j); the target of a pivot is a *block* of the finest
 common granularity (`fairseq_xling.clcr.granularity`):
-
-    precision  share of the pivots whose tokens are of one block
-    recall     share of the blocks that a pivot is in
+precision  share of the pivots whose tokens are in one block
+recall     share of the blocks that contain a pivot
 
 With a one-to-one alignment these are the ordinary ones. Tokens without a gold link are of no block.
 
@@ -74,7 +71,7 @@ class Pivots(NamedTuple):
 
 
 def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
-    """Pairs of tokens that are each other's nearest, n of a token with n twins (itself included).
+    """Pairs of mutual nearest neighbours, n for a token with n twins (including itself).
 
     Args:
         distances: (B, M, N).
@@ -109,10 +106,9 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
 
 
 def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each of M tokens the first of its twins, and how many there are: both (B, M).
-
-    Twins are told by their distances: the least is the same one, and a weighted sum. A plain sum
-    would take two words for twins that are each as near to the other's partner as to their own.
+    """For each of M tokens the first of its twins, and their number: both (B, M).
+    Twins are identified by their distances: by the minimum, and a weighted sum. A plain sum would
+        confuse two words that are each as close to the other's partner as to their own.
     """
     weights = np.random.default_rng(0).random(distances.shape[2], dtype=np.float32)
     weighted = distances.masked_fill(distances.isinf(), 0) @ torch.from_numpy(weights).to(distances)
@@ -126,7 +122,7 @@ def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _among_nearest(distances: Tensor, many: Tensor) -> Tensor:
-    """Which of N tokens are the ``many`` (B, M) nearest of each, equals included: (B, M, N)."""
+    """Which of N tokens are the ``many`` (B, M) nearest of each, including ties: (B, M, N)."""
     last = (many - 1).clamp(max=distances.shape[2] - 1)
     farthest = distances.sort(2).values.gather(2, last[:, :, None])
     return (distances <= farthest) & distances.isfinite()
@@ -142,7 +138,7 @@ def _one_to_one(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _repeatedly(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """`_one_to_one`, then that of the tokens that are left, until there is no pair."""
+    """`_one_to_one`, repeated for the remaining tokens until there is no pair."""
     found = []
     while not found or len(found[-1][0]):
         found.append(_one_to_one(distances))
@@ -154,7 +150,7 @@ def _repeatedly(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> Tensor:
-    """``values`` (n,) dealt out anew within each row's group, so that they rise with ``key``."""
+    """``values`` (n,) redistributed within each row's group, to increase with ``key``."""
     if not len(row):
         return values
     size = 1 + int(torch.stack([group, key, values]).max())
@@ -165,7 +161,7 @@ def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> T
 
 
 class Tuned(NamedTuple):
-    """A threshold, and what it finds where links are known; shares in [0, 1]."""
+    """A threshold, and its scores against known links; shares in [0, 1]."""
 
     threshold: float
     precision: float
@@ -174,20 +170,19 @@ class Tuned(NamedTuple):
 
 
 def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tuned:
-    """The threshold of the best F1; of equally good ones the lowest.
+    """The threshold with the best F1; among equally good ones the lowest.
+    It is halfway to the next distance, so that it does not depend on the last digit.
 
-    It lies halfway to the next distance, so that it does not hang on the last digit.
+        Args:
+            distance: (n,) of all mutual best pairs.
+            block: (n,) the gold block that contains a pair, -1 for none.
+            blocks: number of gold blocks.
 
-    Args:
-        distance: (n,) of all mutual best pairs.
-        block: (n,) the gold block that a pair lies in, -1 for none.
-        blocks: how many gold blocks there are.
+        Raises:
+            UserError: if there are no gold blocks, or none contains a pair.
 
-    Raises:
-        UserError: if there are no gold blocks, or no pair lies in one.
-
-    >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
-    Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
+        >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
+        Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
     """
     if blocks < 1:
         raise UserError("no gold links to tune the threshold on; give `--threshold`")
@@ -201,11 +196,11 @@ def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tune
     recall = found / blocks
     with np.errstate(invalid="ignore"):
         f1 = np.nan_to_num(2 * precision * recall / (precision + recall))
-    # A threshold cannot part equal distances.
+    # A threshold cannot separate equal distances.
     f1 = np.where(np.append(distance[1:] > distance[:-1], True), f1, -1.0) if len(f1) else f1
     if not len(f1) or f1.max() <= 0:
         raise UserError(
-            "no pair of tokens lies in a gold block, so no threshold can be tuned; give "
+            "no pair of tokens is in a gold block, so no threshold can be tuned; give "
             "`--threshold`, or train the transform longer, and with a lower `--lr` if its "
             "distances did not fall"
         )

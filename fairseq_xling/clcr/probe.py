@@ -1,4 +1,4 @@
-"""The verb ``clcr probe``: edge probing of sequences before and after each step (SPEC C16)."""
+"""The verb ``clcr probe``: edge probing of sequences, before and after each step (CLCR, 4.3)."""
 
 import argparse
 import hashlib
@@ -29,8 +29,8 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_probe`.
 
     Raises:
-        UserError: for options that make no sense, files or folders that are missing, damaged or do
-            not go together; before anything is trained.
+        UserError: for invalid options, and for missing, damaged or inconsistent files or folders,
+            before anything is trained.
     """
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
@@ -41,7 +41,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
     _place(args, data, files)
     for row in rows:
         for seed in row.differing(seeds):
-            widths = {_open(row, file, seed).width for file in files}  # what is wrong ends here
+            widths = {_open(row, file, seed).width for file in files}  # raises for invalid folders
             if len(widths) > 1:
                 raise UserError(
                     f"`--vectors` {row.name}: must be of one width, got {sorted(widths)}"
@@ -96,7 +96,7 @@ def _open(row: Row, file: File, seed: int) -> Spans:
 
 
 def _code(row: Row, files: list[File], options: ProbeOptions) -> str:
-    """A name for files: what differs is another probe."""
+    """A name for files: different probes have different names."""
     text = repr(
         (row.name, options, [sha256(_folder(row, file, options.seed) / META) for file in files])
     )

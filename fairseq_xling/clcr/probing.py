@@ -1,8 +1,7 @@
-"""Probing folders of sequences: what the kept vectors of a span still tell (SPEC C16).
-
+"""Probe folders of sequences: what can be predicted from the kept vectors of a span.
 CLCR, section 4.3: the probe (`fairseq_xling.analysis.probing`) is the same as on an encoder. A span
-of a text is all kept vectors whose subwords lie within it. A span of which nothing was kept has no
-vectors: it is not predicted, and its labels count as missed, so extraction costs recall.
+of a text is all kept vectors whose subwords are within it. A span without kept vectors is not
+predicted, and its labels count as missed, so extraction costs recall.
 
 Symbols: ``E`` texts, ``R`` rows of their sequences, ``N`` examples, ``S`` spans of each.
 """
@@ -17,14 +16,14 @@ from fairseq_xling.analysis.probing.states import Placed
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.errors import UserError
 
-_ODD = 0.02  # share of texts that may be cut into other subwords than their sequences
+_ODD = 0.02  # share of texts that may be split into other subwords than their sequences
 
 
 class SortedRows:
     """The vectors of a folder, sentence by sentence in the order of the text: (R, D) as an array.
 
-    A reordered sequence has the vectors of a span here and there; a probe pools them, so that their
-    order does not matter to it, and takes them from one slice.
+    In a reordered sequence the vectors of a span are scattered; a probe pools them, so that their
+    order does not matter, and reads them from one slice.
     """
 
     def __init__(self, array: np.ndarray, order: np.ndarray):
@@ -44,10 +43,10 @@ def sequence_spans(
     """The examples over a folder of sequences of their texts, mapped.
 
     Args:
-        placed: examples whose spans count the subwords of whole texts, as the folder's spans do.
+        placed: examples whose spans count the subwords of whole texts, like the folder's spans.
 
     Raises:
-        UserError: if the folder is not of these texts, or two rows of a sentence overlap.
+        UserError: if the folder has other texts, or two rows of a sentence overlap.
     """
     alike = _alike(sequences, placed)
     starts = np.cumsum(sequences.lengths, dtype=np.int64) - sequences.lengths  # (E,)
@@ -56,8 +55,8 @@ def sequence_spans(
     first, end = ends[order].T
     if (first[1:] < end[:-1]).any():
         raise UserError(
-            f"{sequences.path / 'spans.npy'}: rows of a sentence must not overlap; a span could "
-            "not tell which are its own"
+            f"{sequences.path / 'spans.npy'}: rows of a sentence must not overlap; it would be "
+            "unclear which belong to a span"
         )
     wanted = starts[placed.owner][:, None, None] + placed.places  # (N, S, 2)
     from_row = np.searchsorted(first, wanted[..., 0], side="left")
@@ -71,7 +70,7 @@ def sequence_spans(
 def _alike(sequences: Sequences, placed: Placed) -> np.ndarray:
     """(E,) bool, whether a text has the subwords that its sequence was made from.
 
-    A rare one may not: a word without letters is no subword of a whole text and one by itself.
+    Rarely one does not: a word without letters has no subword in a whole text, but one on its own.
     """
     if sequences.sentences != len(placed.texts):
         raise UserError(

@@ -1,8 +1,8 @@
 """The verb ``clcr report``: whether sequences meet the two conditions of the definition.
 
-CLCR, section 2.1 (SPEC C1): a sentence and its translation have sequences that are near, nearer
-than those of two random sentences; and the distance of two sentences follows their meaning, as a
-score that people gave tells.
+CLCR, section 2.1: the sequences of a sentence and its translation are close, closer than those of
+two random sentences; and the distance of two sentences reflects their meaning, as measured by human
+similarity scores.
 """
 
 import argparse
@@ -40,8 +40,7 @@ def run_clcr_report(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_report`.
 
     Raises:
-        UserError: for options that make no sense, and folders or files that are missing, damaged or
-            do not go together.
+        UserError: for invalid options, and missing, damaged or inconsistent folders or files.
     """
     check_output(args)
     if not 0 <= args.tau < math.inf:
@@ -106,7 +105,7 @@ def run_clcr_report(args: argparse.Namespace) -> None:
 
 
 def compare(near: np.ndarray, far: np.ndarray) -> dict[str, Any]:
-    """Distances of translations and of random pairs, NaN where there is none.
+    """Distances of translations and of random pairs, NaN if there is none.
 
     ``auc`` is the probability that a random pair is farther apart than a pair of translations, a
     tie counting as half (the area under the ROC curve); chance is 0.5.
@@ -116,7 +115,7 @@ def compare(near: np.ndarray, far: np.ndarray) -> dict[str, Any]:
     (1.5, 3.0, 0.875)
 
     Raises:
-        UserError: if either has none at all.
+        UserError: if either has none.
     """
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
     if not (len(near) and len(far)):
@@ -132,7 +131,7 @@ def compare(near: np.ndarray, far: np.ndarray) -> dict[str, Any]:
 
 
 def correlate(found: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-    """Pearson's and Spearman's correlation of distances with scores, and means by fifth of them.
+    """Pearson's and Spearman's correlation of distances with scores, and means by quintile.
 
     >>> found = correlate(np.array([3.0, 2.0, 1.0, np.nan]), np.array([1.0, 2.0, 3.0, 9.0]))
     >>> round(found["pearson"], 6), round(found["spearman"], 6), found["scored"]
@@ -168,7 +167,7 @@ def table(record: dict[str, Any]) -> list[list[Any]]:
 
 
 def report_notes(record: dict[str, Any]) -> list[str]:
-    """What a reader must know to read the numbers."""
+    """Notes that a reader needs to interpret the figures."""
     settings = record["settings"]
     found = [
         f"mean distance of {record['sentences']:,} translations, and of each sentence with "
@@ -188,13 +187,11 @@ def report_notes(record: dict[str, Any]) -> list[str]:
         if "scored" not in one:
             continue
         if one["pearson"] is None:
-            found.append(
-                f"{name}: no correlation of fewer than {LEAST} pairs, or where all are alike"
-            )
+            found.append(f"{name}: no correlation of fewer than {LEAST} pairs, or if all are equal")
         else:
             found.append(
                 f"{name}: correlations with the score of {one['scored']:,} pairs; "
-                "-1 is best where a high score means alike"
+                "-1 is best if a high score means similar"
             )
     return found
 
@@ -203,11 +200,11 @@ def read_scores(path: str | Path, column: str, count: int) -> np.ndarray:
     """The scores of a file of lines with tabs, (N,): one for each of ``count`` pairs.
 
     Args:
-        column: a number from 0, negative from the end, or a heading: the first line then holds
+        column: a number from 0, negative from the end, or a heading: the first line then contains
             headings.
 
     Raises:
-        UserError: for a line without that column, one that is no number, or another count.
+        UserError: for a line without that column, a value that is not a number, or another count.
     """
     place, found = None, []
     lines = enumerate(read_lines(path), start=1)

@@ -1,15 +1,14 @@
-"""How far two sequences of vectors in one space are from each other, by name (SPEC C1).
-
-CLCR, section 2.1, asks that f(s1) and f(s2) be near for sentences that mean the same, and leaves
-open how sequences are compared. Two ways stand here:
-
-    matched    D of equation 2 without a transform, the mean of both directions: every vector
-               against what attention finds for it on the other side, wherever that stands.
-               Attention compares by distance here: by dot products a long vector would be the
-               partner of all, and a sequence not even near itself
-    positions  position by position, as a model reads them: (1 / n) sum_{i<=n} || x_i - y_i ||, n
-               the positions that both have. What hangs over does not count: measured from zero it
-               would be nearer than a wrong vector, and pairs of unlike lengths the nearest.
+"""Distances of two sequences of vectors in one space, by name.
+CLCR, section 2.1, requires f(s1) and f(s2) to be close for sentences with the same meaning, and
+leaves open how sequences are compared. Two distances are available:
+matched    D of equation 2 without a transform, the mean of both directions: every vector
+against its match by attention on the other side, regardless of position.
+    Attention compares by distance here: by dot products a long vector would be the
+               partner of all, and a sequence not even close to itself
+               positions  position by position, as a model reads them: (1 / n) sum_{i<=n} || x_i -
+               y_i ||, n the positions that both have. Excess vectors are ignored: compared with
+               zero they
+    would be closer than wrong vectors, and pairs of different lengths the closest.
 
 Symbols: ``P`` pairs, ``B`` of a batch, ``K`` and ``M`` vectors of the longest x and y, ``D`` width.
 """
@@ -33,7 +32,7 @@ distances: Registry[Callable[[str, float], Distance]] = Registry("`--distance`")
 
 @distances.register("matched")
 def matched(norm: str, tau: float) -> Distance:
-    """See the module's docstring; ``tau`` is attention's temperature, 0 takes the nearest vector.
+    """See the module's docstring; ``tau`` is attention's temperature, 0 selects the nearest vector.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
     >>> all_there = torch.ones(1, 2, dtype=torch.bool)
@@ -55,12 +54,12 @@ def matched(norm: str, tau: float) -> Distance:
 
 @distances.register("positions")
 def positions(norm: str, tau: float) -> Distance:
-    """See the module's docstring; ``tau`` says nothing.
+    """See the module's docstring; ``tau`` is ignored.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 4.0]]])
     >>> mask = torch.tensor([[True, False]])
     >>> both = torch.ones(1, 2, dtype=torch.bool)
-    >>> positions("l2", 0.0)(x, both, x, mask).tolist()  # the second hangs over
+    >>> positions("l2", 0.0)(x, both, x, mask).tolist()  # the second is ignored
     [0.0]
     """
 
@@ -79,10 +78,10 @@ def sequence_distances(
 ) -> np.ndarray:
     """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64.
 
-    NaN where a sentence has no key-point.
+    NaN if a sentence has no key-point.
 
     Args:
-        batch_size: pairs at a time, of about one length.
+        batch_size: pairs at a time, of similar length.
     """
     kept_x, kept_y = x.counts[pairs[:, 0]], y.counts[pairs[:, 1]]
     found = np.full(len(pairs), np.nan)

@@ -10,7 +10,7 @@ from fairseq_xling.runs.figures import COLOURS, plt
 
 
 def draw_report(record: Mapping[str, Any]) -> Figure:
-    """For each way to compare, the distances of translations and of random pairs; below, where
+    """For each kind of distance, the distances of translations and of random pairs; below, if
     there are scores, the mean distance by score."""
     ways = record["distances"]
     scored = any(one.get("by_score") for one in ways.values())

@@ -15,7 +15,7 @@ class Row:
     """A row of the table.
 
     Attributes:
-        name: as the user calls it; code: in names of files.
+        name: given by the user; code: for file names.
         pattern: of the paths of its folders.
     """
 
@@ -24,7 +24,7 @@ class Row:
     pattern: str
 
     def folder(self, **places: object) -> Path:
-        """The folder of what ``places`` say.
+        """The folder for the given ``places``.
 
         >>> str(Row("T", "T", "seq/{file}.{side}").folder(file="test.en", side="premise"))
         'seq/test.en.premise'
@@ -32,7 +32,7 @@ class Row:
         return Path(self.pattern.format(**places))
 
     def differing(self, seeds: Sequence[int]) -> Sequence[int]:
-        """Of ``seeds`` those that have folders of their own; only the first if none has.
+        """The ``seeds`` with their own folders; only the first if none has.
 
         >>> [Row("T", "T", pattern).differing([1, 2]) for pattern in ("{seed}/{file}", "{file}")]
         [[1, 2], [1]]
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def folder_names_seed(self) -> bool:
-        """Whether each seed has folders of its own, those of another model."""
+        """Whether each seed has its own folders, from a different model."""
         return any(place == "seed" for _, place, *_ in string.Formatter().parse(self.pattern))
 
 
@@ -49,7 +49,7 @@ PLACES = ("file", "name", "lang", "seed")
 
 
 def places_of(path: Path, lang: str, seed: int) -> dict[str, object]:
-    """What `PLACES` stand for, of a file in ``lang``: its name without its ending, the same without
+    """The values of `PLACES` for a file in ``lang``: its name without its ending, the same without
     its language, the language, and the seed.
 
     >>> places_of(Path("nli/dev.en.tsv.gz"), "en", 1)
@@ -61,14 +61,14 @@ def places_of(path: Path, lang: str, seed: int) -> dict[str, object]:
 
 
 def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> list[Row]:
-    """Rows ``NAME=PATTERN`` whose pattern holds some of `PLACES` in braces, and all of ``more``.
+    """Rows ``NAME=PATTERN`` whose pattern contains some of `PLACES` in braces, and all of ``more``.
 
     >>> [row] = parse_rows("--vectors", ["T+E(.2)=seq/{file}"])
     >>> row.name, row.code
     ('T+E(.2)', 'T+E(.2)')
 
     Raises:
-        UserError: for none, one that cannot be read, or two of one name.
+        UserError: for none, a malformed one, or two with the same name.
     """
     if not texts:
         raise UserError(f"`{option}` must be given")

@@ -2,7 +2,7 @@
 
 transform -> lm1 -> lm2 (in turn) -> label -> extract -> order -> tables, encode
 
-Both verbs work in the same folder: `run` goes on from what `train` has done.
+Both verbs work in the same folder: `run` continues from the steps of `train`.
 """
 
 import argparse
@@ -38,12 +38,12 @@ _ANNEALED = ("transform", "lm")
 
 @dataclass
 class Outcome:
-    """Where the steps of one seed leave what.
+    """The files of the steps of one seed.
 
     Attributes:
         model: the last checkpoint.
         logs: of the trainings, by name, in their order.
-        labels: folder of pivots; tables: what `clcr keypoints` and `clcr order` write, by verb;
+        labels: folder of pivots; tables: output of `clcr keypoints` and `clcr order`, by verb;
             sequences: folders.
     """
 
@@ -59,7 +59,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     """Plan and run all, or only the transforms and encoders; or print the plan (``args.dry_run``).
 
     Raises:
-        UserError: for bad settings, input that is missing, or a step that fails.
+        UserError: for bad settings, missing input, or a step that fails.
     """
     config, run = load_config(ClcrRunConfig, args), Path(args.output)
     folder, pair = check_config(config)
@@ -79,7 +79,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     if args.dry_run:
         runner.print_plan()
         return
-    usable_device(config.device)  # fairseq-train would go on without it, on the CPU
+    usable_device(config.device)  # fairseq-train would silently run on the CPU
     runner.run()
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
@@ -122,7 +122,7 @@ class Plan:
         self.splits = ["train", *(["valid"] if self.validates else [])]
 
     def train(self) -> None:
-        """The transforms alone, then the encoders in turn (SPEC C5)."""
+        """The transforms alone, then the encoders in turn."""
         config = self.config
         start = ["--encoder", ",".join(config.encoder)]
         if config.encoder_data:
@@ -195,7 +195,7 @@ class Plan:
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
             *("--save-dir", str(saves), "--no-epoch-checkpoints"),
             *(() if self.validates else ("--disable-validation",)),
-            # Not by the loss where its temperature falls from step to step.
+            # Not by the loss if its temperature falls from step to step.
             *(("--best-checkpoint-metric", "hard") if best and stage in _ANNEALED else ()),
             *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
             *("--log-interval", str(max(1, min(config.every, steps) // 4))),
@@ -284,7 +284,7 @@ class Plan:
 
 
 def _threshold(labels: Path) -> list[str]:
-    """The option with the threshold that the pivots were found with."""
+    """The option with the threshold of the pivots."""
     from fairseq_xling.clcr.labels import Labels
 
     return ["--threshold", repr(Labels(labels).threshold)]

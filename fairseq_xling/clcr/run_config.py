@@ -1,7 +1,7 @@
 """The settings of `fairseq-xling clcr train` and `clcr run`, from a YAML file and the command line.
 
-Defaults suit small encoders on a CPU. The paper (Appendix C) takes layer 9 of 12, beta 0.01 and
-250,000 sentence pairs, and gives neither steps nor learning rates.
+Defaults suit small encoders on a CPU. The paper (Appendix C) uses layer 9 of 12, beta 0.01 and
+250,000 sentence pairs, and reports neither steps nor learning rates.
 """
 
 import dataclasses
@@ -27,76 +27,77 @@ CHECKPOINTS = ("last", "best")
 class ClcrRunConfig:
     """One sentence of help per field."""
 
-    data: str = option("", "data folder with parallel text, whose ids both encoders know")
-    pair: str = option("", "the two languages, e.g. en,de (none: the folder's only pair)")
+    data: str = option("", "data folder with parallel text, whose ids both encoders share")
+    pair: str = option("", "the two languages, e.g. en,de (default: the folder's only pair)")
     encoder: tuple[str, ...] = option(
         (), "LANG=PATH of a pretrained encoder; one for each language"
     )
     encoder_data: tuple[str, ...] = option(
-        (), "LANG=DIR where an encoder's own data folder is, if not where it was trained"
+        (), "LANG=DIR, an encoder's own data folder, if not as in its training"
     )
-    layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (none: three quarters up)")
+    layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (default: three quarters up)")
 
     transform: str = option("residual", "T: residual or linear")
     attention_score: str = option(
-        "transformed", "what attention compares: transformed, exclusive, raw, keys"
+        "transformed", "attention score: transformed, exclusive, raw, keys"
     )
     distance_norm: str = option("l2", "norm of a distance: l2 or l1")
-    anneal_beta: float = option(0.01, "temperature 1 / (1 + beta * updates); 0 is none", least=0)
+    anneal_beta: float = option(
+        0.01, "temperature 1 / (1 + beta * updates); 0 disables it", least=0
+    )
     transform_steps: int = option(2000, "steps of the transforms alone", least=1)
     transform_lr: float = option(5e-3, "their learning rate", least=0)
     transform_args: str = option("", "more options of their fairseq-train, as one text")
-    rounds: int = option(1, "how often the two encoders take turns; 0 leaves both alone", least=0)
-    lm_steps: int = option(500, "steps of a turn", least=1)
+    rounds: int = option(1, "rounds of training the encoders in turn; 0 trains neither", least=0)
+    lm_steps: int = option(500, "steps of each encoder's training", least=1)
     lm_lr: float = option(1e-3, "its learning rate", least=0)
     lm_args: str = option("", "more options of its fairseq-train, as one text")
 
-    threshold: float = option(0.0, "pivots are nearer than this; 0 tunes it", least=0)
-    tune_on: str = option("valid", "split with a word alignment, to tune the threshold on")
+    threshold: float = option(0.0, "maximum distance of pivots; 0 tunes it", least=0)
+    tune_on: str = option("valid", "split with a word alignment, for tuning the threshold")
 
     extract_steps: int = option(
-        500, "steps of the key-point classifiers; 0 leaves R out, too", least=0
+        500, "steps of the key-point classifiers; 0 skips them and R", least=0
     )
     extract_lr: float = option(1e-3, "their learning rate", least=0)
-    delta: float = option(0.2, "words with p(key-point) above are kept")
+    delta: float = option(0.2, "keep words with p(key-point) above this")
     extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
-    confident: bool = option(True, "reweigh labels that are probably wrong")
-    flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (none: found in training)")
+    confident: bool = option(True, "reweight labels that are probably wrong")
+    flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (default: estimated)")
     extract_args: str = option("", "more options of their fairseq-train, as one text")
 
-    orders: str = option("rel,abs", "order heads to train; the first is the one to encode with")
-    order_steps: int = option(1000, "steps of each head; 0 leaves them out", least=0)
+    orders: str = option("rel,abs", "order heads to train; the first is used for encoding")
+    order_steps: int = option(1000, "steps of each head; 0 skips them", least=0)
     order_lr: float = option(1e-3, "their learning rate", least=0)
     order_args: str = option("", "more options of their fairseq-train, as one text")
-    beam: int = option(10, "hypotheses of the search for an order", least=1)
+    beam: int = option(10, "beam width of the search for an order", least=1)
 
     rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, states")
     encode_pairs: tuple[str, ...] = option(
         (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
     )
     encode_text: tuple[str, ...] = option(
-        (), "NAME.LANG=FILE of text to encode, in rows that read no translation; repeatable"
+        (), "NAME.LANG=FILE of text to encode, in rows that need no translation; repeatable"
     )
-    dtype: str = option("float16", "of the vectors on disk", choices=("float16", "float32"))
-
-    batch_size: int = option(0, "most sentence pairs in a batch; 0 is no limit", least=0)
-    max_tokens: int = option(4000, "most padded tokens of a side in a batch", least=1)
-    update_freq: int = option(1, "batches of a step", least=1)
+    dtype: str = option("float16", "type of vectors on disk", choices=("float16", "float32"))
+    batch_size: int = option(0, "maximum sentence pairs per batch; 0 is no limit", least=0)
+    max_tokens: int = option(4000, "maximum padded tokens per side and batch", least=1)
+    update_freq: int = option(1, "batches per step", least=1)
     warmup: int = option(100, "steps of warm-up", least=0)
     schedule: str = option("inverse_sqrt", "learning rate scheduler of fairseq-train")
     adam_betas: str = option("0.9,0.999", "Adam's betas")
     adam_eps: float = option(1e-8, "Adam's epsilon", least=0)
     weight_decay: float = option(0.0, "weight decay", least=0)
-    clip: float = option(1.0, "largest norm of the gradient", least=0)
+    clip: float = option(1.0, "maximum gradient norm", least=0)
     every: int = option(250, "steps between two validations and checkpoints", least=1)
     checkpoint: str = option(
         "last",
-        "checkpoint that a training hands on: last, or best by its loss, of transforms by the "
+        "checkpoint for the next training: last, or best by its loss, for transforms by the "
         "distance to best partners alone",
         choices=CHECKPOINTS,
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    seeds: str = option("1", "seeds of training; each is a model of its own")
+    seeds: str = option("1", "seeds of training; each is a separate model")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
@@ -115,7 +116,7 @@ class ClcrRunConfig:
         return _names("rows", self.rows)
 
     def words(self, field: str) -> tuple[str, ...]:
-        """The options in a field that holds several as one text; errors as of `split_words`."""
+        """The options in a field that contains several as one text; errors as of `split_words`."""
         return split_words(f"--{option_name(field)}", getattr(self, field))
 
 
@@ -164,7 +165,7 @@ def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
 
 
 def rows_of(config: ClcrRunConfig, text: Text) -> list[str]:
-    """The rows that can be written of a text: those that read its translation if there is one."""
+    """The rows that can be written for a text: those that need a translation only if it has one."""
     return [r for r in config.row_list if text.translation or not rows[r].reads_translation]
 
 
@@ -172,7 +173,7 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     """The data folder and the pair of a run.
 
     Raises:
-        UserError: for settings that do not go together, or files that are not there.
+        UserError: for incompatible settings, or missing files.
     """
     if not config.data:
         raise UserError("`--data` must name a data folder with parallel text")
@@ -220,7 +221,7 @@ def validates(folder: DataFolder, pair: tuple[str, str]) -> bool:
 
 
 def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
-    """What `fairseq-train` would refuse only when its step comes."""
+    """Check what `fairseq-train` would reject only at its step."""
     from fairseq.optim.lr_scheduler import (
         LR_SCHEDULER_DATACLASS_REGISTRY,
         LR_SCHEDULER_REGISTRY,
@@ -242,7 +243,7 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
             f"`--schedule` must be one with `--warmup-updates` ({', '.join(warm)}), "
             f"got {config.schedule}"
         )
-    # An unknown name ends here.
+    # Raises for an unknown name.
     _ = transforms[config.transform], scores[config.attention_score], norms[config.distance_norm]
     try:
         betas = [float(beta) for beta in config.adam_betas.split(",")]
@@ -259,15 +260,15 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
 
 
 def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str]) -> None:
-    """Refuse what only the steps after the transforms would stumble over.
+    """Reject errors that would appear only in the steps after the transforms.
 
     Raises:
-        UserError: for a row without the training that it needs, a text without a row, a share that
-            is none, or a threshold to be tuned without an alignment.
+        UserError: for a row without the training that it needs, a text without a row, an invalid
+            share, or a threshold to be tuned without an alignment.
     """
     for text in texts(config, pair):
         if not config.row_list:
-            raise UserError("`--rows` must name what to write of the texts to encode, got none")
+            raise UserError("`--rows` must name what to write for the texts to encode, got none")
         if not rows_of(config, text):
             raise UserError(
                 f"`--rows` {config.rows} needs the translation of a text: give "

@@ -27,7 +27,7 @@ def run_encode(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_encode`.
 
     Raises:
-        UserError: for files that are missing, or settings that make no sense.
+        UserError: for missing files, or invalid settings.
     """
     names = [name.strip() for name in args.row.split(",") if name.strip()]
     kinds = {name: rows[name] for name in names}
@@ -35,7 +35,7 @@ def run_encode(args: argparse.Namespace) -> None:
         raise UserError(f"`--row` must name one row or several different ones, got {args.row!r}")
     if len(names) > 1 and ROW not in args.output:
         raise UserError(
-            f"`--output` must hold {ROW}, which stands for the row's name, where `--row` names "
+            f"`--output` must contain {ROW}, which stands for the row's name, if `--row` names "
             f"several, got {args.output!r}"
         )
     if args.max_tokens < 1:
@@ -46,7 +46,7 @@ def run_encode(args: argparse.Namespace) -> None:
             + (f" and {args.translation!r}" if args.translation else " without it")
         )
     if args.threshold is not None and not args.translation:
-        raise UserError(f"`--threshold` is read by row T+pGA alone, got row {args.row} with it")
+        raise UserError(f"`--threshold` is only for row T+pGA, got it with row {args.row}")
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if args.translation:
         files["translation"] = Path(args.translation)
@@ -73,7 +73,7 @@ def run_encode(args: argparse.Namespace) -> None:
             **{file: digests[file] for file in read},
         }
         _write(model, row, name, settings, read, args)
-    limit = model.positions - 2  # beside <s> and </s>
+    limit = model.positions - 2  # without <s> and </s>
     lengths = Sequences(args.output.replace(ROW, names[0])).lengths
     if cut := int((lengths > limit).sum()):
         print(
@@ -84,7 +84,7 @@ def run_encode(args: argparse.Namespace) -> None:
 
 
 def _check_known(model: Any, text: Path, lang: str) -> None:
-    """Warn of a text that is in another language than was said."""
+    """Warn about a text in another language than `--lang`."""
     lines = list(islice(read_lines(text), _SAMPLE))
     found = TextEncoder.load(model.folder.path, lang).encode(lines)
     ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)

@@ -19,7 +19,7 @@ def run_label(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.clcr_label`.
 
     Raises:
-        UserError: for files that are missing, or settings that make no sense.
+        UserError: for missing files, or invalid settings.
     """
     if args.threshold is not None and not (0 < args.threshold < math.inf):
         raise UserError(f"`--threshold` must be above 0, got {args.threshold}")
@@ -36,7 +36,7 @@ def run_label(args: argparse.Namespace) -> None:
     model = Clcr.load(args.checkpoint, args.data, args.device)
     folder = model.folder
     if Path(args.output).resolve() == Path(folder.path).resolve():
-        raise UserError(f"`--output` {args.output}: is the data folder; name one of its own")
+        raise UserError(f"`--output` {args.output}: is the data folder; name a separate one")
     sides = {split: folder.parallel(split, *model.pair) for split in splits}
     common = {
         "pair": list(model.pair),
@@ -59,7 +59,7 @@ def run_label(args: argparse.Namespace) -> None:
         rows.append([split, meta["sentences"], meta["pivots"], *shares])
         if not meta["pivots"]:
             print(
-                f"fairseq-xling: warning: {output}: no pair of tokens lies under the threshold "
+                f"fairseq-xling: warning: {output}: no pair of tokens is under the threshold "
                 f"{common['threshold']:g}; raise `--threshold`, or train the transform longer",
                 file=sys.stderr,
             )
@@ -71,7 +71,7 @@ def run_label(args: argparse.Namespace) -> None:
 def _tuned(
     model: Any, args: argparse.Namespace, common: Mapping[str, Any], splits: Sequence[str]
 ) -> dict[str, Any]:
-    """The settings of a tuned threshold; those that OUTPUT was begun with, if it was.
+    """The settings of a tuned threshold; those of an unfinished OUTPUT, if there is one.
 
     Tuned again in batches of another size, it would differ in its last digits.
     """

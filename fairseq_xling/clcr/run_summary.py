@@ -1,4 +1,4 @@
-"""What a run of CLCR found, as text and as JSON."""
+"""The results of a run of CLCR, as text and as JSON."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +77,7 @@ def _text(found: dict[str, Any], pair: tuple[str, str]) -> str:
     if found["distances"]:
         header = list(found["distances"][0])
         rows = [list(row.values()) for row in found["distances"]]
-        parts.append("Distances (relative: 1 is a T that knows nothing)")
+        parts.append("Distances (relative: 1 is chance)")
         parts.append(text_table([name.replace("_", " ") for name in header], rows))
     if "threshold" in found:
         line = f"pivots: {found['pivots']['pivots']:,} of {found['pivots']['pairs']:,} pairs, "

@@ -1,12 +1,11 @@
-"""A folder of sequences of vectors, one for each sentence: what CLCR hands to other models.
-
-A sentence has as many vectors as key-points were kept of it, in the order that was chosen for them,
-perhaps none. `fairseq_xling.clcr.sequences_writer` writes such a folder:
+"""A folder of sequences of vectors, one for each sentence: CLCR's output for other models.
+A sentence has one vector for each kept key-point, in the chosen order, possibly none.
+`fairseq_xling.clcr.sequences_writer` writes such a folder:
 
     vectors.npy   (R, D) float16 or float32, the vectors of all sentences one after the other
     offsets.npy   (N + 1,) int64: sentence n has rows [offsets[n], offsets[n + 1])
-    spans.npy     (R, 2) int32: row r stands for the subwords [spans[r, 0], spans[r, 1]) of its
-                  sentence, counted from 0 behind <s>; they need not rise, sentences are reordered
+    spans.npy     (R, 2) int32: row r represents the subwords [spans[r, 0], spans[r, 1]) of its
+                  sentence, counted from 0 after <s>; not sorted if sentences are reordered
     lengths.npy   (N,) int32, the subwords of each sentence, without <s> and </s>
     meta.json     {"settings": {"lang", "dtype", ...}, "width", "sentences", "rows", ...}
 
@@ -34,11 +33,11 @@ class Sequences:
     """A finished folder of sequences, mapped: memory does not grow with it.
 
     An empty sequence is read as one zero vector, in `batch` as in `vectors`, so that no model has
-    to attend to nothing; `counts` tells those sentences.
+    to attend to nothing; `counts` identifies those sentences.
 
     Attributes:
         path: the folder.
-        settings: what made it.
+        settings: the settings that it was written with.
         lang: the language of the text.
         sentences: N; rows: R; width: D.
         offsets: (N + 1,) int64.
@@ -65,13 +64,13 @@ class Sequences:
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
         if self.sentences < 1:
-            raise UserError(f"{path}: holds no sentences")
+            raise UserError(f"{path}: contains no sentences")
         self._vectors = self._map("vectors", (self.rows, self.width), "f")
         self.offsets = np.asarray(self._map("offsets", (self.sentences + 1,), "i"))
         steps = np.diff(self.offsets)
         if self.offsets[0] != 0 or self.offsets[-1] != self.rows or (steps < 0).any():
             raise UserError(
-                f"{self.path / 'offsets.npy'}: must rise from 0 to {self.rows}, the rows of "
+                f"{self.path / 'offsets.npy'}: must increase from 0 to {self.rows}, the rows of "
                 "vectors.npy"
             )
 
@@ -80,12 +79,12 @@ class Sequences:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """(N,) int64, how many key-points were kept of each sentence."""
+        """(N,) int64, the number of kept key-points of each sentence."""
         return np.diff(self.offsets)
 
     @cached_property
     def spans(self) -> np.ndarray:
-        """(R, 2) int32, the subwords that each row stands for, mapped.
+        """(R, 2) int32, the subwords that each row represents, mapped.
 
         Raises:
             UserError: if the file is damaged.
@@ -111,7 +110,7 @@ class Sequences:
 
         Returns:
             vectors (B, K, D) float32, zero where there are none, and padding_mask (B, K) bool, True
-            at padding, which is behind every sequence. An empty sequence is one zero vector.
+            at padding, which follows every sequence. An empty sequence is one zero vector.
 
         Raises:
             UserError: if a value is NaN or infinite (file and row).
@@ -151,7 +150,7 @@ class Sequences:
 
 
 def check_same_sentences(x: Sequences, y: Sequences) -> None:
-    """Refuse two folders whose sentences do not pair up, or whose vectors differ in width.
+    """Reject two folders whose sentences do not pair up, or whose vectors differ in width.
 
     Raises:
         UserError: see above.
@@ -165,7 +164,7 @@ def check_same_sentences(x: Sequences, y: Sequences) -> None:
 
 
 def check_same_width(x: Sequences, y: Sequences) -> None:
-    """Refuse two folders whose vectors differ in width.
+    """Reject two folders whose vectors differ in width.
 
     Raises:
         UserError: see above.

@@ -1,4 +1,4 @@
-"""Writing a folder of sequences (`fairseq_xling.clcr.sequences`): streamed, going on after a kill.
+"""Write a folder of sequences (`fairseq_xling.clcr.sequences`): streamed, resumable after a kill.
 
     if not is_written(output, settings):
         with write_sequences(output, settings, width) as writer:
@@ -7,10 +7,10 @@
             writer.finish({"provenance": provenance(files)})
     sequences = Sequences(output)
 
-The folder appears under its name at the end of the block, whose last call is
-`SequencesWriter.finish`. Until then blocks lie in ``.NAME.partial`` beside it; a call with the same
-settings goes on behind the sentences that are there, and the arrays come out byte for byte as
-without the interruption.
+The folder gets its name at the end of the block, whose last call is `SequencesWriter.finish`. Until
+then blocks are in ``.NAME.partial`` in the same parent folder; a call with the same settings
+resumes after the sentences that are there, and the arrays are byte for byte the same as without the
+interruption.
 
 Symbols as in `sequences`; ``B`` sentences and ``R`` rows of a block.
 """
@@ -31,10 +31,10 @@ from fairseq_xling.files import write_json
 
 
 def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
-    """Whether ``output`` is a finished folder of these settings; False where there is nothing.
+    """Whether ``output`` is a finished folder of these settings; False if there is nothing.
 
     Raises:
-        UserError: if it holds anything else.
+        UserError: if it contains anything else.
     """
     return is_finished(Path(output), _plain(settings))
 
@@ -43,11 +43,12 @@ def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
 def write_sequences(
     output: str | Path, settings: Mapping[str, Any], width: int
 ) -> Iterator["SequencesWriter"]:
-    """A writer of the folder ``output``, which is not there yet (`is_written`).
+    """A writer of the folder ``output``, which does not exist yet (`is_written`).
 
     Args:
-        settings: what decides the result, checksums of inputs included, as JSON values: ``lang``,
-            ``dtype`` (of `DTYPES`) and all else. Begun work of other settings is thrown away.
+        settings: what determines the result, including checksums of inputs, as JSON values:
+        ``lang``,
+            ``dtype`` (of `DTYPES`) and others. Unfinished work of other settings is discarded.
         width: D.
 
     Raises:
@@ -83,7 +84,7 @@ class SequencesWriter:
 
     @property
     def done(self) -> int:
-        """Sentences that are on disk; work goes on with this one, from 0."""
+        """Number of sentences on disk; work resumes with the sentence of this number, from 0."""
         return self._arrays.done
 
     def append(
@@ -93,14 +94,14 @@ class SequencesWriter:
 
         Args:
             vectors: (R, D), those of a sentence in their order, sentence after sentence.
-            counts: (B,) whole numbers, how many vectors each sentence has, 0 included.
-            spans: (R, 2) whole numbers, the subwords [first, end) of its sentence that a row stands
-                for.
+            counts: (B,) whole numbers, the number of vectors of each sentence, possibly 0.
+            spans: (R, 2) whole numbers, the subwords [first, end) of its sentence that a row
+                represents.
             lengths: (B,) whole numbers, the subwords of each sentence.
 
         Raises:
             UserError: for vectors that are NaN, or too large for the type on disk.
-            ValueError: if these do not fit together.
+            ValueError: if these are inconsistent.
         """
         counts, spans, lengths = (np.asarray(x, np.int64) for x in (counts, spans, lengths))
         rows = int(counts.sum())
@@ -135,15 +136,18 @@ class SequencesWriter:
         if not np.isfinite(stored).all():
             most = np.abs(vectors).max()
             if not np.isfinite(most):
-                raise UserError("the model's vectors are NaN or infinite; was its training sound?")
+                raise UserError(
+                    "the model's vectors are NaN or infinite; did its training diverge?"
+                )
             raise UserError(
-                f"`--dtype` {dtype} must hold every vector, up to {np.finfo(dtype).max:,.0f}, got "
-                f"{most:g}; take float32"
+                f"`--dtype` {dtype} must represent every vector, up to "
+                f"{np.finfo(dtype).max:,.0f}, got "
+                f"{most:g}; use float32"
             )
         return stored
 
     def finish(self, more: Mapping[str, Any]) -> None:
-        """All is there; ``more`` goes into ``meta.json``, the provenance for one."""
+        """Finish the folder; ``more`` goes into ``meta.json``, for example the provenance."""
         meta = {"sentences": self.done, "rows": self._arrays.rows["vectors"], "width": self._width}
         self._arrays.finish()
         write_json(self._folder / META, {**more, "settings": self._settings, **meta})
@@ -151,5 +155,5 @@ class SequencesWriter:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """As it comes back from a file: tuples are lists."""
+    """As read back from a file: tuples are lists."""
     return json.loads(json.dumps(settings))

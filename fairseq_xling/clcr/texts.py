@@ -1,4 +1,4 @@
-"""The sentences of labelled pairs as plain text, so that they can be encoded (SPEC C15)."""
+"""The sentences of labelled pairs as plain text, so that they can be encoded (CLCR, 4.2)."""
 
 import contextlib
 from pathlib import Path
@@ -12,10 +12,10 @@ from fairseq_xling.transfer.offsets import on_one_line
 
 
 def write_texts(source: Path, output: str, form: str = "", columns: str = "") -> int:
-    """Write ``OUTPUT.premise`` and ``OUTPUT.hypothesis``, a line for each pair; how many there are.
+    """Write ``OUTPUT.premise`` and ``OUTPUT.hypothesis``, a line per pair; returns their number.
 
     Raises:
-        UserError: for a file that breaks its format, or a row of one text.
+        UserError: for a malformed file, or a row of one text.
     """
     if not source.is_file():
         raise UserError(f"{source}: no such file")

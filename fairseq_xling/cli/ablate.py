@@ -2,7 +2,7 @@
 
   fairseq-xling ablate emerging-structure --data-text text --output runs/ablation --seeds 1,2,3
 
-Stopped in between, the same command goes on; a setting or seed that is added later runs alone.
+If interrupted, the same command resumes; a setting or seed that is added later runs alone.
 """
 
 import argparse

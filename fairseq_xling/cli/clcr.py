@@ -1,4 +1,4 @@
-"""Bring two pretrained encoders together, so that a sentence and its translation are alike (CLCR).
+"""Align two pretrained encoders: a sentence and its translation get the same vectors (CLCR).
 
     fairseq-xling clcr run config.yaml      everything, with one command
 
@@ -8,16 +8,16 @@ or step by step
     fairseq-xling clcr label CHECKPOINT     pseudo-gold pivots of parallel text
     fairseq-xling clcr encode CHECKPOINT    sequences of vectors of any text
 
-and what they are worth
+and to evaluate them
 
     fairseq-xling clcr curves NAME=LOG      distance of translations by step, of several trainings
     fairseq-xling clcr keypoints, order     key-points and their order against gold pivots
-    fairseq-xling clcr report X Y           whether the sequences of translations are near
-    fairseq-xling clcr classify             entailment learnt in one language, tested in others;
+    fairseq-xling clcr report X Y           whether the sequences of translations are close
+    fairseq-xling clcr classify             entailment trained in one language, tested in others;
                                             clcr texts writes what it needs to be encoded
-    fairseq-xling clcr probe                what spans still tell after each step
+    fairseq-xling clcr probe                what can still be probed from spans after each step
 
-`fairseq-xling --help` lists all verbs that begin with clcr; each explains itself with --help.
+`fairseq-xling --help` lists all verbs that begin with clcr; each has its own --help.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from fairseq_xling.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", metavar="ACTION", help="one of those above")
+    parser.add_argument("action", nargs="?", metavar="ACTION", help="one of the above")
 
 
 def run(args: argparse.Namespace) -> None:

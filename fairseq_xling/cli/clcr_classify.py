@@ -1,19 +1,19 @@
-"""Train ESIM on frozen sequences of one language, test it on others: rows, languages, gap.
+"""Train ESIM on frozen sequences of one language and test it on others, with the transfer gap.
 
   fairseq-xling clcr classify --train en=train.en.tsv --valid en=dev.en.tsv \\
       --test en=test.en.tsv --test zh=test.zh.tsv --seeds 1,2,3 \\
       --vectors "T=seq/T/{file}.{side}" --vectors "T+E=seq/TE/{file}.{side}" \\
       --vectors "T+E+R=seq/TER/{file}.{side}" --output runs/nli
 
-Labelled files are those of `eval transfer --head classification`: premise, hypothesis, label,
+Labelled files are as for `eval transfer --head classification`: premise, hypothesis, label,
 separated by tabs. Each --vectors is a row of the table; seq/T/train.en.premise then holds the
 sequences of the premises of train.en.tsv, as `fairseq-xling clcr encode` writes them. What
 `clcr run` with encode-pairs train.premise=..., train.hypothesis=... wrote for several seeds is
 --vectors "T+E=RUN/sequences/{seed}/T+E/{name}.{side}.{lang}"
 
 Trains on the source language alone, keeps the epoch that is best on its dev file, and tests on
-every language. Writes table.md, table.csv, plot.svg, results.json and predictions in the form of
-the files tested on. Stopped in between, the same command goes on with the next training.
+every language. Writes table.md, table.csv, plot.svg, results.json and predictions in the format of
+the test files. If interrupted, the same command resumes with the next training.
 """
 
 import argparse

@@ -3,15 +3,15 @@
   fairseq-xling clcr label transform/checkpoint_last.pt --output labels
   fairseq-xling clcr label model.pt --threshold 3.5 --splits train,valid,test --output labels
 
-Token i of a sentence and j of its translation are kept if each is the other's nearest and their
-distance, both ways, is under the threshold. Without --threshold the best one against the word
-alignment of --tune-on is taken. Distances are in the units of the encoders' states.
+Token i of a sentence and j of its translation are kept if they are mutual nearest neighbours and
+their distance, in both directions, is under the threshold. Without --threshold, the one that best
+matches the word alignment of --tune-on is used. Distances are in the units of the encoders' states.
 
 OUTPUT/SPLIT/pivots.pharaoh   links i-j, a line for each sentence pair
 OUTPUT/SPLIT/distances.npy    the distance of each link
-OUTPUT/SPLIT/meta.json        settings, counts, where it comes from
+OUTPUT/SPLIT/meta.json        settings, counts, provenance
 
-An interrupted call goes on when it is repeated, with the same result.
+An interrupted call resumes when repeated, with the same result.
 """
 
 import argparse
@@ -22,11 +22,18 @@ SPEC_ROWS = ("C6",)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with a transform")
-    add("--data", metavar="DATA", help="its data folder, where it has moved")
+    add("--data", metavar="DATA", help="its data folder, if it has moved")
     add("--splits", default="train,valid", help="of the data folder's parallel text")
-    add("--threshold", type=float, metavar="D", help="pairs nearer than D are kept (None: tuned)")
-    add("--tune-on", default="valid", metavar="SPLIT", help="with a word alignment, for tuning")
-    add("--max-tokens", type=int, default=8192, help="most padded tokens of a side in a batch")
+    add(
+        "--threshold", type=float, metavar="D", help="pairs closer than D are kept (default: tuned)"
+    )
+    add(
+        "--tune-on",
+        default="valid",
+        metavar="SPLIT",
+        help="split with a word alignment, for tuning",
+    )
+    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per side and batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="DIR", help="folder to write")
 

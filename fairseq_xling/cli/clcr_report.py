@@ -1,4 +1,4 @@
-"""Report whether sequences are near where sentences mean the same: D, random pairs, correlation.
+"""Report how close the sequences of translations are: D, random pairs, correlation with scores.
 
   fairseq-xling clcr report seq/test.en seq/test.de --output conditions.json --figure conditions.svg
   fairseq-xling clcr report seq/test.en seq/test.de --scored seq/sts.text seq/sts.pair \\
@@ -6,10 +6,9 @@
 
 X and Y are folders of sequences (`fairseq-xling clcr encode`) of sentences that translate each
 other, line by line. Compares the distance of translations with that of random pairs, and, where
-pairs with a score of their likeness are given, correlates distance and score.
-
-matched: D of the paper's equation 2, the mean of both directions, order does not count; positions:
-position by position, as a model reads them, as far as both go.
+pairs with similarity scores are given, correlates distance and score.
+matched: D of the paper's equation 2, the mean of both directions, regardless of order; positions:
+position by position, as a model reads them, up to the shorter length.
 """
 
 import argparse
@@ -23,20 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("x", metavar="X", help="folder of sequences")
     add("y", metavar="Y", help="folder of sequences of their translations")
-    add("--distance", default="matched,positions", metavar="NAMES", help="ways to compare")
+    add("--distance", default="matched,positions", metavar="NAMES", help="distances to compute")
     add("--norm", default="l2", help="of the difference of two vectors: l1 or l2")
     add("--tau", type=float, default=0.0, metavar="X",
-        help="temperature of matched's attention; 0 takes the best partner, 1 mixes")  # fmt: skip
+        help="temperature of matched's attention; 0 selects the best partner, 1 mixes")  # fmt: skip
     add(
         "--random",
         type=int,
         default=1,
         metavar="N",
-        help="random partners of each sentence, up to 1000",
+        help="random partners per sentence, up to 1000",
     )
     add("--seed", type=int, default=1, metavar="N", help="of the random partners")
-    add("--scored", nargs=2, metavar=("X", "Y"), help="folders of pairs that have a score")
-    add("--scores", metavar="FILE", help="their scores, a line each, columns separated by tabs")
+    add("--scored", nargs=2, metavar=("X", "Y"), help="folders of the scored pairs")
+    add("--scores", metavar="FILE", help="their scores, one line each, tab-separated columns")
     add("--score-column", default="-1", metavar="COLUMN",
         help="column of the score: a number from 0, or from the end, or a heading")  # fmt: skip
     add("--batch-size", type=int, default=256, metavar="N", help="pairs compared at a time")

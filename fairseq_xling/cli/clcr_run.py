@@ -1,12 +1,12 @@
-"""From two pretrained encoders to sequences of vectors and a summary, with one command (CLCR).
+"""Run all of CLCR with one command, from two pretrained encoders to vectors and a summary.
 
   fairseq-xling clcr run config.yaml
   fairseq-xling clcr run config.yaml --output runs/clcr/en-de --seeds 1,2,3 --dry-run
 
 Trains the transforms and, in turn, the encoders; finds pseudo-gold pivots; trains the key-point
 classifiers and the order heads; writes the tables of both, and sequences of the texts named by
---encode-pairs and --encode-text into OUTPUT/sequences/SEED/ROW/NAME.LANG. Stopped in between, the
-same command goes on; what has not changed is not done again.
+--encode-pairs and --encode-text into OUTPUT/sequences/SEED/ROW/NAME.LANG. If interrupted, the
+same command resumes; what has not changed is not repeated.
 """
 
 import argparse

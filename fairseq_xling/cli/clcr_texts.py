@@ -1,4 +1,4 @@
-"""Write premises and hypotheses of labelled pairs as plain text, a line each, to be encoded.
+"""Write premises and hypotheses of labelled pairs as plain text, one line each, to be encoded.
 
   fairseq-xling clcr texts nli/train.en.tsv --output text/train.en
   fairseq-xling clcr encode model.pt --lang en --text text/train.en.premise --row T+E \\
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "source", metavar="FILE", help="labelled pairs, as `fairseq-xling clcr classify` reads them"
     )
-    add("--format", default="", help="tsv or json_lines (none: tsv)")
+    add("--format", default="", help="tsv or json_lines (default: tsv)")
     add("--columns", default="", help="which column holds what, e.g. text=0,pair=1,label=2")
     add("--output", required=True, metavar="STEM", help="files to write are STEM.premise, ...")
 

@@ -1,12 +1,12 @@
-"""Train the transforms between two encoders, and the encoders in turn, with one command.
+"""Train the transforms between two encoders, then the encoders in turn, with one command.
 
   fairseq-xling clcr train config.yaml
   fairseq-xling clcr train --data data-bin --encoder en=bert-folder --encoder de=model.pt \\
       --output runs/clcr/en-de
 
 A driver of `fairseq-train --task clcr`: first T12 and T21 alone, then --rounds times the first and
-the second encoder. OUTPUT/commands.sh has the exact calls. Stopped in between, the same command
-goes on; `fairseq-xling clcr run` with the same settings goes on from here.
+the second encoder. OUTPUT/commands.sh lists the exact calls. If interrupted, the same command
+resumes; `fairseq-xling clcr run` with the same settings continues from here.
 """
 
 import argparse

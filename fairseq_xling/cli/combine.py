@@ -3,7 +3,7 @@
   fairseq-xling combine forward/checkpoint_last.pt backward/checkpoint_last.pt --output combined.pt
 
 The upper half of the layers comes from FORWARD (source to target), the lower half from BACKWARD
-(target to source); everything else is the mean of both. Both must have begun with the same
+(target to source); everything else is the mean of both. Both must have started from the same
 checkpoint. The next phase starts with `fairseq-train --finetune-from-model combined.pt`.
 """
 

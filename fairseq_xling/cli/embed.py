@@ -1,4 +1,4 @@
-"""Word vectors: of a data folder's subwords (train them, link them, look at them), or of words.
+"""Train, link or inspect vectors of a data folder's subwords, or of words.
 
 fairseq-xling embed train data-bin --languages de --output de.safetensors --dim 384
 fairseq-xling embed link data-bin --pair en-de --source-vectors en.st --output de.safetensors
@@ -50,33 +50,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 _TRAIN = """\
 Train a vector for every subword of a data folder by skip-gram with negative sampling.
 
-Reads the folder's monolingual training text, sentences of all languages mixed. One language alone
-gives vectors that a map can bring to another language's; several together only share a table.
+Reads the folder's monolingual training text, sentences of all languages mixed. Vectors of a single
+language can be mapped to another language's; several together only share a table.
 OUTPUT.json reports what was done. Subwords that do not occur, and special symbols, are drawn from
-the distribution of the others. Stopped in between, the same command goes on with the next epoch.
+the distribution of the others. If interrupted, the same command resumes with the next epoch.
 """
 
 _LINK = """\
-Give every subword of a data folder the mean of the source encoder's embeddings of the words that it
-is aligned with in the parallel training text.
+Set the vector of every subword of a data folder to the mean of the source encoder's embeddings of
+the subwords that it is aligned with in the parallel training text.
 
-Such vectors lie among the source's embeddings already and need no map. Subwords that the source
-spells alike have its embedding where no link says better; one without either is drawn by
-`fairseq-xling init`. The folder must have been prepared with an --aligner or --alignment.
+Such vectors are already in the source's embedding space and need no map. Subwords that the
+source spells identically keep its embedding; those without links or embedding are drawn at random
+by `fairseq-xling init`. The folder must have been prepared with an --aligner or --alignment.
 """
 
 _WORDS = """\
-Train a vector for every word of a text by fastText, or take those of a .vec file, and write them as
-`fairseq-xling extract --unit static` writes an encoder's: the baseline without an encoder of
+Train a vector for every word of a text with fastText, or read those of a .vec file, and write them
+in the format of `fairseq-xling extract --unit static`: the baseline without an encoder for
 `fairseq-xling eval bli` and `map`. Words are those of the data folder's segmentation. With --words
-STATIC/words.txt both have the same words to choose from.
+STATIC/words.txt both have the same candidate words.
 
-Stopped in between, the same command goes on with the next epoch.
+If interrupted, the same command resumes with the next epoch.
 """
 
 _INSPECT = """\
-Show how a word lies among all others: a histogram of its cosines, and its nearest neighbours on
-the plane that holds most of their variance (TreLM, appendix A.2).
+Show a word among all others: a histogram of its cosines, and its nearest neighbours on the plane
+that explains most of their variance (TreLM, appendix A.2).
 
 Writes inspect.svg, inspect.png, histogram.csv, neighbours.csv and inspect.json.
 """
@@ -96,13 +96,19 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add(
         "--vec",
         metavar="FILE",
-        help="take the vectors from this text file in word2vec's format (also .gz) instead of "
-        "training them; words that it lacks are counted",
+        help="read the vectors from this text file in word2vec's format (also .gz) instead of "
+        "training them; words missing from it are counted",
     )
-    add("--dim", type=int, default=768, metavar="N", help="width: that of the source encoder")
+    add(
+        "--dim",
+        type=int,
+        default=768,
+        metavar="N",
+        help="width, which must be the source encoder's",
+    )
     add("--epochs", type=int, default=10, metavar="N", help="passes over the text")
     add("--window", type=int, default=5, metavar="N", help="subwords on each side, at most")
-    add("--negative", type=int, default=10, metavar="N", help="drawn words per real one")
+    add("--negative", type=int, default=10, metavar="N", help="negative samples per word")
     add(
         "--min-count",
         type=int,
@@ -124,9 +130,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="above 1 is faster, but two runs then differ",
+        help="above 1 is faster, but not reproducible",
     )
-    add("--seed", type=int, default=1, metavar="N", help="of everything random")
+    add("--seed", type=int, default=1, metavar="N", help="random seed")
 
 
 def _add_link(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +143,7 @@ def _add_link(parser: argparse.ArgumentParser) -> None:
     add(
         "--language",
         metavar="CODE",
-        help="whose dictionary gets vectors, where each has its own (default: B)",
+        help="language whose dictionary gets vectors, where each has its own (default: B)",
     )
     add(
         "--source-vectors",
@@ -153,26 +159,34 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
     add("--lang", required=True, help="language of the text")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
-    add("--words", metavar="FILE", help="write these words only, the first column of each line")
-    add("--most", type=int, default=200_000, metavar="N", help="else this many frequent words")
+    add("--words", metavar="FILE", help="write only these words, the first column of each line")
+    add(
+        "--most",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="without --words, the N most frequent words",
+    )
     add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
     add("--dim", type=int, default=300, metavar="N", help="width")
     add("--epochs", type=int, default=5, metavar="N", help="passes over the text")
     add("--window", type=int, default=5, metavar="N", help="words on each side, at most")
-    add("--negative", type=int, default=5, metavar="N", help="drawn words per real one")
+    add("--negative", type=int, default=5, metavar="N", help="negative samples per word")
     add("--min-count", type=int, default=5, metavar="N", help="do not train words rarer than this")
-    add("--min-n", type=int, default=3, metavar="N", help="letters of the shortest n-grams")
-    add("--max-n", type=int, default=6, metavar="N", help="letters of the longest n-grams")
+    add(
+        "--min-n", type=int, default=3, metavar="N", help="length of the shortest character n-grams"
+    )
+    add("--max-n", type=int, default=6, metavar="N", help="length of the longest character n-grams")
     add(
         "--buckets",
         type=int,
         default=200_000,
         metavar="N",
-        help="rows that n-grams share; fastText has 2,000,000, which are 2.4 GB with width 300",
+        help="hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
     )
     add("--lr", type=float, default=0.05, metavar="X", help="learning rate, falling to 1e-4")
-    add("--threads", type=int, default=1, metavar="N", help="above 1 two runs differ")
-    add("--seed", type=int, default=1, metavar="N", help="of everything random")
+    add("--threads", type=int, default=1, metavar="N", help="above 1 is not reproducible")
+    add("--seed", type=int, default=1, metavar="N", help="random seed")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
   fairseq-xling eval checkpoints/checkpoint_best.pt --data data-bin
   fairseq-xling eval model.pt --data data-bin --measure words --dictionary en-de.tsv
 
-Prints a table per measure; `--output` writes the same numbers with their provenance as JSON.
+Prints one table per measure; `--output` writes the same figures with their provenance as JSON.
 """
 
 import argparse

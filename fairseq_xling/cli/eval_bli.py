@@ -4,8 +4,8 @@
   fairseq-xling eval bli states/en states/de --dictionary en-de.0-5000.txt --map en-de.map
 
 X and Y are folders of `fairseq-xling extract --unit types` or `--unit static`, of any encoders. The
-dictionary has a source and a target word on each line, with a tab or a space between, as MUSE's
-have; .gz is read as well. Prints a row for each layer.
+dictionary has a source and a target word on each line, separated by a tab or a space, like MUSE's;
+.gz is accepted. Prints a row for each layer.
 """
 
 import argparse
@@ -25,10 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--candidates",
         default="vocabulary",
         choices=list(CANDIDATES),
-        help="look for translations among all words of Y, or those of the dictionary alone",
+        help="candidate translations: all words of Y, or those of the dictionary alone",
     )
-    add("--ignore-case", action="store_true", help="entries fit words in any case")
-    add("--skip-identical", action="store_true", help="leave out entries that are spelt alike")
+    add("--ignore-case", action="store_true", help="match entries regardless of case")
+    add(
+        "--skip-identical",
+        action="store_true",
+        help="leave out entries whose two words are identical",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,10 +1,10 @@
-"""Linear CKA between two folders: how alike two encoders see the same examples, by layer.
+"""Linear CKA between two folders: how similarly two encoders represent the same examples, by layer.
 
   fairseq-xling eval cka states/en states/de --output cka.json --figure cka.svg
   fairseq-xling eval cka states/en states/de --all-layers --figure layers.png
 
-X and Y are folders of `fairseq-xling extract`, of any encoders and widths; row n of one is the same
-example as row n of the other, parallel sentences mostly. Memory does not grow with the rows.
+X and Y are folders of `fairseq-xling extract`, of any encoders and widths; row n of both is the
+same example, usually a sentence and its translation. Memory does not grow with the number of rows.
 """
 
 import argparse

@@ -17,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.comparison import add_output
 
     add = parser.add_argument
-    add("results", nargs="+", metavar="RESULTS", help="in twos: first and second measure of a pair")
-    add("--x", metavar="CURVE", help="column of the first files (default: their main one)")
-    add("--y", metavar="CURVE", help="column of the second files (default: their main one)")
+    add("results", nargs="+", metavar="RESULTS", help="two per pair: its first and second measure")
+    add("--x", metavar="CURVE", help="column of each first file (default: its main one)")
+    add("--y", metavar="CURVE", help="column of each second file (default: its main one)")
     add_output(parser)
 
 

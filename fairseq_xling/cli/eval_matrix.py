@@ -4,8 +4,8 @@
       --train en=en.train --train de=de.train --valid en=en.dev --valid de=de.dev \\
       --test en=en.test --test de=de.test --output runs/pos
 
-As `fairseq-xling eval transfer`, with a model for each --train; its --valid is that of the same
-language. The diagonal is supervised.
+As `fairseq-xling eval transfer`, with a model for each --train, validated on the --valid of the
+same language. The diagonal is supervised.
 """
 
 import argparse

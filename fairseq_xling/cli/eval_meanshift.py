@@ -1,10 +1,10 @@
-"""Vector translation: does the mean difference of two languages lead from a sentence to its own?
+"""Vector translation: does adding two languages' mean difference retrieve a sentence's translation?
 
   fairseq-xling eval meanshift states/en states/de --held-out 0.5 --seed 0
 
 X and Y are folders of `fairseq-xling extract --unit sentences`, of any encoders of one width; line
 n of one text translates line n of the other. The mean difference is that of the sentences that are
-not held out. Prints accuracy before and after it is added, for each layer.
+not held out. Prints accuracy before and after adding it, for each layer.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Set zero-shot F1 of entities against the subwords that training and test entities share.
+"""Relate zero-shot NER F1 to the share of subwords common to training and test entities.
 
   fairseq-xling eval overlap runs/ner --output runs/ner-overlap
 
 RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` with a head of BIO spans. Its
-files and data folders are read again: start this where the run was started. Writes a scatter plot,
+files and data folders are read again, so run this in the same directory. Writes a scatter plot,
 overlap.csv, a report and results.json; prints the table and the correlations.
 """
 

@@ -6,9 +6,8 @@
 
 Every encoder is trained with every setting of the grid (--lrs, --head-lrs, --batch-sizes) and seed;
 the settings that are best on the source language's dev file are tested. Writes the table, a report,
-all scores and all predictions, in the form of the files tested on. With several test sets (--test
-de=FILE --test test1.de=FILE) each set has a row of its own. Stopped in between, the same command
-resumes.
+all scores and all predictions, in the format of the test files. Several test sets (--test de=FILE
+--test test1.de=FILE) each have a row of their own. If interrupted, the same command resumes.
 """
 
 import argparse

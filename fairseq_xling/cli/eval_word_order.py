@@ -1,10 +1,10 @@
-"""Set zero-shot figures against the word-order features that two languages share.
+"""Relate zero-shot scores to the word-order features that two languages share.
 
   fairseq-xling eval word-order runs/pos --features wals.tsv --output runs/pos-word-order
 
-RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` of any head. The features are
-yours, for example of the World Atlas of Language Structures: a heading `language` and names of
-features, then a row for each language, separated by tabs; an empty cell is unknown. Writes a
+RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` of any head. You supply the
+features, for example from the World Atlas of Language Structures: a header with `language` and the
+features' names, then a tab-separated row per language; an empty cell is unknown. Writes a
 scatter plot, word_order.csv, a report and results.json; prints the table and the correlations.
 """
 

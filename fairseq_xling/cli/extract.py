@@ -5,11 +5,11 @@
 
 OUTPUT/layerNN.npy   a row per subword, word type or line of the text; read it with
                      numpy.load(..., mmap_mode="r")
-OUTPUT/meta.json     what a row is, and where it comes from
+OUTPUT/meta.json     what a row is, and its provenance
 
 `--unit static` writes rows of the embedding matrix instead, for words that are single subwords.
 
-An interrupted call goes on when it is repeated, with the same result.
+An interrupted call resumes when repeated, with the same result.
 """
 
 import argparse
@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", required=True, metavar="DATA", help="the model's data folder")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text")
-    add("--unit", default="sentences", help=f"what a row is of: {', '.join(units)}")
+    add("--unit", default="sentences", help=f"unit of a row: {', '.join(units)}")
     add("--layers", default="all", help="such as 0,2-4; 0 is the output of the embeddings")
     add("--dtype", default="float32", choices=DTYPES, help="type of the vectors on disk")
-    add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
+    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
     for name in units:

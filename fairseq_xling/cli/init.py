@@ -3,8 +3,8 @@
     fairseq-xling init bert-folder --source-vectors source.safetensors
     fairseq-xling init bert-folder --data data-bin --vectors mapped.safetensors --output init.pt
 
-The model has the sizes of the encoder, whatever the architecture's own are, and the vocabulary and
-languages of the data folder. It is the start of `fairseq-train --finetune-from-model init.pt`.
+The model has the encoder's sizes, whatever the architecture's own defaults, and the vocabulary and
+languages of the data folder. Train it with `fairseq-train --finetune-from-model init.pt`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="folder in Hugging Face's form (BERT, RoBERTa, XLM-R or XLM, with its vocabulary), "
+        help="folder in Hugging Face format (BERT, RoBERTa, XLM-R or XLM, with its vocabulary), "
         "or a fairseq checkpoint (RoBERTa, or separable_transformer*)",
     )
     parser.add_argument("--data", metavar="DATA", help="data folder with the new vocabulary")
@@ -25,17 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source-vectors",
         metavar="FILE",
         help="write the source's raw embeddings as a file of vectors, for `fairseq-xling map`; "
-        "without --output this is all",
+        "without --output, do only this",
     )
     parser.add_argument(
         "--source-data",
         metavar="DIR",
-        help="where a source checkpoint's dict.txt or data folder is (None: where it was trained)",
+        help="location of a source checkpoint's dict.txt or data folder (default: as in its "
+        "training)",
     )
     parser.add_argument(
         "--source-language",
         metavar="LANG",
-        help="whose parts to take of a separable_transformer with private ones",
+        help="language whose private parts to use, of a separable_transformer with such parts",
     )
     words = parser.add_argument_group("embeddings of the new vocabulary")
     words.add_argument(
@@ -43,24 +44,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="vectors of the data folder's subwords, mapped onto the source's; repeat it where "
+        help="vectors of the data folder's subwords, mapped onto the source's; repeatable where "
         "each language has its own vocabulary",
     )
     words.add_argument(
         "--embeddings",
         metavar="WAY",
-        help="random, or vectors (None: vectors where --vectors is given, else random)",
+        help="random, or vectors (default: vectors where --vectors is given, else random)",
     )
     words.add_argument(
         "--keep-norms",
         action="store_true",
-        help="leave vectors as long as they are, instead of scaling them all to the mean length "
+        help="keep the vectors' lengths, instead of scaling them all to the mean length "
         "of the source's",
     )
     words.add_argument(
         "--copy-shared",
         action="store_true",
-        help="give subwords that the source has too, spelt alike, the source's embedding",
+        help="give subwords that the source also has, with the same spelling, the source's "
+        "embedding",
     )
     model = parser.add_argument_group("model")
     model.add_argument(
@@ -70,15 +72,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--copy-embeddings",
         action="store_true",
-        help="tell tokens of one source word apart by their number (better translations; not in "
+        help="distinguish target tokens of one source word by their number (better translations; "
+        "not in "
         "the paper)",
     )
     model.add_argument(
         "--trilayer-from",
         default="code",
         metavar="WHICH",
-        help="layer that the TRILayer begins as, of N: code (the (N/2 + 1)-th, as the paper's "
-        "program) or text (the N/2-th)",
+        help="layer of N that the TRILayer is copied from: code (the (N/2 + 1)-th, as in the "
+        "paper's "
+        "code) or text (the N/2-th)",
     )
     model.add_argument(
         "--language-init",
@@ -92,31 +96,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="reset",
         metavar="HOW",
         help="LM head: reset, keep (the source's dense layer and LayerNorm), or whole (also the "
-        "biases of subwords that it spells alike)",
+        "biases of subwords of the same spelling)",
     )
     model.add_argument(
         "--separate",
         default="",
         metavar="PLAN",
-        help="parts that each language has for itself, as for fairseq-train, such as "
-        "tokens,softmax; each begins as the source's",
+        help="parts that are private to each language, as for fairseq-train, such as "
+        "tokens,softmax; each starts as a copy of the source's",
     )
     model.add_argument(
-        "--languages", default="", metavar="CODES", help="languages (None: all of the data folder)"
+        "--languages",
+        default="",
+        metavar="CODES",
+        help="languages (default: all of the data folder)",
     )
     model.add_argument(
         "--max-positions",
         type=int,
         metavar="N",
-        help="position rows, the first N of the source's (None: all)",
+        help="position rows, the first N of the source's (default: all)",
     )
     model.add_argument(
         "--num-segments",
         type=int,
         metavar="N",
-        help="segment rows; those that the source lacks are drawn (None: as many as the source's)",
+        help="segment rows; those missing from the source are drawn (default: as many as the "
+        "source's)",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all that is drawn")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -5,18 +5,18 @@
     fairseq-xling map apply de-en.safetensors states-de --output states-de-mapped
 
 `procrustes`, `unconstrained`, `meeting`, `anchored` and `contextual` learn a matrix for each layer
-from pairs of rows of two folders of `fairseq-xling extract`. They write a map with both sides'
-normalisation, which `map apply` and the measures of `fairseq-xling eval` apply to other states.
+from pairs of rows of two folders of `fairseq-xling extract`. The map that they write includes both
+sides' normalisation; `map apply` and the measures of `fairseq-xling eval` apply it to other states.
 
     fairseq-xling map adversarial --source-vectors source.safetensors \\
         --vectors target.safetensors --output mapped.safetensors --seeds 1,2,3
 
-`adversarial` and `identical` need no pairs. They write V W, every id of the vectors V mapped, and
-OUTPUT.json: the criterion of each seed (mean cosine to the nearest source word by CSLS), which
-seeds failed, the refinement, and how well words that are spelt alike find each other. The source
+`adversarial` and `identical` need no pairs. They write V W, the mapped vectors of every id of V,
+and OUTPUT.json: the criterion of each seed (mean cosine to the nearest source word by CSLS), which
+seeds failed, the refinement, and the retrieval accuracy of identically spelt words. The source
 vectors, the raw embeddings of a pretrained encoder, are never changed.
 
-Stopped in between, the same command goes on with the next layer or seed.
+If interrupted, the same command resumes with the next layer or seed.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--side",
         default="moving",
         metavar="SIDE",
-        help="moving, or fixed: normalised as the moving side is, mapped only by `meeting`",
+        help="moving, or fixed: normalised as that side, but mapped only by `meeting`",
     )
 
 
@@ -72,13 +72,17 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
     )
     add("fixed", metavar="FIXED", help="folder with the states that they are mapped to")
     method.add_arguments(parser)
-    add("--layers", default="all", help="such as 0,2-4; all needs folders of the same ones")
+    add(
+        "--layers",
+        default="all",
+        help="such as 0,2-4; all requires the same layers in both folders",
+    )
     add(
         "--normalize",
         default=method.normalize,
         metavar="STEPS",
-        help="done to all rows of either side: "
-        f"{', '.join(NORMALIZATIONS)}, separated by commas, or none",
+        help="normalisation of all rows of either side: "
+        f"{', '.join(NORMALIZATIONS)}, comma-separated, or none",
     )
     add("--output", required=True, metavar="FILE", help="map to write; FILE.json is its report")
     for name in PAIRS:
@@ -89,14 +93,20 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
     from fairseq_xling.mapping.normalize import NORMALIZATIONS
 
     add = parser.add_argument
-    add("--source-vectors", required=True, metavar="U", help="vectors file that stays as it is")
+    add("--source-vectors", required=True, metavar="U", help="vectors file that stays unchanged")
     add("--vectors", required=True, metavar="V", help="vectors file to map")
     add("--output", required=True, metavar="FILE", help="vectors file to write")
-    add("--seeds", default="1,2,3,4,5", metavar="N,N", help="tried in turn, the best is kept")
+    add(
+        "--seeds",
+        default="1,2,3,4,5",
+        metavar="N,N",
+        help="seeds to try in turn; the best map is kept",
+    )
     add(
         "--normalize",
         metavar="STEPS",
-        help=f"done to both while W is sought: {', '.join(NORMALIZATIONS)}, separated by commas, "
+        help=f"normalisation of both while W is learnt: {', '.join(NORMALIZATIONS)}, "
+        f"comma-separated, "
         f"or none (default: {normalize})",
     )
     add("--refine", type=int, default=5, metavar="N", help="rounds of refinement by Procrustes")
@@ -105,14 +115,14 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
         type=int,
         default=15_000,
         metavar="N",
-        help="most frequent words of each side that refinement pairs",
+        help="number of most frequent words of each side used for refinement",
     )
     add(
         "--criterion-rank",
         type=int,
         default=10_000,
         metavar="N",
-        help="most frequent words of each side that the criterion is computed from",
+        help="number of most frequent words of each side used for the criterion",
     )
     add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
     add(
@@ -120,7 +130,7 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
         type=int,
         default=3,
         metavar="N",
-        help="random rotations, refined likewise, that a seed must beat; else it has failed",
+        help="random rotations, refined likewise, that a seed must beat to count as a success",
     )
     add(
         "--match",

@@ -3,9 +3,9 @@
   fairseq-xling predict finetuned/checkpoint_best.pt de=test.de.tsv zh=test.zh.tsv --output found
 
 Writes a file of predictions for each input, in the input's own format, and scores.json; prints the
-scores of the annotated ones. A file of predictions is called like its input, with the language in
-front where the name does not say it: found/test.de.tsv, and found/de.test.tsv for de=test.tsv.
-Parts of the encoder that a language has for itself are its own.
+scores of the annotated ones. A file of predictions is named after its input, with the language in
+front if the name does not contain it: found/test.de.tsv, and found/de.test.tsv for de=test.tsv.
+Each language uses its own private parts of the encoder.
 """
 
 import argparse
@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task cross_lingual_transfer")
     add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.tsv")
     add("--output", required=True, metavar="DIR", help="folder for the predictions")
-    add("--data", metavar="DATA", help="the encoder's data folder, where it has moved")
-    add("--format", metavar="NAME", help="of the files (default: as in training)")
+    add("--data", metavar="DATA", help="the encoder's data folder, if it has moved")
+    add("--format", metavar="NAME", help="format of the files (default: as in training)")
     add(
         "--columns",
         metavar="SPEC",
@@ -27,21 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--head-options",
         metavar="SPEC",
         help="settings for reading and counting, e.g. punctuation=drop for parsing, "
-        "null_threshold=2 for questions without answer (default: as in training)",
+        "null_threshold=2 for unanswerable questions (default: as in training)",
     )
     add(
         "--unknown-labels",
         metavar="HOW",
-        help="labels that training had not: refuse, or wrong, i.e. count as mistakes (default: as "
+        help="labels not seen in training: refuse, or wrong, i.e. count as mistakes (default: as "
         "in training)",
     )
     add(
         "--too-long",
         metavar="HOW",
-        help="items that the encoder cannot read in one piece: truncate, i.e. cut or read in "
+        help="items too long for the encoder: truncate, i.e. cut or read in "
         "pieces, or refuse (default: as in training)",
     )
-    add("--max-tokens", type=int, default=8192, metavar="N", help="padded tokens in a batch")
+    add("--max-tokens", type=int, default=8192, metavar="N", help="maximum padded tokens per batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 

@@ -1,14 +1,14 @@
-"""Predict in a language that the fine-tuned model has never read, by a map between two encoders.
+"""Predict in a language that the fine-tuned model has never seen, using a map between two encoders.
 
   fairseq-xling map contextual states-de states-en --alignments de-en.pharaoh --layers 4 \\
       --output de-en.safetensors
   fairseq-xling predict mapped finetuned/checkpoint_best.pt de=test.de.tsv \\
       --encoder german/checkpoint_best.pt --map de-en.safetensors --layer 4 --output found
 
-A text is read by the lower layers of --encoder; its states after --layer are mapped to where the
-fine-tuned model has its own, whose upper layers and head go on from there. The fine-tuned model's
-layers up to there must be those that the map was fitted on: train it with `--freeze-layers`.
-Otherwise as `fairseq-xling predict`.
+The lower layers of --encoder read a text; its states after --layer are mapped into the space of the
+fine-tuned model, whose upper layers and head continue from there. The fine-tuned model's layers up
+to that one must be those that the map was fitted on: train it with `--freeze-layers`. Otherwise as
+`fairseq-xling predict`.
 """
 
 import argparse
@@ -20,14 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     predict.add_arguments(parser)
     add = parser.add_argument_group("the lower layers").add_argument
     add("--encoder", required=True, metavar="CHECKPOINT", help="the encoder of the files' language")
-    add("--encoder-data", metavar="DATA", help="its data folder, where it has moved")
+    add("--encoder-data", metavar="DATA", help="its data folder, if it has moved")
     add(
         "--map",
         required=True,
         metavar="MAP",
-        help="from its states to those of the fine-tuned model; none lets them go on as they are",
+        help="map from its states to those of the fine-tuned model; none leaves them unchanged",
     )
-    add("--layer", type=int, required=True, metavar="N", help="the last that is used; 0 embeddings")
+    add(
+        "--layer",
+        type=int,
+        required=True,
+        metavar="N",
+        help="the last layer used; 0 is the embeddings",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

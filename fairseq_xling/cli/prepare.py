@@ -4,10 +4,10 @@
         --mono train.en=en.txt --mono train.de=de.txt --mono valid.en=dev.txt \\
         --parallel train.en-de=corpus.en,corpus.de --vocab joint --vocab-size 8000
 
-Text is UTF-8, a sentence per line, also as .gz. An interrupted call resumes when it is repeated.
+Text is UTF-8, a sentence per line, also as .gz. An interrupted call resumes when repeated.
 
-Splits are named as fairseq names them: train, valid and test; valid1, test1 and so on are further
-sets. `fairseq-generate --gen-subset test1` translates one of them; `fairseq-train --valid-subset
+Splits are named as in fairseq: train, valid and test; valid1, test1 and so on are further sets.
+`fairseq-generate --gen-subset test1` translates one of them; `fairseq-train --valid-subset
 valid,valid1` validates on both and chooses checkpoint_best.pt by the first alone.
 """
 
@@ -17,7 +17,7 @@ SPEC_ROWS = ("D3", "D4", "D6", "D8")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("out", metavar="OUT", help="data folder to make")
+    parser.add_argument("out", metavar="OUT", help="data folder to write")
     files = parser.add_argument_group("text (repeat an option for more files)")
     files.add_argument(
         "--languages", required=True, metavar="CODES", help="languages, separated by commas"
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="folder",
         metavar="DIR",
-        help="folder as `fairseq-xling synthesize` writes it: takes mono/SPLIT.LANG.txt, "
-        "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv from it",
+        help="folder in the layout of `fairseq-xling synthesize`: reads its mono/SPLIT.LANG.txt, "
+        "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv",
     )
     files.add_argument(
         "--mono",
@@ -50,15 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SPLIT.A-B=FILE",
-        help="ready word alignment of that parallel text, lines of Pharaoh links i-j counted from "
-        "0 over the words after --segment (or see --align-unit); otherwise --aligner makes one",
+        help="existing word alignment of that parallel text, lines of Pharaoh links i-j counted "
+        "from "
+        "0 over the words after --segment (or see --align-unit); without it, --aligner makes one",
     )
     files.add_argument(
         "--dictionary",
         action="append",
         default=[],
         metavar="A-B=FILE",
-        help="word pairs for extra anchors, source TAB target [TAB weight] a line, used both ways",
+        help="word pairs for extra anchors, source TAB target [TAB weight] a line, used in both "
+        "directions",
     )
     vocabulary = parser.add_argument_group("vocabulary")
     vocabulary.add_argument(
@@ -73,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=8000,
         metavar="N",
-        help="pieces to learn: in all for joint, else for each language",
+        help="pieces to learn: in total for joint, otherwise per language",
     )
     vocabulary.add_argument(
         "--vocab-type",
@@ -85,8 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--alphabet",
         type=int,
         metavar="N",
-        help="most different characters in the pieces of a model; rarer ones become <unk> "
-        "(None: half of --vocab-size, more where that leaves over 0.05 %% of the text unknown)",
+        help="maximum number of distinct characters in a model's pieces; rarer ones become <unk> "
+        "(default: half of --vocab-size, more where that leaves over 0.05 %% of the text unknown)",
     )
     vocabulary.add_argument(
         "--vocab-alpha",
@@ -94,21 +96,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.7,
         metavar="A",
         help="languages that share a model are sampled in proportion to (their fraction of all "
-        "sentences) ^ A; 1 as they are, 0 all alike",
+        "sentences) ^ A; 1 is proportional, 0 is uniform",
     )
     vocabulary.add_argument(
         "--vocab-sample",
         type=float,
         default=8.0,
         metavar="MB",
-        help="megabytes of training text that each model is learnt on",
+        help="megabytes of training text used to learn each model",
     )
     vocabulary.add_argument(
         "--segment",
         action="append",
         default=[],
         metavar="LANG=HOW",
-        help="how words are cut before pieces are learnt: pre (as in the file; every language's "
+        help="word segmentation before pieces are learnt: pre (as in the file; every language's "
         "default), space (punctuation set off), char (as space, and each Chinese or Japanese "
         "character on its own; --vocab-size should then be twice the number of characters) or "
         "basic (as BERT)",
@@ -118,7 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LANG=FOLDER",
-        help="take the vocabulary and the tokenizer.json of a Hugging Face folder, instead of "
+        help="use the vocabulary and the tokenizer.json of a Hugging Face folder, instead of "
         "learning one; with --vocab joint, name every language with the same folder. "
         "`--segment LANG=basic` counts words as BERT's tokenizers do",
     )
@@ -133,24 +135,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--symmetrise",
         default="none",
         metavar="RULE",
-        help="none (each direction its own links), intersection, union or gdfa "
-        "(grow-diag-final-and); of several links the lowest source index counts",
+        help="none (each direction has its own links), intersection, union or gdfa "
+        "(grow-diag-final-and); of several links the lowest source index is used",
     )
     alignment.add_argument(
         "--align-unit",
         metavar="UNIT",
-        help="what links connect, subword or word (None: subword for the aligner, word for "
+        help="what links connect, subword or word (default: subword for the aligner, word for "
         "--alignment files); a word's k-th subword takes the min(k, n)-th of the n of its partner",
     )
     run = parser.add_argument_group("run")
     run.add_argument(
         "--workers", type=int, default=2, metavar="N", help="threads; the result is the same"
     )
-    run.add_argument("--seed", type=int, default=1, metavar="N", help="of the vocabulary's sample")
+    run.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="random seed of the vocabulary's sample"
+    )
     run.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace a data folder made with other settings or text",
+        help="replace a data folder that was made with other settings or text",
     )
 
 

@@ -1,17 +1,17 @@
-"""Probe a frozen encoder: what can be read off its vectors of one or two spans.
+"""Probe a frozen encoder: what can be predicted from its vectors of one or two spans.
 
   fairseq-xling probe checkpoint_best.pt --data data-bin --train en=train.jsonl \\
       --valid en=valid.jsonl --test en=test.jsonl --test de=test.de.jsonl --layers all \\
       --output runs/probe-pos
 
 Rows are {"text": "The cat sat .", "span1": [1, 2], "label": "NOUN"}, with a "span2" for tasks on
-two spans, or a text with "targets", a list of such. A span is [first, end), counted in tokens that
-spaces separate, or with --offsets characters. A label may be a list. `fairseq-xling probe convert`
-makes rows from treebanks and tagged files.
+two spans, or a text with a list of them as "targets". A span is [first, end), counted in
+space-separated tokens, or with --offsets in characters. A label may be a list. `fairseq-xling probe
+convert` makes rows from treebanks and tagged files.
 
 The probe pools each span by attention and classifies with a sigmoid for each label (Tenney et al.
-2019); the encoder stays as it is. Writes results.json, table.csv, plot.svg for several layers, and
-predictions in the form of the test files. Stopped in between, the same command goes on.
+2019); the encoder is not trained. Writes results.json, table.csv, plot.svg for several layers, and
+predictions in the format of the test files. If interrupted, the same command resumes.
 """
 
 import argparse
@@ -24,11 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("checkpoint", metavar="CHECKPOINT", help="model file")
     add("--data", required=True, metavar="DATA", help="the model's data folder")
     add_examples(parser)
-    add("--layers", metavar="LAYERS", help="such as 0,2-4 or all, a probe each (default: the last)")
-    add("--mix", action="store_true", help="one probe of a learnt mixture of --layers instead")
+    add(
+        "--layers",
+        metavar="LAYERS",
+        help="such as 0,2-4 or all, one probe each (default: the last)",
+    )
+    add("--mix", action="store_true", help="one probe on a learnt mixture of --layers instead")
     add_probe(parser)
-    add("--dtype", default="float32", choices=["float32", "float16"], help="of vectors on disk")
-    add("--max-tokens", type=int, default=8192, metavar="N", help="most padded tokens in a batch")
+    add(
+        "--dtype", default="float32", choices=["float32", "float16"], help="type of vectors on disk"
+    )
+    add("--max-tokens", type=int, default=8192, metavar="N", help="maximum padded tokens per batch")
     add("--output", required=True, metavar="DIR", help="folder to write")
 
 
@@ -36,7 +42,7 @@ def add_examples(parser: argparse.ArgumentParser) -> None:
     """The files of a probe."""
     add = parser.add_argument
     add("--train", required=True, metavar="LANG=FILE", help="examples to train on")
-    add("--valid", required=True, metavar="LANG=FILE", help="examples that say when it is best")
+    add("--valid", required=True, metavar="LANG=FILE", help="examples for early stopping")
     add(
         "--test",
         required=True,
@@ -44,21 +50,27 @@ def add_examples(parser: argparse.ArgumentParser) -> None:
         metavar="LANG=FILE",
         help="examples to predict, and score where they have labels; repeatable",
     )
-    add("--offsets", default="tokens", choices=["tokens", "characters"], help="what spans count")
+    add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")
 
 
 def add_probe(parser: argparse.ArgumentParser) -> None:
     """The network of a probe, and its training."""
     add = parser.add_argument
-    add("--classifier", default="mlp", help="of the pooled spans: linear or mlp")
-    add("--hidden", type=int, default=256, metavar="N", help="units of the mlp")
-    add("--projection", type=int, default=256, metavar="N", help="width that spans are pooled in")
-    add("--dropout", type=float, default=0.3, metavar="X", help="on what is classified")
+    add("--classifier", default="mlp", help="classifier of the pooled spans: linear or mlp")
+    add("--hidden", type=int, default=256, metavar="N", help="hidden units of the mlp")
+    add("--projection", type=int, default=256, metavar="N", help="projection width before pooling")
+    add("--dropout", type=float, default=0.3, metavar="X", help="dropout before the classifier")
     add("--lr", type=float, default=1e-3, metavar="X", help="learning rate of Adam")
-    add("--batch-size", type=int, default=64, metavar="N", help="examples of a step")
-    add("--epochs", type=int, default=50, metavar="N", help="most passes over the examples")
-    add("--patience", type=int, default=5, metavar="N", help="passes without a gain before the end")
-    add("--seeds", default="1", metavar="SEEDS", help="a probe each, comma-separated")
+    add("--batch-size", type=int, default=64, metavar="N", help="examples per step")
+    add("--epochs", type=int, default=50, metavar="N", help="maximum passes over the examples")
+    add(
+        "--patience",
+        type=int,
+        default=5,
+        metavar="N",
+        help="passes without improvement before stopping",
+    )
+    add("--seeds", default="1", metavar="SEEDS", help="seeds, one probe each, comma-separated")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 

@@ -1,4 +1,4 @@
-"""Write the texts of probing rows, each once, a line each: to be encoded as sequences.
+"""Write the texts of probing rows, each once, one per line, to be encoded as sequences.
 
   fairseq-xling probe texts pos.train.jsonl --output pos.train.txt
 
@@ -11,7 +11,7 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", help="rows of `fairseq-xling probe`, also .gz")
-    add("--offsets", default="tokens", choices=["tokens", "characters"], help="what spans count")
+    add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")
     add("--output", required=True, metavar="FILE", help="text to write")
 
 

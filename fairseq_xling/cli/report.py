@@ -1,4 +1,4 @@
-"""Make pages of finished runs, and the index of everything that is tested and measured.
+"""Make pages of finished runs, and an index of everything that is tested and measured.
 
   fairseq-xling report runs/ablation eval.json --output pages
   pytest --rows tests.json tests
@@ -6,10 +6,11 @@
 
 RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
 `translate mds`, `probe`, `embed inspect`, `clcr run`, `clcr classify`, `clcr probe`, `demo`), or a
-JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one HTML file that
-needs no other: figures redrawn from the JSON, every number as CSV and JSON to download, and the
-command that made it. `--index` lists every row of the specification with its tests and their
-outcome, what to run for it, and the figure that was measured last.
+JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one self-contained
+HTML
+file: figures redrawn from the JSON, every number as CSV and JSON to download, and the command that
+made it. `--index` lists every row of the specification with its tests and their outcome, the
+command to run for it, and the latest measured figure.
 """
 
 import argparse
@@ -19,13 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("runs", nargs="*", metavar="RUN", help="folder of a finished run, or its JSON file")
     add("--output", required=True, metavar="DIR", help="folder for the pages")
-    add("--index", action="store_true", help="write index.html, the page of all rows, too")
+    add("--index", action="store_true", help="also write index.html, the page of all rows")
     add(
         "--tests",
         action="append",
         default=[],
         metavar="FILE",
-        help="outcome of the tests, from `pytest --rows FILE`; repeatable",
+        help="test outcomes, from `pytest --rows FILE`; repeatable",
     )
     add(
         "--recipes",

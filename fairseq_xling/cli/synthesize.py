@@ -27,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--languages", default="en,de", help="comma-separated; the first is paired with the rest")
     add("--sentences", type=int, default=10_000, help="training sentences per language")
     add("--parallel-sentences", type=int, default=0, help="parallel training sentences")
-    add("--held-out", type=int, default=1000, help="sentences of valid, and as many of test")
-    add("--nli", type=int, default=0, help="entailment pairs to train on (0: no pairs at all)")
+    add("--held-out", type=int, default=1000, help="sentences of valid, and of test")
+    add("--nli", type=int, default=0, help="training entailment pairs (0: no pairs at all)")
     add("--annotated", type=int, default=1000, help="training sentences with gold trees, entities")
-    add("--seed", type=int, default=1, help="another seed is another corpus")
+    add("--seed", type=int, default=1, help="random seed; each gives a different corpus")
     add("--domain", default="default", help="default or other: same words, other frequencies")
-    add("--spaced", action="store_true", help="write spaces between Chinese words, too")
+    add("--spaced", action="store_true", help="also write spaces between Chinese words")
 
 
 def run(args: argparse.Namespace) -> None:

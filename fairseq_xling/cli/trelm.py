@@ -4,8 +4,8 @@
   fairseq-xling trelm run config.yaml --output runs/de --languages en,de --dry-run
 
 From an encoder checkpoint and plain text to a migrated checkpoint and a report: vocabulary, vectors
-of its subwords, their map onto the encoder's embeddings, first weights, the phases of training,
-evaluation and translation. Stopped in between, the same command goes on; what has not changed is
+of its subwords, their map onto the encoder's embeddings, initial weights, the training phases,
+evaluation and translation. If interrupted, the same command resumes; what has not changed is
 not done again.
 """
 
@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     run = actions.add_parser(
         "run",
-        help="run a migration from start to end",
-        description="Run a migration from start to end. Every option may stand in the "
-        "configuration file (without the dashes in front), and wins over it on the command line.",
+        help="run a migration from start to finish",
+        description="Run a migration from start to finish. Every option may be set in the "
+        "configuration file (without the leading dashes); the command line takes precedence.",
     )
     run.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of options")
     run.add_argument(

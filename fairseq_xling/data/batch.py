@@ -12,7 +12,7 @@ B examples, source length T, target length U:
     id (B,), nsentences, ntokens
 
 ``padding_mask`` is True at padding, and absent where nothing is padded, so that a full batch takes
-the faster unmasked attention without a look at the tensor.
+the faster unmasked attention without reading the tensor.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def collate(
     ids: Sequence[int],
     pair: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    """One batch from ``examples``, in their order; the layout stands at the top of this file."""
+    """One batch from ``examples``, in their order; the layout is at the top of this file."""
     src = _pad_side([example.src for example in examples])
     tgt = _pad_side([example.tgt for example in examples])
     net_input: dict[str, Any] = {"src": src, "tgt": tgt}

@@ -1,7 +1,7 @@
 """Extra anchors: words replaced by dictionary translations when a batch is made.
 
 Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 4.2 (ablation A5): each
-dictionary word stays with probability .7 and is replaced otherwise, by a translation drawn by its
+dictionary word is kept with probability .7 and otherwise replaced by a translation sampled by its
 quality, and at most 15 % of the words of a batch change. With dictionary coverage c the expected
 share of dictionary words that are replaced is min(.30, .15 / c).
 """
@@ -40,7 +40,7 @@ class CodeSwitch:
         lexicons: by language; languages without one are left alone.
         word_start: (V,) bool, whether an id of the one vocabulary begins a word.
         share: probability that a dictionary word is chosen.
-        cap: most words of a batch that may change, as a share.
+        cap: maximum share of a batch's words that may change.
         max_positions: longest row that the model can read, in tokens.
     """
 
@@ -127,7 +127,7 @@ class CodeSwitch:
             last = end
         swapped = np.concatenate([*pieces, tokens[last:]])
         room = self.max_positions
-        if row.follows is not None:  # a second segment stands behind in the same input
+        if row.follows is not None:  # a second segment follows in the same input
             room -= len(row.target.tokens)
         if len(swapped) > room:  # longer translations; the final SEP stays
             swapped = np.append(swapped[: room - 1], swapped[-1])
@@ -139,7 +139,7 @@ def split_words(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where each word of ``tokens`` (n,) starts and ends (exclusive), and its hash: (w,) each.
 
-    Special ids are words of nobody: they end a word and belong to none.
+    Special ids end a word and belong to none.
     """
     special = tokens < SPECIALS
     begins = word_start[tokens] | special

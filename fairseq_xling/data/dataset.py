@@ -16,12 +16,12 @@ BatchTransform = Callable[[list[Row], np.random.Generator], list[Row]]
 
 
 class BatchDataset(FairseqDataset):
-    """``dataset[spec]`` is a finished batch; it has no state, so any worker may build any batch.
+    """``dataset[spec]`` is a finished batch; it has no state, so any worker can build any batch.
 
     Args:
         feeds: what a specification's feed numbers mean.
         objective_ids: the number of each objective's name in the criterion's logs.
-        seed: together with a row's feed and counter it gives the row's masks.
+        seed: determines a row's masks, together with its feed and counter.
         transforms: applied to the rows of a batch, in order.
     """
 
@@ -70,6 +70,6 @@ def _pair(feed: Feed) -> tuple[str, str] | None:
 
 
 def _generator(seed: int, use: int, salt: int, counter: int) -> np.random.Generator:
-    # Philox takes its key as it is (no hashing), which makes one generator per row affordable.
+    # Philox uses its key directly (no hashing), which makes one generator per row affordable.
     key = np.array([mix(seed, use, salt), counter], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))

@@ -19,7 +19,7 @@ from fairseq_xling.registry import Registry, unknown_name
 
 logger = logging.getLogger(__name__)
 
-# What text an objective can read: ``read(folder, split, objective, scope)`` gives its sources.
+# What text an objective can read: ``read(folder, split, objective, scope)`` returns its sources.
 readers: Registry = Registry("kind of text")
 
 _MONO_TEXT = ("mono", "parallel")
@@ -89,7 +89,7 @@ def make_feeds(
 ) -> list[Feed]:
     """One feed for every objective and source, with its share of the batches.
 
-    Within an objective the sources share by size^alpha; objectives share as ``shares`` says.
+    Within an objective, sources are sampled by size^alpha; objectives are sampled by ``shares``.
     Sentences are cut at ``max_positions`` ids.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A data folder on disk, as `fairseq-xling prepare` leaves it."""
+"""A data folder on disk, as written by `fairseq-xling prepare`."""
 
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from fairseq_xling.registry import unknown_name
 
 FORMAT = 1
 
-# The ids that every dictionary of ours begins with (fairseq fixes the first four).
+# The first ids of every dictionary of ours (fairseq fixes the first four).
 CLS, PAD, SEP, UNK, MASK, NULL = range(6)
 SPECIALS = 6
 
@@ -53,7 +53,7 @@ class DataFolder:
 
     @property
     def separate_vocabularies(self) -> bool:
-        """Whether every language has a dictionary of its own."""
+        """Whether every language has its own dictionary."""
         return "dict.txt" not in self.meta["dictionaries"]
 
     def dictionary_path(self, lang: str) -> Path:
@@ -94,7 +94,7 @@ class DataFolder:
         return [tuple(name.split("-")) for name in names]  # type: ignore[misc]
 
     def parallel(self, split: str, source: str, target: str) -> tuple[TokenFile, TokenFile]:
-        """Both sides of the pair, line by line, whichever way round it was prepared.
+        """Both sides of the pair, line by line, in whichever direction it was prepared.
 
         Errors as for `mono`.
         """
@@ -124,7 +124,7 @@ class DataFolder:
 
     def anchors(self, lang: str) -> list:
         """Entries ``[source ids, [[target ids, weight, language], ...]]`` of the dictionary of
-        ``lang``; empty where the folder has none."""
+        ``lang``; empty if the folder has none."""
         path = self.path / f"anchors.{lang}.json"
         if not path.is_file():
             return []

@@ -1,8 +1,8 @@
 """The epoch iterators that fairseq's trainer asks a task for.
 
 fairseq's own keeps every batch of an epoch in memory, reuses loader workers (so masks would freeze
-after the first epoch) and cannot give all workers the same language in a step. These read from a
-`Plan` instead: an epoch is a number of optimiser steps, and its state is a few counters.
+after the first epoch) and cannot ensure the same language for all workers in a step. These read
+from a `Plan` instead: an epoch is a number of optimiser steps, and its state is a few counters.
 """
 
 import copy
@@ -21,15 +21,15 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingIterator(EpochBatchIterating):
-    """Batches of worker ``shard`` of ``num_shards`` for one epoch after the other.
+    """Batches of worker ``shard`` of ``num_shards``, epoch by epoch.
 
     Args:
         dataset: builds a batch from its specification.
         plan: the endless training order.
-        cursors: where the plan stands at the start of ``epoch``.
+        cursors: the plan's position at the start of ``epoch``.
         groups_done: optimiser steps before ``epoch``.
-        groups: optimiser steps per epoch. (An epoch that was begun with another number of workers
-            is resumed with as much of it as is left.)
+        groups: optimiser steps per epoch. (An epoch started with another number of workers is
+            resumed for the rest of it.)
         update_freq: batches per worker and step.
     """
 
@@ -106,7 +106,7 @@ class TrainingIterator(EpochBatchIterating):
         )
 
     def after_epoch(self) -> tuple[list[Cursor], int]:
-        """Where the plan stands when this epoch is over."""
+        """The plan's position at the end of this epoch."""
         if self._sampler is None or self._sampler.cursors_after is None:
             self._sampler = self._epoch_sampler()
             for _ in self._sampler:
@@ -129,7 +129,7 @@ class TrainingIterator(EpochBatchIterating):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken, also with another number of workers.
+        """Resume from ``state``, also with another number of workers.
 
         The steps already taken are planned again (not read) as they were planned then.
         """
@@ -138,7 +138,7 @@ class TrainingIterator(EpochBatchIterating):
         cursors = [Cursor(**cursor) for cursor in state.get("cursors", [])]
         feeds = [len(cursor.drawn) for cursor in cursors]
         if feeds != [len(cursor.drawn) for cursor in self.plan.start()]:
-            logger.warning("the checkpoint was made with other data; its order starts anew")
+            logger.warning("the checkpoint was made with other data; its order restarts")
             return
         self._cursors, self._groups_done = cursors, state["groups_done"]
         steps = state["iterations_in_epoch"] // state["update_freq"]
@@ -157,14 +157,14 @@ def _as_it_is(batch: Any) -> Any:
 
 
 class _EpochSampler:
-    """Hands one worker's specifications of one epoch to a data loader, one after the other.
+    """Passes one worker's batch specifications of one epoch to a data loader, one by one.
 
     It must not refer to the iterator that holds it: loader workers that are only reached by the
-    cyclic garbage collector lose their queue before they are told to stop, and are then waited
-    for five seconds each.
+    cyclic garbage collector lose their queue before they receive the signal to stop, and then
+    cost five seconds each.
 
     Args:
-        plan, cursors, first: where the epoch begins; ``cursors`` are left as they are.
+        plan, cursors, first: where the epoch begins; ``cursors`` are not changed.
         groups: number of groups in the epoch.
         mine: which batches of a group are this worker's; its ``stop`` is the group's size.
         skip: groups that were already taken.
@@ -191,10 +191,10 @@ class _EpochSampler:
 
 
 class EvaluationIterator(EpochBatchIterating):
-    """Every row of a split once, in a fixed order, dealt out to the workers in turn.
+    """Every row of a split once, in a fixed order, distributed round-robin to the workers.
 
-    Where the batches do not go round, the last workers get ``None``, which the trainer counts
-    as nothing.
+    If the batches do not divide evenly, the last workers get ``None``, which the trainer
+    ignores.
     """
 
     def __init__(

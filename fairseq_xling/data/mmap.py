@@ -34,7 +34,7 @@ _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
 def best_dtype(largest: int) -> np.dtype:
-    """As wide as fairseq chooses for values up to ``largest``: u2 below 65,500, else i4."""
+    """The type that fairseq chooses for values up to ``largest``: u2 below 65,500, else i4."""
     return np.dtype("<u2") if largest < 65500 else np.dtype("<i4")
 
 
@@ -67,7 +67,7 @@ def write_index(prefix: str | Path, sizes: np.ndarray | str | Path, dtype: np.dt
 
 
 def write_items(prefix: str | Path, items: Iterable[np.ndarray], dtype: np.dtype) -> None:
-    """Write both files, item by item; the index last, so that it vouches for the rest."""
+    """Write both files, item by item; the index last, so that its presence means completeness."""
     sizes = []
     with atomic_write(f"{prefix}.bin") as file:
         for item in items:
@@ -118,18 +118,18 @@ class TokenFile:
         return len(self.sizes)
 
     def __getitem__(self, i: int) -> np.ndarray:
-        """Item ``i`` as a fresh int64 array (n,)."""
+        """Item ``i`` as a new int64 array (n,)."""
         start = int(self._offsets[i]) // self.dtype.itemsize
         return self.tokens[start : start + int(self.sizes[i])].astype(np.int64)
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Items ``start`` to ``stop`` back to back, and their sizes, both int64 and fresh."""
+        """Items ``start`` to ``stop`` back to back, and their sizes, both new int64 arrays."""
         sizes = self.sizes[start:stop].astype(np.int64)
         begin = int(self._offsets[start]) // self.dtype.itemsize if len(sizes) else 0
         return self.tokens[begin : begin + int(sizes.sum())].astype(np.int64), sizes
 
     def check_below(self, limit: int, dictionary: str | Path) -> None:
-        """Read all values once, in blocks; a process does so once for a file.
+        """Read all values once, in blocks; once per process and file.
 
         Raises:
             UserError: if one is not in [0, ``limit``), the ids of ``dictionary``.
@@ -150,9 +150,9 @@ class TokenFile:
 
 @functools.cache
 def _first_outside(path: Path, changed: int, dtype: np.dtype, limit: int) -> tuple[int, int] | None:
-    """Place and value of the first number in a file that is not in [0, ``limit``).
+    """Index and value of the first number in a file that is not in [0, ``limit``).
 
-    ``changed`` tells apart what a file held at different times.
+    ``changed`` distinguishes a file's contents at different times.
     """
     if dtype.kind == "u" and limit > np.iinfo(dtype).max:
         return None

@@ -1,8 +1,8 @@
-"""A random permutation of any size in constant memory, by its positions.
+"""A random permutation of any size in constant memory, computed by position.
 
 A Feistel network is a bijection whatever its round function (Luby and Rackoff, 1988), so shuffling
 a corpus needs no array of indices: position i of pass p goes to ``permute(i, n, seed, p)``. Values
-that fall outside [0, n) walk on along their cycle until they are back inside.
+that fall outside [0, n) follow their cycle until they are back inside.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def mix(*values: int) -> int:
 
 
 def permute(positions: np.ndarray, size: int, *key: int) -> np.ndarray:
-    """Where a random permutation of ``range(size)``, chosen by ``key``, sends ``positions``.
+    """The images of ``positions`` under a random permutation of ``range(size)``, chosen by ``key``.
 
     Args:
         positions: (n,) integers in [0, size).

@@ -1,4 +1,4 @@
-"""Which rows make which batch: decided by counters, so nothing grows with the corpus.
+"""Which rows form which batch: decided by counters, so nothing grows with the corpus.
 
 A *feed* is an objective reading a source. A *lane* is a set of feeds whose rows may share a batch:
 one feed each where every batch has one language, all of them where languages may mix. A lane draws
@@ -6,8 +6,8 @@ windows of rows, each feed in its own random order without repetition, sorts a w
 cuts it into batches and shuffles those. A *group* is the batches of one optimiser step over all
 workers: it comes from one lane, so a step has the same language everywhere.
 
-Everything is a function of the seed and of how far each lane has come, its *cursor*; saving the
-cursors with a checkpoint is enough to go on exactly where a run was killed.
+Everything is a function of the seed and of each lane's progress, its *cursor*; saving the cursors
+with a checkpoint is enough to resume exactly where a run was killed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from fairseq_xling.objectives.base import Objective
 
 @dataclass(frozen=True)
 class Feed:
-    """``objective`` reading ``source``, and the share of the batches that it gets."""
+    """``objective`` reading ``source``, and its share of the batches."""
 
     objective: Objective
     source: Source
@@ -39,7 +39,7 @@ class BatchSpec:
     """What a loader worker needs to build one batch: (n,) arrays, one entry per row.
 
     ``counters`` number a feed's rows over the whole training, and so give every occurrence of a
-    row randomness of its own.
+    row its own randomness.
     """
 
     feeds: np.ndarray
@@ -49,7 +49,7 @@ class BatchSpec:
 
 @dataclass
 class Cursor:
-    """How far a lane has come: rows drawn per feed at the window's start, and batches since."""
+    """A lane's progress: rows drawn per feed at the window's start, and batches since."""
 
     drawn: list[int]
     batch: int = 0
@@ -61,7 +61,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Limits:
-    """Batch size: at most ``tokens`` padded tokens and ``rows`` rows; ``None`` is no limit."""
+    """Batch size: up to ``tokens`` padded tokens and ``rows`` rows; ``None`` is no limit."""
 
     tokens: int | None
     rows: int | None
@@ -72,7 +72,7 @@ class Plan:
     """The endless training order over ``feeds``.
 
     ``window`` is the number of rows sorted by length together: larger means less padding. With
-    ``alternate`` lanes take turns by their shares instead of being drawn.
+    ``alternate``, lanes alternate by their shares instead of being sampled.
     """
 
     feeds: Sequence[Feed]
@@ -89,11 +89,11 @@ class Plan:
         self._salts = [feed_salt(feed.key) for feed in self.feeds]
 
     def start(self) -> list[Cursor]:
-        """The cursors of a training that begins."""
+        """The cursors at the start of a training."""
         return [Cursor([0] * len(lane)) for lane in self._lanes]
 
     def batches_per_pass(self) -> int:
-        """About how many batches one pass over all sources takes."""
+        """The approximate number of batches of one pass over all sources."""
         total = 0.0
         for feed in self.feeds:
             by_rows = len(feed.source) / self.limits.rows if self.limits.rows else 0.0
@@ -111,7 +111,7 @@ class Plan:
         for group in range(first, first + count):
             draw = _turn(group) if self.alternate else self._draw(group)
             # "right": a draw on a border belongs to the lane that begins there, and a lane without
-            # a share owns no draw at all.
+            # a share is never drawn.
             found = np.searchsorted(np.cumsum(shares), draw, side="right")
             lane = min(int(found), len(shares) - 1)
             yield [self._next(lane, cursors[lane], windows) for _ in range(size)]
@@ -151,7 +151,7 @@ class Plan:
             counters.append(counter)
             lengths.append(feed.objective.max_length(feed.source.lengths(index)))
         rng = np.random.Generator(np.random.Philox(key=mix(self.seed, 3, lane, cursor.window)))
-        # Feeds come one after the other; without this, rows of equal length would not mix.
+        # Feeds come one after another; without this, rows of equal length would not mix.
         mixed = rng.permutation(sum(quota))
         rows = BatchSpec(*(np.concatenate(part)[mixed] for part in (numbers, indices, counters)))
         specs = _cut(rows, np.concatenate(lengths)[mixed], self.limits)
@@ -160,7 +160,7 @@ class Plan:
     def _rows(self, number: int, counters: np.ndarray) -> np.ndarray:
         """The rows at ``counters``: each pass over the source in a new random order.
 
-        Of a source whose rows are not the same in every pass (``renews``), row i of pass p has the
+        In a source whose rows differ between passes (``renews``), row i of pass p has the
         number ``i + p len(source)``.
         """
         source = self.feeds[number].source

@@ -2,7 +2,7 @@
 
 Every sentence but the last begins two rows: one with the sentence that follows it, one with another
 sentence drawn from the whole text. So exactly half of the rows are true continuations. Each pass
-over the text draws others: row ``i + p len(source)`` is row i of pass p.
+over the text draws new ones: row ``i + p len(source)`` is row i of pass p.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _SEED = 1
 class SegmentPairs:
     """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it.
 
-    ``renews``: rows behind the last are those of further passes (see `data.plan`).
+    ``renews``: rows after the last are those of further passes (see `data.plan`).
     """
 
     renews = True
@@ -33,7 +33,7 @@ class SegmentPairs:
             )
         self.file, self.max_positions = file, max_positions
         self.name, self.languages = lang, (lang,)
-        # What each segment may keep: <s> aside, the first gets the odd place.
+        # How much of each segment fits: apart from <s>, the first gets the odd position.
         self._most = (-(-(max_positions - 1) // 2), (max_positions - 1) // 2)
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class SegmentPairs:
         )
 
     def num_truncated(self) -> int:
-        """How many sentences are longer than the place of a second segment."""
+        """How many sentences are longer than the room for a second segment."""
         return count_longer(self.file, self._most[1] + 1)
 
     def __getitem__(self, index: int) -> Row:

@@ -1,7 +1,7 @@
-"""What text an objective reads: single sentences, continuous streams, or translated pairs.
+"""The text that an objective reads: single sentences, continuous streams, or translated pairs.
 
-A source is random access by index and knows every row's length without reading it. Rows come
-framed as the model sees them: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
+A source has random access by index and knows every row's length without reading it. Rows are
+framed for the model: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
 """
 
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ class Row:
     """One unit of text; ``target`` and ``order`` only where the source is parallel.
 
     ``order`` (len(target.tokens),) holds for each target token the index of the source token it
-    is aligned with, or -1 for none. ``follows`` says of two segments of one language whether the
-    second comes after the first in the text.
+    is aligned with, or -1 for none. ``follows`` is, for two segments of one language, whether
+    the second comes after the first in the text.
     """
 
     source: Side
@@ -65,7 +65,7 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Row: ...
 
 
-# Ways of cutting one language's text into rows; each has ``open(file, lang, cfg, max_positions)``.
+# Methods of cutting a language's text into rows; each has ``open(file, lang, cfg, max_positions)``.
 break_modes: Registry = Registry("`--sample-break-mode`")
 
 
@@ -105,9 +105,9 @@ class Sentences:
 
 @break_modes.register("none")
 class Stream:
-    """Continuous text: rows of exactly ``tokens_per_sample`` ids, CLS included, sentences run on.
+    """Continuous text: rows of exactly ``tokens_per_sample`` ids including CLS, across sentences.
 
-    The rows without their CLS, one after the other, are the corpus; only the last may be shorter.
+    The concatenated rows without their CLS are the corpus; only the last may be shorter.
     (Emerging Cross-lingual Structure, Section 3.1.)
     """
 
@@ -127,7 +127,7 @@ class Stream:
             raise UserError(f"`--tokens-per-sample` must be at least 2, got {got}")
         if cfg.tokens_per_sample > max_positions:
             raise UserError(
-                "`--tokens-per-sample` must not pass the model's `--max-positions` "
+                "`--tokens-per-sample` must not exceed the model's `--max-positions` "
                 f"{max_positions}, got {cfg.tokens_per_sample}"
             )
         return cls(file, lang, cfg.tokens_per_sample)
@@ -147,7 +147,7 @@ class Stream:
         return np.minimum(self.step, len(self.file.tokens) - indices * self.step) + 1
 
     def num_truncated(self) -> int:
-        return 0  # what does not fit one row begins the next
+        return 0  # what does not fit in one row starts the next
 
     def __getitem__(self, index: int) -> Row:
         start = index * self.step
@@ -217,7 +217,7 @@ def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
 def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> np.ndarray:
     """The stored alignment (index + 1 of the source token, 0 = none) for framed sentences.
 
-    CLS goes to CLS and SEP to SEP; links to a token that was cut off become -1.
+    CLS is aligned with CLS and SEP with SEP; links to a token that was cut become -1.
 
     >>> frame_order(np.array([2, 0, 1, 3]), 4, 5).tolist()
     [0, 2, -1, 1, 3]
@@ -238,7 +238,7 @@ def _same_sizes(one: TokenFile, other: TokenFile) -> bool:
 def count_longer(file: TokenFile, max_positions: int) -> int:
     """How many items of ``file`` do not fit ``max_positions`` together with their CLS.
 
-    The sizes are looked at in pieces, so memory does not grow with the corpus.
+    The sizes are read in pieces, so memory does not grow with the corpus.
     """
     return sum(int((file.sizes[p] >= max_positions).sum()) for p in _pieces(len(file)))
 

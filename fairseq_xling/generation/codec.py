@@ -1,4 +1,4 @@
-"""A data folder's own text codec in the place of fairseq's `--bpe`.
+"""A data folder's own text codec instead of fairseq's `--bpe`.
 
 fairseq's programs pass text around as symbols joined by spaces. This turns raw text into the
 symbols of the source's dictionary, as `prepare` did, and symbols of either side back into text.
@@ -30,7 +30,7 @@ class FolderCodec:
     ):
         self.encoders = tuple(TextEncoder.load(folder.path, lang) for lang in pair)
         self.dictionaries, self.joined = dictionaries, joined
-        # Both sides' text comes to `decode`: joined as either language wants, each way once.
+        # `decode` receives both sides' text: it is joined by each language's rule, once each.
         self._joins = dict.fromkeys(segmentations[folder.meta["segment"][x]].join for x in pair)
 
     def encode(self, text: str) -> str:
@@ -41,7 +41,7 @@ class FolderCodec:
     def decode(self, text: str) -> str:
         """Symbols of the target's dictionary, or else of the source's, as text.
 
-        ``<unk>`` stays, and so does its escaped form, which fairseq puts into references so that
+        ``<unk>`` is kept, and so is its escaped form, which fairseq puts into references so that
         no translation can match it.
         """
         if not self.joined:

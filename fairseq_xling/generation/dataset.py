@@ -1,4 +1,4 @@
-"""Sentences to translate, as fairseq's programs want them: batches by length, ids as in the text.
+"""Sentences to translate, as fairseq's programs expect them: batches by length, ids as in the text.
 
 B sentences, T source length, U target length.
 """
@@ -17,7 +17,7 @@ from fairseq_xling.data.sources import frame, frame_order
 
 
 class Items(Protocol):
-    """What a `TokenFile` is: arrays of ids by index, and all their sizes (n,)."""
+    """The interface of a `TokenFile`: arrays of ids by index, and all their sizes (n,)."""
 
     sizes: np.ndarray
 
@@ -47,7 +47,7 @@ class TranslationDataset(FairseqDataset):
         source: ids of each sentence, ending in ``</s>``; longer ones are cut for the model.
         max_positions: the longest row that the model reads, ``<s>`` and ``</s>`` included.
         target: references, likewise; they are never cut.
-        order: for each target token its source token's index + 1, or 0, as the data folder has it.
+        order: for each target token its source token's index + 1, or 0, as in the data folder.
         window: how many sentences are sorted by length together.
     """
 

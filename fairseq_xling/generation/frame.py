@@ -10,7 +10,7 @@ Side = dict[str, Tensor]
 
 
 def source_side(tokens: Tensor, lengths: Tensor, lang: int) -> Side:
-    """``tokens`` (B, T) as a model reads them, with ``padding_mask`` only where one is needed."""
+    """``tokens`` (B, T) as model inputs, with ``padding_mask`` only where one is needed."""
     return {"tokens": tokens, **_places(lengths, tokens.shape[1], lang)}
 
 

@@ -1,9 +1,9 @@
 """The non-autoregressive generator behind `fairseq-generate --task cdlm` and fairseq-interactive.
 
-TreLM (Li et al., 2021), Section 5.3: the lower half reads the sentence, an ordering says how long
-the translation is and where each of its positions comes from, and the TRILayer and the upper half
-write all of it at once. Each position takes its most probable token; then equal neighbours become
-one and what follows the first ``</s>`` is cut off.
+TreLM (Li et al., 2021), Section 5.3: the lower half encodes the sentence, an ordering determines
+the translation's length and the source position of each of its positions, and the TRILayer and the
+upper half predict all of it at once. Each position outputs its most probable token; then
+consecutive repeats are collapsed and everything after the first ``</s>`` is cut.
 
 B sentences, K candidates for each, R = B K rows, T source length, U target length, D width.
 """
@@ -28,16 +28,16 @@ class NonAutoregressiveGenerator:
     """Translates batches of fairseq's layout; K hypotheses for each sentence, best first.
 
     The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
-    all tokens that were written, before repeats are joined and what follows the end is cut off.
+    all tokens that were predicted, before repeats are collapsed and the rest is cut.
 
     Args:
         ordering: makes the candidates.
         pair: source and target language.
         lang_ids: the number of each language.
-        length_weight: see above; nothing where the ordering gives no probabilities.
-        keep_repeats: do not join equal neighbours.
+        length_weight: see above; without effect if the ordering has no probabilities.
+        keep_repeats: do not collapse consecutive repeats.
         unk_penalty: as fairseq's `--unkpen`.
-        align: say for each hypothesis which source token each of its tokens comes from.
+        align: return for each hypothesis the source token that each of its tokens comes from.
     """
 
     eos = SEP
@@ -94,7 +94,7 @@ class NonAutoregressiveGenerator:
         """The best token at each position but the first, and its log-probability: (R, U - 1) each.
 
         Rows of similar length go through the upper half together, as many at a time as the source
-        had slots: candidates cost little padding and no more memory.
+        had slots: candidates cost little padding and no extra memory.
         """
         lengths = candidates.lengths
         on_cpu = lengths.cpu()
@@ -171,7 +171,7 @@ class NonAutoregressiveGenerator:
         real: Tensor,
         keep: Tensor,
     ) -> list[list[tuple[int, int]] | None]:
-        """Links from source to target tokens, without the frames; joined tokens have all theirs."""
+        """Links from source to target tokens, without the frames; repeats pass theirs on."""
         if not self.align:
             return [None] * len(tokens)
         order = candidates.order

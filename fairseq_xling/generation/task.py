@@ -1,4 +1,4 @@
-"""What a task needs so that fairseq-generate and fairseq-interactive translate with its models."""
+"""What a task needs for fairseq-generate and fairseq-interactive to translate with its models."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
 
-# fairseq's options of left-to-right search that would be silently without effect, and what they
-# must be.
+# fairseq's options of left-to-right search that would silently have no effect, and the values
+# that they must have.
 _WITHOUT_EFFECT = {
     "prefix_size": 0,
     "constraints": None,
@@ -69,7 +69,7 @@ class Translates:
         return source, target
 
     def check_translation(self) -> None:
-        """Refuse options of translation that no data could make right.
+        """Reject options of translation that are invalid for any data.
 
         Raises:
             UserError: for an unknown ordering or language.
@@ -109,7 +109,7 @@ class Translates:
             if ordering.reads_alignments:
                 order = self.folder.order(split, *self.direction)
         elif ordering.reads_alignments or split not in self.folder.splits:
-            source, _ = self.folder.parallel(split, *self.direction)  # says that there is none
+            source, _ = self.folder.parallel(split, *self.direction)  # raises: there is none
         else:
             source = self.folder.mono(split, self.direction[0])
             logger.info("%s: no parallel text %s-%s, so no score", split, *self.direction)
@@ -169,7 +169,7 @@ class Translates:
             if getattr(args, name, value) != value:
                 option = "--" + name.replace("_", "-")
                 raise UserError(
-                    f"`{option}` has no effect on a model that writes all words at once, got "
+                    f"`{option}` has no effect on a model that predicts all words at once, got "
                     f"{getattr(args, name)!r}"
                 )
         align = getattr(args, "print_alignment", None)
@@ -189,7 +189,7 @@ class Translates:
                 f"`--ordering {self.cfg.ordering}`, got {nbest}"
             )
         if self.cfg.bf16 or computes_in_bf16(self.cfg):
-            # Weights too: autocast, as in training, would convert them anew for every batch.
+            # Weights too: autocast, as in training, would convert them again for every batch.
             for model in models:
                 model.bfloat16()
         return NonAutoregressiveGenerator(

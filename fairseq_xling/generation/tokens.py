@@ -1,4 +1,4 @@
-"""From final states to words: the best token of each position, and what a translation keeps of it.
+"""From final states to words: the best token of each position, and which of them are kept.
 
 n positions, M models, D width, V vocabulary, R rows, W written positions (all but the ``<s>``).
 """
@@ -21,20 +21,20 @@ def best_tokens(
 ) -> tuple[Tensor, Tensor]:
     """The most probable token at each position, and its log-probability in nats, (n,) each.
 
-    Of the special tokens only ``</s>`` and ``<unk>`` can be written; the others have probability 0.
-    Logits are made for some positions at a time, so that memory does not grow with n V and they
-    are read while they are still in a processor's cache.
+    Of the special tokens only ``</s>`` and ``<unk>`` can be predicted; the others have probability
+    0. Logits are computed for some positions at a time, so that memory does not grow with n V and
+    they are read while they are still in the processor's cache.
 
     Args:
         states: for each model of an ensemble (n, D).
-        heads: for each model (n, D) to (n, V) logits of its own making. Log-probabilities are
+        heads: for each model a function from (n, D) to its (n, V) logits. Log-probabilities are
             averaged, and normalised again.
         unk_penalty: taken from the logit of ``<unk>``.
     """
     on_cpu = states[0].device.type == "cpu"
     rows = 256 if on_cpu else 8192
     found = []
-    buffer = None  # a fresh one for every piece would cost as much as the softmax
+    buffer = None  # a new one for every piece would cost as much as the softmax
     for pieces in zip(*(state.split(rows) for state in states), strict=True):
         scores = 0
         for state, head in zip(pieces, heads, strict=True):
@@ -62,7 +62,7 @@ def _allowed(logits: Tensor, unk_penalty: float) -> Tensor:
 
 
 def _argmax(logits: Tensor) -> Tensor:
-    """(n, V) to (n,). torch's own, on a CPU, takes as long as a tenth of the model's layers."""
+    """(n, V) to (n,). torch's own, on a CPU, takes a tenth of the time of the model's layers."""
     count, size = logits.shape
     whole = size - size % _BLOCK
     if logits.device.type != "cpu" or not whole:
@@ -77,9 +77,9 @@ def _argmax(logits: Tensor) -> Tensor:
 
 
 def kept(tokens: Tensor, real: Tensor, keep_repeats: bool = False) -> Tensor:
-    """Which of the written ``tokens`` (R, W) a translation consists of, (R, W) bool.
+    """Which of the predicted ``tokens`` (R, W) the translation consists of, (R, W) bool.
 
-    What follows the first ``</s>`` is left out, and of equal neighbours all but the first (TreLM,
+    Everything after the first ``</s>`` is left out, and so are consecutive repeats (TreLM,
     Section 5.3, Table 6), unless ``keep_repeats``.
 
     Args:

@@ -1,4 +1,4 @@
-"""A trained model of `--task clcr` as everything outside the trainer uses it.
+"""A trained model of `--task clcr` for use outside the trainer.
 
 B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and the second encoder.
 """
@@ -25,7 +25,7 @@ class Clcr:
     """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
 
     Attributes:
-        pair: its languages; the states of the first are moved to those of the second.
+        pair: its languages; the states of the first are mapped to those of the second.
         parts: its trained modules by key.
         norm: of its distances.
     """
@@ -45,7 +45,7 @@ class Clcr:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> "Clcr":
-        """The model in ``checkpoint``; ``data`` where its data folder has moved.
+        """The model in ``checkpoint``; ``data`` if its data folder has moved.
 
         Raises:
             UserError: if the file is missing, damaged or of another kind, if the data folder is not
@@ -63,7 +63,7 @@ class Clcr:
             place = data if data is not None else dict(state["cfg"]["task"])["data"]
             weights, identity = state["model"], read_identity(state["model"])
         except (KeyError, TypeError, ValueError):
-            raise UserError(f"{checkpoint}: holds no model of `--task clcr`") from None
+            raise UserError(f"{checkpoint}: contains no model of `--task clcr`") from None
         folder = DataFolder(place)
         for lang, digest in identity.get("dictionaries", {}).items():
             if lang not in folder.languages or folder.dictionary_digest(lang) != digest:
@@ -103,9 +103,9 @@ class Clcr:
         """The states of ``sentences`` after the encoder's layer, in batches of similar length.
 
         Args:
-            sentences: ids as `TextEncoder.encode` gives them, ``</s>`` at the end; too long ones
+            sentences: ids as returned by `TextEncoder.encode`, ``</s>`` at the end; too long ones
                 are cut.
-            max_tokens: most padded tokens in a batch.
+            max_tokens: maximum padded tokens per batch.
 
         Yields:
             (indices (B,), states (B, T, D) float32, content (B, T) bool): token k of a sentence is
@@ -122,7 +122,7 @@ class Clcr:
         second: Sequence[np.ndarray],
         max_tokens: int = 8192,
     ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
-        """As `states`, of both sides of sentence pairs: states and content of either."""
+        """Like `states`, for both sides of sentence pairs: states and content of each."""
         lengths = np.array(
             [
                 min(max(map(len, both)) + 1, self.positions)

@@ -1,4 +1,4 @@
-"""A trained encoder as everything outside the trainer uses it: ids in, hidden states out."""
+"""A trained encoder for use outside the trainer: ids in, hidden states out."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,10 +39,10 @@ class Encoder:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> "Encoder":
-        """The model in a fairseq ``checkpoint``; ``data`` where its data folder has moved.
+        """The model in a fairseq ``checkpoint``; ``data`` if its data folder has moved.
 
         Raises:
-            UserError: if the file is missing, truncated or not plain data, if it holds a model of
+            UserError: if the file is missing, truncated or not plain data, if its model is of
                 another kind, if the data folder is not the one it was trained with, or if there is
                 no such ``device``.
         """
@@ -67,7 +67,7 @@ class Encoder:
             raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
         if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):
             raise UserError(
-                f"{checkpoint}: holds a model of task {name!r}, not a bilingual encoder"
+                f"{checkpoint}: contains a model of task {name!r}, not a bilingual encoder"
             )
         return cls(models[0], task, device)
 
@@ -78,10 +78,10 @@ class Encoder:
         """The states of ``sentences`` after every layer, in batches of similar length.
 
         Args:
-            sentences: ids as `TextEncoder.encode` gives them: ``</s>`` at the end, no ``<s>``
+            sentences: ids as returned by `TextEncoder.encode`: ``</s>`` at the end, no ``<s>``
                 (it is added here). Too long ones are cut at the model's positions.
             lang: their language.
-            max_tokens: most padded tokens in a batch.
+            max_tokens: maximum padded tokens per batch.
 
         Yields:
             (indices (B,), states (L + 1, B, T, D) float32, words (B, T) bool); layer 0 is the
@@ -99,7 +99,7 @@ class Encoder:
         lang: str,
         max_tokens: int = 8192,
     ) -> Iterator[Tensor]:
-        """ln p of chosen subwords that the model sees as ``<mask>``, batch by batch.
+        """ln p of chosen subwords, masked as ``<mask>``, batch by batch.
 
         Args:
             sentences, positions, lang, max_tokens: as for `masked_logits`.
@@ -118,7 +118,7 @@ class Encoder:
         lang: str,
         max_tokens: int = 8192,
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """What the model predicts where it sees ``<mask>``, batch by batch.
+        """The model's predictions at ``<mask>``, batch by batch.
 
         Args:
             sentences: as for `states`.
@@ -135,7 +135,7 @@ class Encoder:
             gold = src["tokens"]
             chosen = torch.zeros(gold.shape, dtype=torch.bool)
             for row, i in enumerate(indices):
-                places = torch.as_tensor(positions[i], dtype=torch.int64) + 1  # behind <s>
+                places = torch.as_tensor(positions[i], dtype=torch.int64) + 1  # after <s>
                 chosen[row, places[places < min(gold.shape[1], len(sentences[i]))]] = True
             chosen = chosen.to(self.device) & (gold >= SPECIALS)
             masked = {**src, "tokens": gold.masked_fill(chosen, MASK)}
@@ -147,7 +147,7 @@ class Encoder:
         """The raw rows (V, D) of the token embeddings that ``lang`` reads, float32.
 
         Raises:
-            UserError: for a language that the model has not.
+            UserError: for a language that the model does not have.
         """
         if lang not in self.languages:
             raise unknown_name("language", lang, self.languages)
@@ -168,7 +168,7 @@ class Encoder:
 
 
 def usable_device(device: str | torch.device) -> torch.device:
-    """``device``, if something can be put there; a UserError names it otherwise."""
+    """``device``, if it can be used; a UserError names it otherwise."""
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
@@ -179,7 +179,7 @@ def usable_device(device: str | torch.device) -> torch.device:
 
 
 def _plain(tokens: np.ndarray, lang: int) -> Example:
-    """An example that predicts nothing: the sentence as it is."""
+    """An example that predicts nothing: the unchanged sentence."""
     side = {
         "tokens": tokens,
         "langs": constant(lang, len(tokens)),

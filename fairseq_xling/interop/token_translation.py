@@ -1,8 +1,8 @@
-"""Token translation: a sentence's states moved to another language's place, and written there.
+"""Token translation: a sentence's states are shifted to another language and decoded there.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 4.2 (SPEC S11): on one layer l, at every position, ``h^l <- h^l + alpha D^l``; the
-layers above l go on from there, and each position writes the argmax of the LM head. Nothing is
+BERT", section 4.2: at one layer l, at every position, ``h^l <- h^l + alpha D^l``; the states then
+pass through the layers above l, and each position outputs the argmax of the LM head. Nothing is
 masked.
 
 B batch, T length, n positions, D width, V vocabulary. Layers are those of `Encoder.states`: 0 is
@@ -32,7 +32,7 @@ def shifting(encoder: Any, layer: int, vector: Tensor, option: str = "--layer") 
 
     Args:
         encoder: a `SeparableEncoder` of any kind; a pass goes through ``depth`` layers.
-        option: what names the layer, for the error.
+        option: the option that names the layer, for the error.
 
     Raises:
         UserError: if there is no such layer.
@@ -42,7 +42,7 @@ def shifting(encoder: Any, layer: int, vector: Tensor, option: str = "--layer") 
     passed = 0
 
     def shift(module: Any, inputs: Any, output: Tensor) -> Tensor | None:
-        # Layers are counted as a token goes through them, whatever holds them and in what order.
+        # Layers are counted as a token passes through them, whatever module contains them.
         nonlocal passed
         passed = passed % encoder.depth + 1
         return output + vector.to(output) if passed == layer else None
@@ -67,22 +67,22 @@ def translate_tokens(
     shift: tuple[int, Tensor] | None = None,
     max_tokens: int = 8192,
 ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-    """What the model writes for each token of ``sentences``, in batches of similar length.
+    """The model's output for each token of ``sentences``, in batches of similar length.
 
     Args:
-        sentences: ids as `TextEncoder.encode` gives them. Too long ones are cut at the model's
+        sentences: ids as returned by `TextEncoder.encode`. Too long ones are cut at the model's
             positions.
-        pair: the language that is read, with its private parts where it has some, and the one
-            whose LM head writes, where each has its own.
-        shift: the layer, and ``alpha D`` (D,) to add there; none is the model as it is.
-        max_tokens: most padded tokens in a batch.
+        pair: the input language, with its private parts if any, and the language whose LM head
+            is used, if each has its own.
+        shift: the layer, and ``alpha D`` (D,) to add there; None is the unchanged model.
+        max_tokens: maximum padded tokens per batch.
 
     Yields:
         (indices (B,), B arrays of ids (n,)): one for each token but ``<s>`` and ``</s>``. Special
-        symbols may be written, too.
+        symbols may also be output.
 
     Raises:
-        UserError: for a language or layer that the model has not.
+        UserError: for a language or layer that the model does not have.
     """
     source, target = pair
     if target not in encoder.languages:

@@ -1,4 +1,4 @@
-"""Maps between vector spaces: tensors and numpy only, nothing of fairseq.
+"""Maps between vector spaces: only tensors and numpy, independent of fairseq.
 
 Rows are vectors, and maps are applied from the right, ``x @ W``, in all of these:
 
@@ -9,8 +9,8 @@ Rows are vectors, and maps are applied from the right, ``x @ W``, in all of thes
 >>> torch.allclose(x @ w, x.flip(1), atol=1e-6)
 True
 
-Torch is imported with the first of them, not before: commands that only name methods answer at
-once.
+Torch is imported with the first of them, not before, so that commands that only list methods start
+quickly.
 """
 
 import importlib
@@ -57,7 +57,7 @@ _HOMES = {
 
 class _Package(ModuleType):
     """This package. Some functions have the names of their modules, which Python binds here when it
-    imports them; the functions go first."""
+    imports them; the functions take precedence."""
 
 
 def _lazy(home: str, name: str) -> property:

@@ -1,11 +1,11 @@
-"""An orthogonal map found without any pair of words, by a game against a discriminator.
+"""An orthogonal map learnt without word pairs, by adversarial training against a discriminator.
 
 Conneau et al. 2018, "Word Translation Without Parallel Data", sections 2.1 and 3.1, which TreLM
-(appendix A.1) uses to bring the skip-gram vectors of a new language to the raw embeddings of a
+(appendix A.1) uses to map the skip-gram vectors of a new language to the raw embeddings of a
 pretrained encoder:
 
-    L_D = -mean ln P(1 | v W) - mean ln P(0 | u)        the discriminator tells them apart
-    L_W = -mean ln P(0 | v W) - mean ln P(1 | u)        the map makes that impossible
+    L_D = -mean ln P(1 | v W) - mean ln P(0 | u)        the discriminator separates them
+    L_W = -mean ln P(0 | v W) - mean ln P(1 | u)        the map is trained to fool it
     W  <- (1 + beta) W - beta W W^T W                   and stays nearly orthogonal
 
 Symbols: ``N`` moving vectors v, ``M`` fixed vectors u, ``D`` width; ``mapped = v @ W``.
@@ -23,21 +23,21 @@ from fairseq_xling.mapping.procrustes import nearest_orthogonal
 
 @dataclasses.dataclass(frozen=True)
 class AdversarialOptions:
-    """Settings of the game; the defaults are those of the released MUSE.
+    """Settings of adversarial training; the defaults are those of the released MUSE.
 
     Attributes:
         hidden: units of each of the discriminator's two hidden layers.
         dropout: share of the discriminator's input that is dropped.
-        smoothing: how far labels are moved from 0 and 1.
-        discriminator_steps: updates of the discriminator for one of the map.
+        smoothing: label smoothing, the distance of labels from 0 and 1.
+        discriminator_steps: updates of the discriminator per update of the map.
         lr: first learning rate of both; only the map's changes.
         lr_decay: factor of the map's learning rate after every epoch.
         lr_shrink: further factor when the criterion has fallen, from the second time on.
         batch: words of each language in a batch.
         epoch_size: words that the map sees in an epoch.
-        epochs: how many.
+        epochs: number of epochs.
         beta: strength of the pull towards orthogonal maps.
-        most_frequent: only this many of each language's words are shown; 0 = all.
+        most_frequent: only this many words of each language are used; 0 = all.
     """
 
     hidden: int = 2048
@@ -56,11 +56,11 @@ class AdversarialOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Epoch:
-    """What an epoch ended with.
+    """The state at the end of an epoch.
 
     Attributes:
         criterion: of the orthogonal matrix nearest to W.
-        singular_values: smallest and largest of W as it is; 1 and 1 for an orthogonal W.
+        singular_values: smallest and largest of W itself; 1 and 1 for an orthogonal W.
         lr: the map's learning rate in the epoch.
     """
 
@@ -86,12 +86,12 @@ def train_adversarial(
     criterion: Callable[[Tensor], float],
     progress: Callable[[int], object] = lambda steps: None,
 ) -> tuple[Tensor, list[Epoch]]:
-    """Play the game from ``W = I`` and keep the best epoch's map.
+    """Train adversarially from ``W = I`` and keep the best epoch's map.
 
     Args:
         moving: (N, D), most frequent first; fixed: (M, D), likewise. Neither is changed.
         seed: of the discriminator, the batches and the dropout.
-        criterion: how good a map is, without a dictionary; larger is better.
+        criterion: unsupervised quality of a map; larger is better.
         progress: called with the number of updates of the map just made.
 
     Returns:

@@ -25,11 +25,11 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 
     Returns its ``meta.json``, and warnings.
 
-    Layers that the map has not are left out; all else is copied. A layer that a killed run finished
-    is kept.
+    Layers missing from the map are left out; everything else is copied. A layer that a killed run
+    finished is kept.
 
     Raises:
-        UserError: if map and folder do not fit, or the output holds anything else.
+        UserError: if map and folder do not fit, or the output contains anything else.
     """
     if args.side not in SIDES:
         raise unknown_name("`--side`", args.side, list(SIDES))
@@ -70,7 +70,7 @@ def _width(side: Side) -> int:
 
 
 def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
-    """The mapped vectors of a layer, in the type of those of the folder."""
+    """The mapped vectors of a layer, in the folder's own type."""
     path = folder / states.file(layer).name
     unfinished = path.with_suffix(".tmp")
     shape = (states.rows, _width(side))

@@ -1,16 +1,16 @@
 """Cross-domain similarity local scaling: nearest neighbours without hubs.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3 (SPEC T13):
+Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3:
 
     CSLS(x, y) = 2 cos(x, y) - r_T(x) - r_S(y)
 
 ``r_T(x)`` is the mean cosine of ``x`` to its K nearest targets, ``r_S(y)`` that of ``y`` to its K
-nearest sources: a hub, near to everything, is pushed away from everything.
+nearest sources: a hub, close to everything, is pushed away from everything.
 
-One pass over the cosines (`mapping.largest`) gives the nearest on both sides, and so both ``r``.
-The best target by CSLS is then mostly known already: one that is not among the nearest of ``x``
+One pass over the cosines (`mapping.largest`) finds the nearest on both sides, and so both ``r``.
+The best target by CSLS is then usually known already: one that is not among the nearest of ``x``
 has no larger cosine than the last of these, so only targets whose ``r_S`` is low enough to make up
-for that are looked at once more. Nothing is lost: the result is that of all cosines.
+for that are examined again. The result is exact, the same as with all cosines.
 
 Symbols: ``N`` sources, ``M`` targets, ``D`` width. Only blocks of cosines exist at a time.
 """
@@ -68,7 +68,7 @@ def csls_neighbours(
 
     Args:
         x: (N, D) sources; y: (M, D) targets.
-        top: neighbours wanted, at most M are given.
+        top: number of neighbours, at most M are returned.
         k: neighbourhood of the scaling.
         chunk: at most ``chunk * chunk`` cosines exist at a time.
 
@@ -93,7 +93,7 @@ def csls_neighbours(
 def mutual_neighbours(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> Tensor:
     """Pairs (P, 2) of rows (of ``x``, of ``y``) that are each other's best by CSLS.
 
-    Sorted by row of ``x``; every row stands in one pair at most. Errors as `local_density`.
+    Sorted by row of ``x``; every row is in at most one pair. Errors as `local_density`.
 
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     >>> mutual_neighbours(x, torch.eye(2), k=1).tolist()
@@ -114,7 +114,7 @@ def mutual_neighbours(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) ->
 def csls_criterion(x: Tensor, y: Tensor, k: int = 10, chunk: int = _CHUNK) -> float:
     """Mean cosine of the rows of ``x`` to their best rows of ``y`` by CSLS (section 2.4).
 
-    How good a map is, without a dictionary: in the paper it goes along with the accuracy of word
+    An unsupervised measure of a map's quality: in the paper it correlates with the accuracy of word
     translation. ``x`` and ``y`` are the most frequent words of both languages. Errors as
     `local_density`.
 
@@ -146,8 +146,8 @@ def _search(x: Tensor, y: Tensor, penalty: Tensor, near: Largest, top: int, chun
     best = Largest(values, near.index.gather(1, place))
     if near.values.shape[1] == len(y):
         return best
-    # A target that is not near can only be better with a penalty below this. Targets of low
-    # penalty stand first, and rows that must look at most of them.
+    # A target that is not near can only be better with a penalty below this. Targets with low
+    # penalties come first, and so do rows that must examine most of them.
     limit = 2 * near.mark() - best.mark() + _ROUNDING
     order = penalty.argsort()
     count = torch.searchsorted(penalty[order], limit)
@@ -161,7 +161,7 @@ def _search(x: Tensor, y: Tensor, penalty: Tensor, near: Largest, top: int, chun
         doubled = torch.cat([2 * x[part], x.new_ones(len(part), 1)], 1)
         for start in range(0, int(count[part[0]]), chunk):
             columns = order[start : min(start + chunk, int(count[part[0]]))]
-            # One coordinate more takes the penalty off within the product.
+            # An additional coordinate subtracts the penalty within the product.
             penalized = torch.cat([y[columns], -penalty[columns, None]], 1)
             scores = block.product(doubled, penalized)
             inside = (known >= start) & (known < start + len(columns))

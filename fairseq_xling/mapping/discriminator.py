@@ -2,8 +2,8 @@
 
 Conneau et al. 2018, "Word Translation Without Parallel Data", section 3.1: a multilayer perceptron
 with two hidden layers of 2048 units, LeakyReLU of slope 0.2, input dropout of 0.1, smoothed
-labels, plain SGD. Written out, an update needs no tape and is one in-place product per matrix: the
-weights, most of the traffic, are passed over once.
+labels, plain SGD. Written out, an update needs no autograd and is one in-place product per matrix:
+the weights, most of the memory traffic, are read once.
 
 Symbols: ``B`` rows of a batch, ``D`` width, ``H`` hidden units.
 """
@@ -15,12 +15,12 @@ _SLOPE = 0.2
 
 
 class Discriminator:
-    """P(1 | x) of the origin of a vector: 1 = it was mapped, 0 = it is of the fixed space.
+    """P(1 | x) of a vector's origin: 1 = mapped, 0 = from the fixed space.
 
     Args:
         width: D.
         hidden: H.
-        dropout: chance that a coordinate of the input is dropped in training.
+        dropout: probability that a coordinate of the input is dropped in training.
         generator: draws the initial weights, uniform in +-1/sqrt(rows), and the dropout.
     """
 
@@ -78,5 +78,5 @@ class Discriminator:
 
     @staticmethod
     def _back(gradient: Tensor, value: Tensor) -> Tensor:
-        # LeakyReLU keeps the sign, so its output tells which side its input was on.
+        # LeakyReLU keeps the sign, so its output reveals the sign of its input.
         return torch.where(value > 0, gradient, _SLOPE * gradient)

@@ -1,8 +1,9 @@
-"""Whether a map is any good, by the words that both vocabularies spell alike.
+"""Validate a map by the words that both vocabularies spell identically.
 
-A map that an unsupervised method found may pair all words wrongly and still bring them close, so
-its own criterion cannot tell. Names, numbers and loans can: under a right map many of them find
-each other, under a wrong one none does. They are evidence only if the map was not made of them.
+A map learnt without supervision may pair all words wrongly and still bring them close, so its own
+criterion cannot detect this. Names, numbers and loanwords can: under a correct map many of them
+retrieve each other, under a wrong one none do. They are evidence only if the map was not learnt
+from them.
 
 Symbols: ``N`` moving words, ``M`` fixed words, ``P`` shared words, ``D`` width.
 """
@@ -16,17 +17,17 @@ from torch import Tensor
 from fairseq_xling.mapping.csls import csls_neighbours
 from fairseq_xling.mapping.space import Space
 
-FEWEST = 20  # shared words below which nothing is concluded
-_EVERY = 5  # of the shared words, one in so many is kept from a map that is made of them
-_NEAR = 10  # neighbours among which a word counts as found
-_LEAST = 0.15  # on generated German right maps find 37 to 56 %, wrong ones up to 11 %: digits, say
-_DOUBT = 1e-3  # how often chance may pass for a map
+FEWEST = 20  # with fewer shared words nothing is concluded
+_EVERY = 5  # of the shared words, one in so many is held out from a map learnt from them
+_NEAR = 10  # a word counts as found among so many neighbours
+_LEAST = 0.15  # on synthetic German, correct maps find 37 to 56 %, wrong ones up to 11 % (digits)
+_DOUBT = 1e-3  # significance level against chance
 
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """How many of ``words`` shared words have their like as nearest, or among the nearest ten, of
-    ``candidates`` words by CSLS; shares, None without words."""
+    """The shares of ``words`` shared words whose identical word is the nearest, or among the ten
+    nearest, of ``candidates`` words by CSLS; None without words."""
 
     words: int
     candidates: int
@@ -37,11 +38,11 @@ class Evidence:
         """Why the map must be wrong, or None.
 
         Chance finds a word among ten of M with probability 10 / M, so the number found by chance is
-        binomial. The map is refused if chance reaches its number once in a thousand times, or if
+        binomial. The map is rejected if chance reaches its number once in a thousand times, or if
         it finds less than 15 % of the words. Fewer than 20 words, or candidates, prove nothing.
 
         >>> Evidence(100, 1000, 0.0, 0.04).objection()
-        'of 100 words spelt alike only 4.0 % have their like among the 10 nearest'
+        'of 100 identically spelt words only 4.0 % have their counterpart among the 10 nearest'
         >>> Evidence(100, 1000, 0.2, 0.4).objection() is Evidence(19, 1000, 0.0, 0.0).objection()
         True
         """
@@ -52,14 +53,15 @@ class Evidence:
             return None
         share = f"{100 * self.p_at_10:.1f} %"
         return (
-            f"of {self.words} words spelt alike only {share} have their like among the 10 nearest"
+            f"of {self.words} identically spelt words only {share} have their counterpart among "
+            "the 10 nearest"
         )
 
 
 def shared_words(moving: Space, fixed: Space) -> Tensor:
-    """Pairs (P, 2) of places (in ``moving``, in ``fixed``) of the words that are spelt alike.
+    """Pairs (P, 2) of indices (into ``moving`` and ``fixed``) of the words with identical spelling.
 
-    Empty where the strings of one are unknown. Most frequent of ``moving`` first.
+    Empty if the strings of one side are unknown. Most frequent of ``moving`` first.
 
     >>> space = lambda *symbols: Space(torch.zeros(2, 1), torch.arange(2), symbols)
     >>> shared_words(space("▁die", "▁Berlin"), space("▁Berlin", "▁dog")).tolist()
@@ -73,7 +75,7 @@ def shared_words(moving: Space, fixed: Space) -> Tensor:
 
 
 def split_shared(pairs: Tensor) -> tuple[Tensor, Tensor]:
-    """``pairs`` to make a map of, and every fifth, to judge it by.
+    """``pairs`` to learn a map from, and every fifth, to evaluate it.
 
     >>> [part[:, 0].tolist() for part in split_shared(torch.arange(7)[:, None].expand(7, 2))]
     [[0, 1, 2, 3, 5, 6], [4]]
@@ -83,7 +85,7 @@ def split_shared(pairs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def find_evidence(moving: Tensor, fixed: Tensor, w: Tensor, pairs: Tensor, k: int = 10) -> Evidence:
-    """How well the words of ``pairs`` (P, 2) find each other by ``moving @ w``.
+    """How well the words of ``pairs`` (P, 2) retrieve each other by ``moving @ w``.
 
     Args:
         moving: (N, D); fixed: (M, D); w: (D, D). Pairs beyond their rows are left out.

@@ -1,4 +1,4 @@
-"""Fitting the map of one layer: normalisation of either side, then the matrices, from pairs.
+"""Fit the map of one layer: normalisation of either side, then the matrices, from pairs.
 
 Symbols: ``N`` rows or pairs, ``D`` and ``E`` widths. Rows are vectors; maps are applied from the
 right.
@@ -21,8 +21,8 @@ def fit_rows(
 ) -> LayerMap:
     """The map of ``x`` to ``y`` (both (N, D); with some methods y may be (N, E)), row by row.
 
-    ``fit_rows(x, y).moving(new)`` maps new rows, ``.fixed(new)`` brings new rows of the other side
-    to where they are compared.
+    ``fit_rows(x, y).moving(new)`` maps new rows, ``.fixed(new)`` maps new rows of the other side
+    into the common space.
 
     Raises:
         UserError: for an unknown method or normalisation, rows that do not pair up, are not finite,
@@ -54,19 +54,19 @@ def fit_layer(
     Args:
         moving, fixed: of either side its width, and all its vectors in blocks of rows (without zero
             rows), on which the normalisation is fitted.
-        pairs: blocks of rows that belong together, (n, D) and (n, E). Where one of the two is
-            zero, as that of a blank line, the pair is left out.
+        pairs: blocks of matching rows, (n, D) and (n, E). If one of the two is zero, such as that
+            of a blank line, the pair is left out.
 
     Raises:
-        UserError: if widths differ and must not, no pair is left, the vectors of a side are all
-            the same, or so large that their squares are not finite.
+        UserError: if widths differ and must not, no pair remains, the vectors of a side are all
+            identical, or so large that their squares are not finite.
     """
     widths = moving[0], fixed[0]
     if method.square and widths[0] != widths[1]:
         others = ", ".join(name for name in PAIRED if not PAIRED[name].square)
         raise UserError(
-            f"this map needs both sides equally wide, got {widths[0]} and {widths[1]}; those that "
-            f"do not: {others}"
+            f"this map needs both sides equally wide, got {widths[0]} and {widths[1]}; methods "
+            f"without this restriction: {others}"
         )
     steps = [fit_steps(blocks, normalize) for _, blocks in (moving, fixed)]
     sums, blank = Sums(*widths), 0
@@ -78,11 +78,11 @@ def fit_layer(
             seen.add(z[there])
         sums.add(*(apply_steps(z[there].double(), s) for z, s in zip((x, y), steps, strict=True)))
     if not sums.count:
-        raise UserError(f"none of the {blank} pairs has a vector on both sides that is not zero")
+        raise UserError(f"none of the {blank} pairs has non-zero vectors on both sides")
     for side, seen in zip(("moving", "fixed"), variety, strict=True):
         if sums.count > 1 and not seen.found:
             raise UserError(
-                f"vectors to match must differ, those of the {side} side are all the same"
+                f"vectors to match must differ, those of the {side} side are all identical"
             )
     if not (torch.isfinite(sums.xx).all() and torch.isfinite(sums.yy).all()):
         raise UserError("vectors to match must have finite squares, got larger ones")
@@ -96,7 +96,7 @@ def fit_layer(
 
 
 class _Variety:
-    """Whether rows that come in blocks are not all the same."""
+    """Whether rows that come in blocks are not all identical."""
 
     def __init__(self) -> None:
         self.found = False

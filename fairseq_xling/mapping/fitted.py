@@ -1,8 +1,8 @@
-"""Fitted maps: what takes the states of one encoder to those of another, by layer, as a file.
+"""Fitted maps from the states of one encoder to those of another, by layer, as a file.
 
-Both sides are normalised as they were while the map was fitted, with the means of then (SPEC S3),
-so a map serves vectors that it was not fitted on. **Rows are vectors, and maps are applied from the
-right**: ``x @ W``.
+Both sides are normalised as when the map was fitted, with the same means, so a map applies to
+vectors that it was not fitted on. **Rows are vectors, and maps are applied from the right**: ``x @
+W``.
 
 The format is safetensors: ``layerNN.SIDE.matrix`` (D, E) and ``layerNN.SIDE.stepK``, float64, and
 one metadata entry, JSON text, with everything else.
@@ -29,10 +29,10 @@ _SIDES = ("moving", "fixed")
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """What one side's rows go through: normalisation, then a matrix (D, E), or none.
+    """The transformation of one side's rows: normalisation, then a matrix (D, E), or none.
 
-    Called with rows (N, D), it gives rows (N, E). A zero row, which stands for a blank line, stays
-    zero. Half precision is computed, and returned, as float32.
+    Called with rows (N, D), it returns rows (N, E). A zero row, which represents a blank line,
+    stays zero. Half precision is computed, and returned, as float32.
     """
 
     width: int
@@ -69,8 +69,8 @@ class FittedMap:
 
     Attributes:
         layers: the map of each layer; 0 is the output of the embeddings.
-        method: what it was fitted by.
-        settings: what else made it (JSON values).
+        method: the method that fitted it.
+        settings: its other settings (JSON values).
     """
 
     layers: Mapping[int, LayerMap]
@@ -81,12 +81,12 @@ class FittedMap:
         """Moving rows (N, D) of ``layer`` in the common space (N, E), to be compared with `fixed`.
 
         Raises:
-            UserError: for a layer that the map has not, or rows of another width.
+            UserError: for a layer missing from the map, or rows of another width.
         """
         return self[layer].moving(rows)
 
     def fixed(self, rows: Tensor, layer: int) -> Tensor:
-        """Fixed rows (N, E) of ``layer`` in the common space: normalised; mapped only where both
+        """Fixed rows (N, E) of ``layer`` in the common space: normalised; mapped only if both
         sides are.
 
         Raises:
@@ -96,11 +96,11 @@ class FittedMap:
 
     def carry(self, rows: Tensor, layer: int) -> Tensor:
         """Moving rows (N, D) as states (N, E) of the fixed encoder: `apply`, and the fixed side's
-        normalisation undone. What reads the fixed encoder's states can read them.
+        normalisation undone, so that they can replace the fixed encoder's states.
 
         Raises:
-            UserError: as `apply`; if the fixed side's normalisation loses what it takes away, or
-                the fixed side is mapped as well.
+            UserError: as `apply`; if the fixed side's normalisation cannot be undone, or the fixed
+                side is also mapped.
         """
         fixed = self[layer].fixed
         if fixed.matrix is not None:
@@ -134,7 +134,7 @@ def pack_layer(layer: LayerMap) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> LayerMap:
-    """What `pack_layer` was given.
+    """The arguments of `pack_layer`.
 
     Raises:
         KeyError: if something is missing.
@@ -152,7 +152,7 @@ def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> 
 
 
 def write_map(path: str | Path, fitted: FittedMap) -> None:
-    """Write ``fitted`` whole or not at all; equal maps give equal bytes."""
+    """Write ``fitted`` atomically; equal maps give equal bytes."""
     arrays, layers = {}, {}
     for number, layer in fitted.layers.items():
         own, layers[str(number)] = pack_layer(layer)
@@ -170,7 +170,7 @@ def read_map(path: str | Path) -> FittedMap:
     arrays, about = _FILE.read(path)
     for name, array in arrays.items():
         if not np.isfinite(array).all():
-            raise UserError(f"{path}: holds a value that is not finite ({name})")
+            raise UserError(f"{path}: contains a value that is not finite ({name})")
     with described_well(path):
         layers = {}
         for number, one in sorted(about["layers"].items(), key=lambda item: int(item[0])):

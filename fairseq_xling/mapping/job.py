@@ -33,15 +33,15 @@ MATCHES = ("none", "moments")
 
 @dataclasses.dataclass(frozen=True)
 class MapOptions:
-    """What a map is made of, besides the options of its method.
+    """The settings of a map, besides the options of its method.
 
     Attributes:
         source_vectors: file of the fixed vectors, the raw embeddings of the source encoder.
         vectors: file of the vectors to map.
         output: vectors file to write; ``<output>.json`` is the report.
-        seeds: tried one after the other, where the method depends on them.
-        normalize: what is done to both spaces while the map is sought; None: as suits the method.
-        match: ``none`` writes ``V W``; ``moments`` gives it the place and size of the fixed space.
+        seeds: tried one after another, if the method depends on them.
+        normalize: normalisation of both spaces while the map is learnt (default: the method's own).
+        match: ``none`` writes ``V W``; ``moments`` gives it the mean and spread of the fixed space.
         keep_failed: whether to write the best map even if every seed failed.
         search: how maps are refined and judged.
         device: where to compute.
@@ -132,7 +132,7 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
         if report["failed"] and not options.keep_failed:
             raise UserError(
                 f"{options.output}: not written, as every seed failed ({attempts[best].failure}); "
-                f"see {options.output}.json, or write the best map all the same: --keep-failed"
+                f"see {options.output}.json, or write the best map anyway: --keep-failed"
             )
         w = attempts[best].w.cpu()
         table = apply_map(read["vectors"], read["source vectors"], w, options.match)
@@ -153,7 +153,7 @@ def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -
 
     ``none`` is ``V W``. ``moments`` is ``s (V - m_V) W + m_U``, where ``m`` are the mean vectors of
     the ids that occur and ``s`` makes the mean squared distance from the mean equal to that of the
-    fixed space: an encoder expects embeddings of the size, and around the place, of its own.
+    fixed space: an encoder expects embeddings with the mean and spread of its own.
     """
     v = torch.from_numpy(moving.vectors).double()
     if match == "none":
@@ -168,7 +168,7 @@ def _check(options: MapOptions) -> None:
     if Path(options.output).is_dir():
         raise UserError(f"`--output` {options.output}: is a folder, not a file")
     if options.match not in MATCHES:
-        raise unknown_name("way to `--match`", options.match, list(MATCHES))
+        raise unknown_name("value of `--match`", options.match, list(MATCHES))
     for name, least in (("refine", 0), ("max_rank", 1), ("criterion_rank", 1), ("k", 1)):
         value = getattr(options.search, name)
         if value < least:
@@ -189,7 +189,7 @@ def _about(attempt: Attempt) -> dict[str, Any]:
 
 
 def summary(output: str | Path, report: dict[str, Any]) -> str:
-    """What the command prints: a line per seed, then what was kept."""
+    """The command's output: a line per seed, then what was kept."""
     lines = []
     name = f"{report['settings']['method']} seed"
     for seed, about in report["seeds"].items():
@@ -204,7 +204,7 @@ def summary(output: str | Path, report: dict[str, Any]) -> str:
             f"P@1 {each['p_at_1']:.3f}, P@10 {each['p_at_10']:.3f}" for each in (found, before)
         ]
         lines.append(
-            f"{found['words']:,} words spelt alike, not used for the map: {scores[0]} "
+            f"{found['words']:,} identically spelt words, not used for the map: {scores[0]} "
             f"(unmapped {scores[1]})"
         )
     lines.append(f"{output}: seed {report['best_seed']}, criterion {report['criterion']:.4f}")

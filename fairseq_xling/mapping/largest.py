@@ -1,9 +1,9 @@
-"""The k largest inner products of every row, and of every column, of a matrix never made whole.
+"""The k largest inner products of every row, and of every column, of a matrix never materialised.
 
-Rows and columns are walked through in blocks. Once a row has k candidates, hardly anything in a
-block can be among its largest. So the maxima of groups of entries, which are quickly found, are
-compared with the k-th so far, and only what stands in a group above it is looked at. A block then
-costs little more than its product; sorting all of it would cost several times as much.
+Rows and columns are processed in blocks. Once a row has k candidates, hardly anything in a block
+can be among its largest. So the maxima of groups of entries, which are quick to compute, are
+compared with the k-th so far, and only entries of groups above it are examined. A block then costs
+little more than its product; sorting all of it would cost several times as much.
 
 Symbols: ``N`` rows of ``x``, ``M`` rows of ``y``, ``D`` width; a block is ``R`` by ``C``.
 """
@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 _GROUP = 16  # entries
-_CROWD = 8  # where more than one entry in so many is in a group above, all are sorted
+_CROWD = 8  # if more than one entry in so many is in a group above, all are sorted
 
 
 @dataclass
 class Largest:
-    """The k largest scores so far of each of N rows, falling, and where they stand: (N, k) each.
+    """The k largest scores so far of each of N rows, descending, and their indices: (N, k) each.
 
-    Places that are not filled yet have the score -inf.
+    Slots that are not filled yet have the score -inf.
 
     >>> best = Largest.none(1, 2, torch.zeros(0))
     >>> best.offer(torch.tensor([[3.0, 1.0, 2.0]]), torch.arange(3))
@@ -40,25 +40,25 @@ class Largest:
         return cls(values, torch.zeros(rows, k, dtype=torch.int64, device=like.device))
 
     def part(self, start: int, stop: int) -> "Largest":
-        """Rows ``start`` to ``stop``; what they are offered counts here."""
+        """Rows ``start`` to ``stop``, as a view: offers to it count here."""
         return Largest(self.values[start:stop], self.index[start:stop])
 
     def mark(self) -> Tensor:
-        """(N,) what a further score must exceed."""
+        """(N,) the value that a further score must exceed."""
         return self.values[:, -1]
 
     def offer(self, scores: Tensor, names: Tensor, dim: int = 1) -> None:
-        """Count C scores for each row.
+        """Consider C scores for each row.
 
         Args:
-            scores: (N, C), or (C, N) with ``dim`` 0; in rows one after the other.
-            names: (C,) where they stand.
-            dim: along which the scores of a row lie.
+            scores: (N, C), or (C, N) with ``dim`` 0; contiguous in rows.
+            names: (C,) their indices.
+            dim: dimension of the scores of a row.
         """
-        if torch.isinf(self.mark()).any():  # some have not k yet
+        if torch.isinf(self.mark()).any():  # some have fewer than k yet
             return self._take_all(scores, names, dim)
         mark, length = self.mark().unsqueeze(dim), scores.shape[dim] // _GROUP
-        # Members of a group stand far apart, so that groups are reduced by whole stretches.
+        # Members of a group are far apart, so that groups are reduced by contiguous ranges.
         groups = scores.narrow(dim, 0, _GROUP * length).unflatten(dim, (_GROUP, length))
         found = (groups.amax(dim) > mark).nonzero()
         if len(found) * _GROUP * _CROWD > scores.numel():
@@ -82,7 +82,7 @@ class Largest:
         self._choose(slice(None), found, names[place])
 
     def _take(self, rows: Tensor, names: Tensor, scores: Tensor) -> None:
-        """Count n single scores: (n,) each, in any order."""
+        """Consider n single scores: (n,) each, in any order."""
         if not len(rows):
             return
         rows, order = rows.sort(stable=True)
@@ -102,18 +102,18 @@ class Largest:
 
 
 class Block:
-    """Room for a block of products, used over and over: fresh memory costs as much as a look.
+    """A reusable buffer for a block of products: new memory costs as much as reading it.
 
     Args:
-        size: most rows and most columns of a block.
-        like: of what type and where.
+        size: maximum rows and columns of a block.
+        like: a tensor of the type and device to use.
     """
 
     def __init__(self, size: int, like: Tensor):
         self._room = like.new_empty(size * size)
 
     def product(self, x: Tensor, y: Tensor) -> Tensor:
-        """``x y^T`` (R, C), which lasts until the next product."""
+        """``x y^T`` (R, C), valid until the next product."""
         return torch.mm(x, y.T, out=self._room[: len(x) * len(y)].view(len(x), len(y)))
 
 
@@ -131,7 +131,7 @@ def largest_of_rows(x: Tensor, y: Tensor, k: int, chunk: int) -> Largest:
 def largest_of_both(
     x: Tensor, y: Tensor, k_x: int, k_y: int, chunk: int
 ) -> tuple[Largest, Largest]:
-    """`largest_of_rows` for ``x`` in ``y`` and for ``y`` in ``x``, with each product made once."""
+    """`largest_of_rows` for ``x`` in ``y`` and for ``y`` in ``x``, computing each product once."""
     best = Largest.none(len(x), min(k_x, len(y)), x), Largest.none(len(y), min(k_y, len(x)), y)
     _walk(x, y, chunk, *best)
     return best

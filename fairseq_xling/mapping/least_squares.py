@@ -1,5 +1,5 @@
-"""The unconstrained linear map (SPEC S2): the one with the smallest error, whatever it does to
-lengths and angles.
+"""The unconstrained linear map: the one with the smallest error, without regard to lengths and
+angles.
 
 Huang, Ji and May 2019, "Cross-lingual Multi-Level Adversarial Transfer", Eq. 2.
 
@@ -15,8 +15,8 @@ from torch import Tensor
 def least_squares(x: Tensor, y: Tensor) -> Tensor:
     """``W = argmin ||x W - y||_F = x^+ y``; of several, the one with the smallest norm.
 
-    Fewer examples than dimensions are fitted without error and say nothing of other vectors: that
-    is warned of. Computed in double precision.
+    Fewer examples than dimensions are fitted without error and say nothing about other vectors: a
+    warning is given. Computed in double precision.
 
     Args:
         x, y: (N, D) and (N, E), row i of one belongs to row i of the other.
@@ -39,10 +39,10 @@ def least_squares(x: Tensor, y: Tensor) -> Tensor:
     if len(x) < x.shape[1]:
         warnings.warn(
             f"{len(x)} pairs for {x.shape[1]} dimensions: the map fits them without error, and "
-            "other vectors by chance",
+            "other vectors arbitrarily",
             stacklevel=2,
         )
-    # gelsd, by singular values, also serves where the rows do not span the space.
+    # gelsd, by singular values, also works if the rows do not span the space.
     driver = "gelsd" if x.device.type == "cpu" else None
     if driver is None:
         return (torch.linalg.pinv(x.double()) @ y.double()).to(x.dtype)

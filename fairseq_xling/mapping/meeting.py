@@ -1,7 +1,7 @@
-"""Meeting in the middle (SPEC T23): two aligned spaces both move to their average.
+"""Meeting in the middle: two aligned spaces are both mapped to their average.
 
 Doval et al. 2018, "Improving Cross-Lingual Word Embeddings by Meeting in the Middle", as compared
-by TreLM, Table 9 (MIM): after one space has been rotated onto the other, linear maps take either
+by TreLM, Table 9 (MIM): after one space has been rotated onto the other, linear maps bring both
 to the means of the pairs.
 
 Symbols: ``N`` examples, ``D`` width. Rows are examples; maps are applied from the right.
@@ -16,7 +16,7 @@ from fairseq_xling.mapping.procrustes import procrustes
 
 
 class Meeting(NamedTuple):
-    """Maps (D, D) of the one and of the other space."""
+    """Maps (D, D) of the two spaces."""
 
     first: Tensor
     second: Tensor

@@ -1,4 +1,4 @@
-"""Normalisation of vectors before a map between two spaces is sought.
+"""Normalisation of vectors before a map between two spaces is learnt.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1, and Artetxe et al. 2018, "A
 robust self-learning method for fully unsupervised cross-lingual mappings", section 3.1: rows of
@@ -53,9 +53,9 @@ def scale(x: Tensor) -> Tensor:
     """All rows times one factor, so that their root mean square length is 3.
 
     ``x_i 3 / sqrt((1/N) sum_j ||x_j||^2)``; lengths keep their proportions. An orthogonal map
-    cannot undo a difference in size, by which a discriminator would tell two spaces apart. The
-    length suits the adversarial game's learning rate of 0.1: on generated text more seeds succeed
-    with 3 than with 1 or 8.
+    cannot undo a difference in scale, by which a discriminator would distinguish two spaces. The
+    length suits the learning rate of 0.1 in adversarial training: on synthetic text more seeds
+    succeed with 3 than with 1 or 8.
 
     >>> import torch
     >>> scale(torch.tensor([[1.0, 0.0], [0.0, 7.0]])).norm(dim=1)
@@ -70,7 +70,7 @@ ROUNDS = 5
 
 @NORMALIZATIONS.register("iterative")
 def iterative(x: Tensor) -> Tensor:
-    """Unit length, then mean zero, five times over: both hold at the end (SPEC S3, G14).
+    """Unit length, then mean zero, five times: both hold at the end.
 
     "Emerging Cross-lingual Structure", section 5.1. In this order a constant offset between spaces
     is not undone; `centre_first` undoes it.
@@ -87,7 +87,7 @@ def iterative(x: Tensor) -> Tensor:
 
 @NORMALIZATIONS.register("centre-first")
 def centre_first(x: Tensor) -> Tensor:
-    """Mean zero, then unit length, five times over, and mean zero at the end.
+    """Mean zero, then unit length, five times, and mean zero at the end.
 
     >>> import torch
     >>> x = torch.tensor([[3.0, 1.0], [1.0, 2.0], [0.0, -4.0]])

@@ -1,4 +1,4 @@
-"""`fairseq-xling map procrustes` and its like: two folders of states in, a map for each layer out.
+"""`fairseq-xling map procrustes` and similar: two folders of states in, a map for each layer out.
 
 Symbols: ``R`` rows of a folder, ``D`` width.
 """
@@ -28,7 +28,7 @@ from fairseq_xling.text.progress import progress
 
 
 def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Fit a map for each layer, write it to ``args.output``, and a report beside it.
+    """Fit a map for each layer, and write it to ``args.output`` with a report next to it.
 
     A layer that a killed run finished is not fitted again, and the result is the same.
 
@@ -140,7 +140,7 @@ def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
     if len(files) != PAIRS[kind].reads:
         wanted = "a file" if PAIRS[kind].reads else "no file"
         got = ", ".join(files) or "none"
-        raise UserError(f"`--pairs {kind}` takes {wanted}, got {got}")
+        raise UserError(f"`--pairs {kind}` expects {wanted}, got {got}")
     if files and not Path(files[0]).is_file():
         what = "is a folder, not a file" if Path(files[0]).is_dir() else "no such file"
         raise UserError(f"{files[0]}: {what}")
@@ -148,7 +148,7 @@ def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
 
 
 def _state_of(path: Path) -> list[int]:
-    """What tells that a large file has changed, without reading it."""
+    """A signature that changes with a large file, without reading it."""
     return [path.stat().st_size, path.stat().st_mtime_ns]
 
 
@@ -157,12 +157,12 @@ def _warnings(pairs: int, width: int) -> list[str]:
         return []
     return [
         f"{pairs} pairs for {width} dimensions: the map fits the directions that the pairs span, "
-        "and treats all others by chance; give more pairs"
+        "and all others arbitrarily; give more pairs"
     ]
 
 
 def summary(output: str | Path, report: dict[str, Any]) -> str:
-    """What the command prints: what the pairs were, then a line per layer."""
+    """The command's output: the pairs, then a line per layer."""
     facts = ", ".join(f"{name}: {cell(value)}" for name, value in report["pairs"].items())
     lines = [f"pairs: {report['settings']['pairs']}" + (f" ({facts})" if facts else "")]
     keys = ["pairs", "cosine_unmapped", "cosine"]

@@ -1,10 +1,10 @@
-"""The orthogonal Procrustes problem (Schoenemann 1966), which gives the best rotation in one step.
+"""The orthogonal Procrustes problem (Schoenemann 1966), which has a closed-form solution.
 
 Used by Conneau et al. 2018, "Word Translation Without Parallel Data", Eq. 2, and Conneau et al.
 2020, "Emerging Cross-lingual Structure", section 5.1.
 
-Symbols: ``N`` examples, ``D`` width. **Rows are examples everywhere in this room**, so a map is
-applied from the right: ``mapped = x @ W``. The papers write columns, ``W' x``, and their W'
+Symbols: ``N`` examples, ``D`` width. **Rows are examples everywhere in this package**, so a map is
+applied from the right: ``mapped = x @ W``. The papers use columns, ``W' x``, and their W'
 is the transpose of ours.
 """
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def procrustes(x: Tensor, y: Tensor) -> Tensor:
-    """The orthogonal W that brings ``x`` nearest to ``y``.
+    """The orthogonal W that brings ``x`` closest to ``y``.
 
     ``W = argmin_{W^T W = I} ||x W - y||_F = U V^T``, where ``U S V^T`` is the singular value
     decomposition of ``x^T y``. Reflections are allowed. Computed in double precision.

@@ -1,8 +1,8 @@
-"""Refining a map with the dictionary that it implies.
+"""Refine a map with the dictionary that it induces.
 
 Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.2, as TreLM runs it
-(appendix A.1): words that are each other's nearest by CSLS, among the most frequent of both
-languages, are taken for translations; Procrustes on them gives the next map.
+(appendix A.1): mutual nearest neighbours by CSLS, among the most frequent words of both
+languages, are treated as translations; Procrustes on them gives the next map.
 
 Symbols: ``N`` moving vectors, ``M`` fixed vectors, both most frequent first, ``D`` width.
 """
@@ -19,7 +19,7 @@ from fairseq_xling.mapping.procrustes import procrustes
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """One refinement: how many pairs the dictionary had, and the criterion of the map it gave."""
+    """One refinement: the size of its dictionary, and the criterion of the resulting map."""
 
     pairs: int
     criterion: float
@@ -40,13 +40,13 @@ def refine(
     Args:
         w: (D, D), ``mapped = moving @ w``.
         moving: (N, D); fixed: (M, D). Neither is changed.
-        criterion: how good a map is, without a dictionary; larger is better.
-        rounds: dictionaries made, each by the map before (not by the best one).
-        max_rank: only this many most frequent words of each language can stand in a dictionary.
+        criterion: unsupervised quality of a map; larger is better.
+        rounds: number of dictionaries, each induced by the previous map (not the best one).
+        max_rank: only this many most frequent words of each language can be in a dictionary.
         k: neighbourhood of CSLS.
 
     Returns:
-        The best map (D, D), and what each round gave; fewer rounds if no pair is mutual.
+        The best map (D, D), and the result of each round; fewer rounds if no pair is mutual.
     """
     best, best_value, done = w, criterion(w), []
     moving, fixed = moving[:max_rank], fixed[:max_rank]

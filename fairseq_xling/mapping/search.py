@@ -1,10 +1,10 @@
-"""The best of several maps: one per seed, each refined, judged without a dictionary.
+"""The best of several maps: one per seed, each refined and evaluated without a dictionary.
 
 An unsupervised method can fail for a seed (Conneau et al. 2018, section 3.1; TreLM, appendix A.1),
-so several are tried. What a failure looks like must be measured, too: refinement makes words agree
-from any start, and lifts the criterion of a random rotation almost as far as that of a poor map.
-A seed **failed** if its refined map has no higher criterion than the best refined random rotation,
-or if words spelt alike do not find each other (`Evidence`), or if the method says so itself.
+so several are tried. The level of chance must also be measured: refinement makes words agree from
+any start, and raises the criterion of a random rotation almost as far as that of a poor map. A seed
+**failed** if its refined map has no higher criterion than the best refined random rotation, or if
+identically spelt words do not retrieve each other (`Evidence`), or if the method itself reports it.
 
 Symbols: ``D`` width; ``mapped = moving @ W``.
 """
@@ -27,14 +27,14 @@ from fairseq_xling.text.progress import progress
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How maps are refined and judged.
+    """How maps are refined and evaluated.
 
     Attributes:
-        refine: rounds of refinement; 0 judges maps as they are found.
-        max_rank: most frequent words of each language that may stand in a dictionary.
-        criterion_rank: most frequent words of each language that the criterion looks at.
+        refine: rounds of refinement; 0 evaluates maps unrefined.
+        max_rank: most frequent words of each language that may be in a dictionary.
+        criterion_rank: most frequent words of each language that the criterion uses.
         k: neighbourhood of CSLS.
-        chance: how many random rotations say what chance reaches.
+        chance: number of random rotations for the level of chance.
     """
 
     refine: int = 5
@@ -52,9 +52,9 @@ class Attempt:
         w: (D, D).
         criterion: of ``w``; ``unrefined`` before refinement.
         rounds: pairs and criterion of every round of refinement.
-        history: what the method went through (JSON values).
-        evidence: how well words spelt alike find each other (an `Evidence`).
-        failure: why the map is no good, or None.
+        history: the method's training history (JSON values).
+        evidence: how well identically spelt words retrieve each other (an `Evidence`).
+        failure: why the map is unusable, or None.
     """
 
     w: Tensor
@@ -67,9 +67,9 @@ class Attempt:
 
 
 class Search:
-    """Finds maps of ``moving`` to ``fixed``; each is kept in ``work``, so a killed run goes on.
+    """Finds maps of ``moving`` to ``fixed``; each is kept in ``work``, so a killed run can resume.
 
-    ``pairs`` (P, 2) are places of words that judge the maps and were not used to make them.
+    ``pairs`` (P, 2) are indices of words that evaluate the maps and were not used to learn them.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Search:
         return csls_criterion(mapped, self.fixed.vectors[:rank], self.options.k)
 
     def evidence(self, w: Tensor) -> Evidence:
-        """How well the most frequent words that are spelt alike find each other."""
+        """How well the most frequent identically spelt words retrieve each other."""
         rank = self.options.criterion_rank
         sides = self.moving.vectors[:rank], self.fixed.vectors[:rank]
         return find_evidence(*sides, w, self._pairs, self.options.k)
@@ -105,7 +105,7 @@ class Search:
         return max((attempt.criterion for attempt in attempts), default=-1.0)
 
     def attempt(self, seed: int, fit: Callable[[], Fit], chance: float) -> Attempt:
-        """The map of one seed, refined and judged against ``chance``."""
+        """The map of one seed, refined and compared with ``chance``."""
         found = self._attempt(f"seed-{seed}", fit)
         if found.failure is None and found.criterion <= chance:
             found.failure = (
@@ -150,7 +150,7 @@ class Search:
 
 
 def best_of(attempts: Sequence[Attempt]) -> int:
-    """Place of the attempt with the highest criterion, a failed one only if all failed."""
+    """Index of the attempt with the highest criterion, a failed one only if all failed."""
     return max(
         range(len(attempts)),
         key=lambda i: (attempts[i].failure is None, attempts[i].criterion, -i),

@@ -1,4 +1,4 @@
-"""The part of a vocabulary that takes part in finding a map: ranked by frequency, normalised.
+"""The part of a vocabulary used for learning a map: ranked by frequency, normalised.
 
 Ranks must come from counts: the ids of a subword vocabulary begin with its alphabet, not with its
 most frequent words.

@@ -1,4 +1,4 @@
-"""Folders of hidden states as maps are fitted on them: chosen rows, or all, in double precision.
+"""Folders of hidden states for fitting maps: chosen rows, or all, in double precision.
 
 Symbols: ``R`` rows of a folder, ``P`` vectors that are taken from it, ``D`` width.
 """
@@ -22,7 +22,7 @@ BLOCK = 4096  # rows
 
 
 class Selection(NamedTuple):
-    """Vectors that are rows of a folder, or means of some.
+    """Vectors that are rows of a folder, or means of several.
 
     Attributes:
         rows: int64, the rows of the first vector, then of the second, ...
@@ -48,7 +48,7 @@ class States(Extracted):
         return self._arrays[layer]
 
     def extra(self, name: str) -> np.ndarray:
-        """The array ``NAME.npy`` beside the vectors, mapped into memory.
+        """The array ``NAME.npy`` next to the vectors, mapped into memory.
 
         Raises:
             UserError: if the file is missing or damaged.
@@ -62,7 +62,7 @@ class States(Extracted):
             raise UserError(f"{path}: damaged or not a numpy array") from None
 
     def vectors(self, layer: int) -> Iterator[Tensor]:
-        """All vectors of a layer that are not zero, as those of blank lines are, (n, D) float64.
+        """All non-zero vectors of a layer (those of blank lines are zero), (n, D) float64.
 
         Raises:
             UserError: for a value that is not finite, or vectors that are all zero.

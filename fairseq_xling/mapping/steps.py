@@ -1,4 +1,4 @@
-"""Normalisations that remember what they were fitted on, so that other vectors can follow.
+"""Normalisations that keep their fitted means, so that they can be applied to other vectors.
 
 `fairseq_xling.mapping.normalize` normalises a set by its own means. Here each step's mean is kept:
 a map that was fitted on normalised vectors is applied to new ones after the same steps. Sets are
@@ -21,18 +21,18 @@ Blocks = Callable[[], Iterable[Tensor]]
 
 
 class Step(NamedTuple):
-    """A single step: its name in `ELEMENTS`, and what it keeps, float64 (empty if nothing)."""
+    """A single step: its name in `ELEMENTS`, and its parameters, float64 (empty if none)."""
 
     name: str
     value: Tensor
 
 
 class Element:
-    """A step that treats every row by itself, once it is fitted.
+    """A step that treats every row separately, once it is fitted.
 
     Attributes:
-        looks: whether it must see the vectors that it is fitted on.
-        undoes: whether `undo` gives rows back as they were.
+        looks: whether it must read the vectors that it is fitted on.
+        undoes: whether `undo` restores the original rows.
     """
 
     looks: ClassVar[bool]
@@ -40,7 +40,7 @@ class Element:
 
     @staticmethod
     def fit(blocks: Iterable[Tensor]) -> Tensor:
-        """What it keeps of the vectors (float64), which come in blocks of rows, at least one."""
+        """Its parameters from the vectors (float64), which come in blocks of rows, at least one."""
         return torch.empty(0, dtype=torch.float64)
 
     @staticmethod
@@ -168,7 +168,7 @@ def apply_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
 
 
 def undo_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
-    """``x`` (N, D) as it was before fitted steps.
+    """``x`` (N, D) before fitted steps.
 
     >>> x = torch.tensor([[5.0, 1.0], [1.0, 1.0]])
     >>> found = fit_steps(lambda: [x], "centre,scale")
@@ -176,13 +176,13 @@ def undo_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
     True
 
     Raises:
-        UserError: if a step loses what it would take.
+        UserError: if a step cannot be undone.
     """
     for name, value in reversed(steps):
         if not ELEMENTS[name].undoes:
             kept = ", ".join(each for each in ELEMENTS if ELEMENTS[each].undoes)
             raise UserError(
-                f"`--normalize` must be none, {kept} for a map that leads back to plain states, "
+                f"`--normalize` must be none, {kept} for a map back to unnormalised states, "
                 f"got a step {name!r}"
             )
         x = ELEMENTS[name].undo(x, value.to(x))

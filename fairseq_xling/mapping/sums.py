@@ -1,7 +1,7 @@
-"""What a linear map between paired vectors depends on, as sums that are added up in blocks.
+"""The sufficient statistics of a linear map between paired vectors, summed in blocks.
 
 Procrustes, least squares and meeting in the middle are all functions of ``x^T x``, ``x^T y`` and
-``y^T y``: any number of pairs takes the memory of three matrices. In double precision the squares
+``y^T y``: any number of pairs needs the memory of three matrices. In double precision the squares
 lose nothing of float32 states: a direction that vanishes among their rounding errors (1e-7 of the
 largest) vanishes among those of its square (1e-16).
 
@@ -31,7 +31,7 @@ class Sums:
         self.yy = torch.zeros(other, other, dtype=torch.float64)
 
     def add(self, x: Tensor, y: Tensor) -> None:
-        """Count pairs of rows, (n, D) and (n, E)."""
+        """Add pairs of rows, (n, D) and (n, E)."""
         x, y = x.to(self.xx), y.to(self.yy)
         self.count += len(x)
         self.xx.addmm_(x.T, x)
@@ -63,7 +63,7 @@ def least_squares_of(xx: Tensor, xy: Tensor) -> Tensor:
 def cosine_of(sums: Sums, first: Tensor, second: Tensor | None = None) -> float:
     """``<x A, y B> / (||x A|| ||y B||)``: 1 is a perfect map; without B that is the identity.
 
-    It is the cosine of all rows together: the mean of the pairs' cosines where rows are of one
+    It is the cosine of all rows together: the mean of the pairs' cosines if all rows have the same
     length.
 
     >>> sums = Sums(2, 2)

@@ -1,4 +1,4 @@
-"""Reading the text format of word2vec and fastText (``.vec``): a word and its numbers a line."""
+"""Read the text format of word2vec and fastText (``.vec``): a word and its numbers per line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,16 +14,16 @@ WORD_MARK = "▁"
 def read_text_vectors(
     path: str | Path, symbols: Sequence[str], specials: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The vectors of ``symbols``, where the file has them.
+    """The vectors of ``symbols``, if the file has them.
 
-    The file may begin with a line ``words dimension``. If no word of it carries the mark ``▁``, it
-    holds plain words, or WordPiece: ``▁house`` is then looked up as ``house`` and a piece inside a
-    word, ``s``, as ``##s``. Of a word that occurs twice the first counts.
+    The file may begin with a line ``words dimension``. If none of its words has the mark ``▁``, it
+    contains plain words, or WordPiece: ``▁house`` is then looked up as ``house`` and a piece inside
+    a word, ``s``, as ``##s``. If a word occurs twice, the first vector is used.
 
     Args:
         path: UTF-8 text, also as .gz.
         symbols: V strings by id.
-        specials: so many first symbols are not looked up.
+        specials: number of first symbols that are not looked up.
 
     Returns:
         Vectors (V, D) float32, zero where unknown, and which are known, (V,) bool.
@@ -59,7 +59,7 @@ def read_text_vectors(
 
 
 def _survey(path: str | Path) -> tuple[bool, int]:
-    """Whether any word carries the mark, and the width that the first vector has."""
+    """Whether any word has the mark, and the width of the first vector."""
     marked, width = False, 0
     for number, line in enumerate(read_lines(path), start=1):
         marked = marked or line.startswith(WORD_MARK)
@@ -68,7 +68,7 @@ def _survey(path: str | Path) -> tuple[bool, int]:
         if marked and width:
             break
     if width < 1:
-        raise UserError(f"{path}: not a text file of vectors (a word and its numbers a line)")
+        raise UserError(f"{path}: not a text file of vectors (a word and its numbers per line)")
     return marked, width
 
 

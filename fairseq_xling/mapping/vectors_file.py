@@ -1,7 +1,7 @@
 """Files of word vectors: one row per id of a vocabulary, with how often each id occurs.
 
 The format is safetensors: tensors ``vectors`` (V, D) float32 and ``counts`` (V,) int64, a ``map``
-(D, D) float32 where the vectors were mapped, and one metadata entry, JSON text, that holds the
+(D, D) float32 if the vectors were mapped, and one metadata entry, JSON text, with the
 rest.
 
 Symbols: ``V`` ids of the vocabulary, ``D`` width.
@@ -32,7 +32,7 @@ class Vectors:
         vectors: (V, D) float32; row i belongs to id i. All are finite.
         counts: (V,) int64, how often each id occurs in the text of the vocabulary's languages.
             It ranks words by frequency; an id with count 0 (a special symbol, or one that never
-            occurs) takes no part in finding a map.
+            occurs) is not used for learning a map.
         symbols: the V strings by id, where known: ``▁`` marks a piece that begins a word.
         dictionaries: SHA-256 of the dictionary that the ids refer to, by language or model.
         settings: what made the vectors (JSON values).
@@ -69,7 +69,7 @@ class Vectors:
 
 
 def write_vectors(path: str | Path, vectors: Vectors) -> None:
-    """Write ``vectors`` whole or not at all; equal vectors give equal bytes."""
+    """Write ``vectors`` atomically; equal vectors give equal bytes."""
     tensors = {"vectors": vectors.vectors, "counts": vectors.counts}
     if vectors.map is not None:
         tensors["map"] = vectors.map
@@ -104,4 +104,4 @@ def _check(array: np.ndarray, name: str, dtype: type, dimensions: int) -> None:
         raise ValueError(f"`{name}` must be {wanted}, got {found}")
     if not np.isfinite(array).all():
         at = int((~np.isfinite(array)).reshape(len(array), -1).any(1).argmax())
-        raise ValueError(f"`{name}` holds a value that is not finite, in row {at}")
+        raise ValueError(f"`{name}` contains a value that is not finite, in row {at}")

@@ -20,8 +20,8 @@ class WorkFolder:
 
     Args:
         path: an existing folder.
-        identity: whatever decides the result (JSON value). Parts kept under another identity, and
-            damaged ones, are as good as missing.
+        identity: everything that determines the result (JSON value). Parts kept under another
+            identity, and damaged ones, count as missing.
     """
 
     def __init__(self, path: Path, identity: Any):
@@ -30,14 +30,14 @@ class WorkFolder:
         self._key = hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def keep(self, name: str, arrays: dict[str, np.ndarray], value: Any = None) -> None:
-        """Keep part ``name`` instead of what it was."""
+        """Store part ``name``, replacing an earlier one."""
         about = {"about": json.dumps({"key": self._key, "value": value})}
         arrays = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
         with atomic_write(self._path / f"{name}.safetensors") as file:
             file.write(save(arrays, metadata=about))
 
     def find(self, name: str) -> tuple[dict[str, np.ndarray], Any] | None:
-        """Part ``name`` as it was kept, or None."""
+        """The stored part ``name``, or None."""
         try:
             with safe_open(self._path / f"{name}.safetensors", framework="numpy") as file:
                 about = json.loads((file.metadata() or {})["about"])
@@ -51,10 +51,10 @@ class WorkFolder:
 
 @contextlib.contextmanager
 def work_folder(output: str | Path, identity: Any) -> Iterator[WorkFolder]:
-    """The folder ``<output>.work``; it is removed when the computation ends well, else kept.
+    """The folder ``<output>.work``; it is removed when the computation succeeds, else kept.
 
     Raises:
-        UserError: if another process works on the same ``output``.
+        UserError: if another process is writing the same ``output``.
     """
     path = Path(f"{output}.work")
     path.mkdir(parents=True, exist_ok=True)
@@ -63,6 +63,6 @@ def work_folder(output: str | Path, identity: Any) -> Iterator[WorkFolder]:
             yield WorkFolder(path, identity)
         except BaseException:
             with contextlib.suppress(OSError):
-                path.rmdir()  # where nothing was kept
+                path.rmdir()  # if nothing was kept
             raise
         shutil.rmtree(path)

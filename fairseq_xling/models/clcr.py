@@ -1,7 +1,8 @@
-"""`--arch clcr`: two pretrained encoders, and the modules T, E, R that bring them together.
+"""`--arch clcr`: two pretrained encoders, and the modules T, E, R that align them.
 
-A checkpoint holds both encoders up to their layer, all modules trained so far, and how each is
-built: to use it, or to start the next training from it (`--clcr-start`), takes no other file.
+A checkpoint contains both encoders up to their layer, all modules trained so far, and their
+configuration: using it, or starting the next training from it (`--clcr-start`), needs no other
+file.
 """
 
 import json
@@ -34,8 +35,9 @@ class ClcrModelConfig(FairseqDataclass):
     encoder_data: str = field(
         default="",
         metadata={
-            "help": "where an encoder's own data folder or dict.txt is, e.g. de=data-bin (default: "
-            "where it was trained)"
+            "help": "location of an encoder's own data folder or dict.txt, e.g. de=data-bin "
+            "(default: "
+            "as in its training)"
         },
     )
     clcr_layer: str = field(
@@ -47,18 +49,20 @@ class ClcrModelConfig(FairseqDataclass):
     )
     clcr_start: str = field(
         default="",
-        metadata={"help": "checkpoint of an earlier clcr training to start from, not --encoder"},
+        metadata={
+            "help": "checkpoint of an earlier clcr training to start from, instead of --encoder"
+        },
     )
     clcr_config: str = field(
-        default="", metadata={"help": "how all is built, as JSON (default: found in those)"}
+        default="", metadata={"help": "model configuration, as JSON (default: read from those)"}
     )
     transform: str = field(default="residual", metadata={"help": "T: residual, or linear"})
     transform_hidden: int = field(
-        default=0, metadata={"help": "hidden width of a residual T; 0 is that of its input"}
+        default=0, metadata={"help": "hidden width of a residual T; 0 is the width of its input"}
     )
     attention_score: str = field(
         default="transformed",
-        metadata={"help": "what attention compares: transformed, exclusive, raw, or keys"},
+        metadata={"help": "attention score: transformed, exclusive, raw, or keys"},
     )
     distance_norm: str = field(default="l2", metadata={"help": "norm of a distance: l2, or l1"})
     anneal_beta: float = field(
@@ -68,15 +72,15 @@ class ClcrModelConfig(FairseqDataclass):
     extract_hidden: int = field(
         default=0, metadata={"help": "hidden width of the key-point classifier; 0 is linear"}
     )
-    delta: float = field(default=0.2, metadata={"help": "tokens with p(key-point) above are kept"})
+    delta: float = field(default=0.2, metadata={"help": "keep tokens with p(key-point) above this"})
     confident: bool = field(
-        default=False, metadata={"help": "reweigh labels that are probably wrong"}
+        default=False, metadata={"help": "reweight labels that are probably wrong"}
     )
     flip_rates: str = field(
         default="",
         metadata={
-            "help": "shares of key-points, and of other tokens, whose label is wrong, e.g. 0.2,0.1 "
-            "(default: found in training)"
+            "help": "shares of wrong labels among key-points and other tokens, e.g. 0.2,0.1 "
+            "(default: estimated in training)"
         },
     )
     order: str = field(default="rel", metadata={"help": "head of the module `order`: rel, or abs"})
@@ -85,18 +89,18 @@ class ClcrModelConfig(FairseqDataclass):
         metadata={"help": "rows of the table of `abs`; 0 is the encoders' longest sentence"},
     )
     module_options: str = field(
-        default="", metadata={"help": "settings of a module of your own, as it reads them"}
+        default="", metadata={"help": "settings of your own module, in its own format"}
     )
 
 
 @register_model("clcr", dataclass=ClcrModelConfig)
 class ClcrModel(BaseFairseqModel):
-    """Encoders of a pair of languages, and modules; one of them, perhaps an encoder, is trained.
+    """Encoders of a language pair, and modules; one of them, possibly an encoder, is trained.
 
     Args:
         config: JSON values: ``pair``, ``encoders`` by language, ``modules`` by key, each with its
             ``kind`` and ``settings``.
-        identity: what the weights mean; a checkpoint with another one is refused.
+        identity: what the weights mean; a checkpoint with another one is rejected.
     """
 
     def __init__(self, config: Mapping[str, Any], identity: Mapping[str, Any]):
@@ -126,7 +130,7 @@ class ClcrModel(BaseFairseqModel):
             "pair": config["pair"],
             "dictionaries": dict(task.dictionary_digests),
             "layers": [config["encoders"][lang]["shape"]["layers"] for lang in config["pair"]],
-            # No weight's shape tells these, and other values would be silently wrong.
+            # The weights' shapes do not reveal these, and other values would be silently wrong.
             "modules": config["modules"],
             "heads": [config["encoders"][lang]["shape"]["heads"] for lang in config["pair"]],
         }
@@ -135,7 +139,7 @@ class ClcrModel(BaseFairseqModel):
         return model
 
     def train_only(self, key: str, phase: str) -> None:
-        """Leave the module ``key``, and the encoder of the phase, to the optimiser."""
+        """Make only the module ``key``, and the phase's encoder, trainable."""
         self.trained, self.moving = key, phases[phase].encoder
         for parameter in self.parameters():
             parameter.requires_grad_(False)
@@ -145,7 +149,7 @@ class ClcrModel(BaseFairseqModel):
                 parameter.requires_grad_(True)
 
     def train(self, mode: bool = True) -> "ClcrModel":
-        """What stands still is in evaluation mode: its states do not change from step to step."""
+        """Frozen parts are in evaluation mode: their states do not change from step to step."""
         super().train(False)
         self.training = mode
         if mode and self.trained:
@@ -207,11 +211,11 @@ class ClcrModel(BaseFairseqModel):
     def start_from(
         self, weights: Mapping[str, Tensor], path: str, first: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Begin with weights that `gather` found; those of a new module stay as they are drawn.
+        """Start from the weights that `gather` found; a new module keeps its initial ones.
 
         Args:
             first: the first batches of the training text (``src`` and ``tgt``), for a new module
-                that has to see some states before it begins; read only by one that has to.
+                that needs to see some states before training; read only by such a module.
 
         Raises:
             UserError: for weights that are not finite, do not fit, or are not all there.
@@ -245,11 +249,11 @@ class ClcrModel(BaseFairseqModel):
         return encode_identity(self.identity)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Compared in `load_state_dict`, before any weight is taken over."""
+        """Compared in `load_state_dict`, before any weight is loaded."""
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but one line says what does not fit."""
+        """As fairseq's, but with a one-line error."""
         check_identity(self.identity, read_identity(state_dict))
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
@@ -258,7 +262,7 @@ class ClcrModel(BaseFairseqModel):
 
 
 def check_finite(weights: Mapping[str, Tensor], path: str | Path) -> None:
-    """Refuse what a training left that diverged.
+    """Reject the checkpoint of a training that diverged.
 
     Raises:
         UserError: names the first weight that is NaN or infinite.

@@ -31,12 +31,12 @@ _LEAST_KNOWN = 0.5
 
 
 class LayerEncoder(nn.Module):
-    """The states after one layer; what lies above is not kept.
+    """The states after one layer; the layers above are dropped.
 
     Args:
         config: JSON values: ``shape`` (its ``layers`` are those that are kept), ``size`` of the
-            encoder's own vocabulary, ``entries`` V, and ``languages`` and ``language``, how many
-            rows of language embeddings it has and which one is read.
+            encoder's own vocabulary, ``entries`` V, and ``languages`` and ``language``, the
+            number of rows of language embeddings and which one is read.
     """
 
     def __init__(self, config: Mapping[str, Any]):
@@ -44,7 +44,7 @@ class LayerEncoder(nn.Module):
         shape = EncoderShape(**config["shape"])
         sizes = {str(number): config["size"] for number in range(config["languages"])}
         self.encoder = SeparableEncoder(shape, sizes, SharingPlan())
-        del self.encoder.softmax  # nobody asks what word comes
+        del self.encoder.softmax  # no words are predicted
         self.language = config["language"]
         self.register_buffer("ids", torch.zeros(config["entries"], dtype=torch.int64))
 
@@ -71,13 +71,13 @@ def read_side(
 
     Args:
         path: Hugging Face folder, or a checkpoint, as `read_source` takes it.
-        folder: whose ids it shall read; its words are found in the encoder's vocabulary by their
+        folder: the folder whose ids it reads; its words are found in the encoder's vocabulary by
             spelling.
         layer: the last one that is kept, 0 for the embeddings; None is `default_layer`.
         data: where a checkpoint's own data folder or ``dict.txt`` is.
 
     Raises:
-        UserError: for what `read_source` refuses, a layer that is not there, or an encoder that
+        UserError: for what `read_source` refuses, a layer that does not exist, or an encoder that
             knows less than half of the text.
     """
     source = read_source(path, data, lang)
@@ -111,8 +111,8 @@ def default_layer(depth: int) -> int:
 
 
 def id_table(folder: DataFolder, lang: str, source: SourceModel) -> Tensor:
-    """(V,) the encoder's id of each entry of the dictionary of ``lang``, that of the unknown
-    word where it has none."""
+    """(V,) the encoder's id of each entry of the dictionary of ``lang``; that of the unknown
+    word if it has none."""
     mode = modes[folder.meta["vocab"]["mode"]]()
     theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
     unknown = source.special_ids["unk"]
@@ -124,7 +124,7 @@ def id_table(folder: DataFolder, lang: str, source: SourceModel) -> Tensor:
 
 
 def _check_known(folder: DataFolder, lang: str, table: Tensor, source: SourceModel) -> None:
-    """Say how much of the training text the encoder cannot spell, and refuse too much of it."""
+    """Log how much of the training text is unknown to the encoder, and reject too much of it."""
     pair = next((pair for pair in folder.pairs("train") if lang in pair), None)
     if pair is None:
         raise UserError(f"{folder.path}: has no parallel 'train' text of language {lang!r}")

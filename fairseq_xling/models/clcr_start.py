@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 def gather(
     cfg: Any, folder: DataFolder, pair: tuple[str, str], name: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """How the model is built, and the weights that it starts from.
+    """The model's configuration, and the weights that it starts from.
 
     Args:
         cfg: the options of `fairseq_xling.models.clcr`.
@@ -27,7 +27,7 @@ def gather(
 
     Raises:
         UserError: if an encoder is missing or does not fit, or a module that must come first, and
-            for options of the one way to start beside the other.
+            if options of both kinds of start are mixed.
     """
     if bool(cfg.clcr_start) == bool(cfg.encoder):
         raise UserError(
@@ -60,7 +60,7 @@ def gather(
     settings = kind.settings(cfg)
     known = config["modules"].setdefault(key, {"kind": name, "settings": settings})
     if known["settings"] != settings:
-        logger.warning("%s keeps the settings it was begun with: %s", key, known["settings"])
+        logger.warning("%s keeps its original settings: %s", key, known["settings"])
     return config, weights
 
 
@@ -70,7 +70,7 @@ def _read_encoders(
     paths = by_language("--encoder", cfg.encoder, pair)
     for lang in pair:
         if lang not in paths:
-            raise UserError(f"`--encoder` must name one for {lang!r}, too, got {cfg.encoder!r}")
+            raise UserError(f"`--encoder` must also name one for {lang!r}, got {cfg.encoder!r}")
     data = by_language("--encoder-data", cfg.encoder_data, pair)
     layers = parse_layers("--clcr-layer", cfg.clcr_layer, pair)
     config: dict[str, Any] = {"pair": list(pair), "encoders": {}, "modules": {}}
@@ -90,7 +90,7 @@ def _read_start(
         config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
         identity = read_identity(state["model"])
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"`--clcr-start` {path}: holds no model of `--task clcr`") from None
+        raise UserError(f"`--clcr-start` {path}: contains no model of `--task clcr`") from None
     if identity.get("pair") != list(pair):
         theirs = ",".join(map(str, identity.get("pair", ())))
         raise UserError(

@@ -1,6 +1,6 @@
-"""Dropout that is cheap on a CPU too.
+"""Dropout that is also cheap on a CPU.
 
-There torch draws every element's fate as a Bernoulli number of its own, which costs as much as a
+There torch draws a Bernoulli number for every element, which costs as much as a
 large matrix product. Here four elements share one 64-bit draw, 16 bits each, so a rate is exact to
 1 / 65536. Accelerators keep torch's own kernel.
 """

@@ -46,8 +46,8 @@ class SeparableEncoder(nn.Module):
         vocab_sizes: number of ids by language, in the order that numbers the languages.
         plan: which parts are private.
 
-    The softmax is tied to the token embeddings where the plan treats both alike; where only one of
-    them is private, the output has embeddings of its own.
+    The softmax is tied to the token embeddings if the plan treats both alike; if only one of
+    them is private, the output has its own embeddings.
     """
 
     reorders: ClassVar[bool] = False  # whether `output` can follow an order
@@ -106,8 +106,8 @@ class SeparableEncoder(nn.Module):
         return self.shape.layers
 
     def embed(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
-        """The sum of the embeddings of word, position, language and segment, as far as there are
-        such, then LayerNorm and dropout: (B, T, D).
+        """The sum of the embeddings of word, position, language and segment, where present, then
+        LayerNorm and dropout: (B, T, D).
 
         ``src`` is a batch's source side; ``lang`` its language where the plan needs it.
         """
@@ -150,7 +150,7 @@ class SeparableEncoder(nn.Module):
         order: Tensor | None = None,
         pair: Pair | None = None,
     ) -> tuple[Tensor | None, Tensor]:
-        """What a training step needs: middle states, where the model has them, and final ones.
+        """What a training step needs: middle states, if the model has them, and final ones.
 
         The final states (B, U, D) are at the target's positions; here those are the source's.
         """

@@ -1,7 +1,7 @@
-"""What a checkpoint says about itself, as a tensor among its weights.
+"""A checkpoint's identity, as a tensor among its weights.
 
 A tensor, so that loading stays safe; of floats, so that averages over checkpoints or over time
-(--store-ema), which take it for a parameter, keep it but for rounding.
+(--store-ema), which treat it as a parameter, preserve it up to rounding.
 """
 
 import json
@@ -27,10 +27,10 @@ def encode_identity(identity: Mapping[str, Any]) -> Tensor:
 
 
 def decode_identity(state: Tensor) -> dict[str, Any]:
-    """What `encode_identity` made ``state`` of.
+    """The identity that `encode_identity` encoded in ``state``.
 
     Raises:
-        ValueError: if it was made of nothing of the kind, or damaged.
+        ValueError: if it contains none, or is damaged.
     """
     try:
         return dict(json.loads(bytes(map(round, state.tolist()))))
@@ -39,7 +39,7 @@ def decode_identity(state: Tensor) -> dict[str, Any]:
 
 
 def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What a state dict says about itself; empty if it says nothing that can be read."""
+    """The identity in a state dict; empty if it has none that can be read."""
     try:
         return decode_identity(state[KEY])
     except (KeyError, ValueError):
@@ -47,7 +47,7 @@ def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint that says ``theirs`` of itself, for a model of which ``mine`` holds.
+    """Reject a checkpoint with identity ``theirs`` for a model with identity ``mine``.
 
     Raises:
         UserError: for the first fact that differs.
@@ -61,6 +61,6 @@ def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, dict):  # dictionaries' digests: eight characters tell them apart
+    if isinstance(value, dict):  # dictionaries' digests: eight characters distinguish them
         return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in sorted(value.items()))
     return repr(value)

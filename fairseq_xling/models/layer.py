@@ -1,4 +1,4 @@
-"""A post-norm Transformer layer on torch's fused attention (Vaswani et al., 2017; BERT's form).
+"""A post-norm Transformer layer with torch's fused attention (Vaswani et al., 2017; as in BERT).
 
 Parameters: 12 d^2 + 13 d for a feed-forward width of 4 d, with d = ``dim``.
 """
@@ -42,8 +42,8 @@ class EncoderLayer(nn.Module):
 
         Args:
             x: (B, T, D) states.
-            attention_mask: broadcastable to (B, heads, T, T), True where a query may look at a
-                key; ``None`` where everything may.
+            attention_mask: broadcastable to (B, heads, T, T), True where a query may attend to a
+                key; ``None`` for everywhere.
 
         Returns:
             (B, T, D) states.
@@ -64,7 +64,7 @@ class EncoderLayer(nn.Module):
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate: float) -> Tensor:
     """dropout(softmax(Q K^T / sqrt(d))) V for (B, heads, T, d) each; ``mask`` as in `EncoderLayer`.
 
-    On a CPU torch's fused kernel knows no dropout and falls back to slower steps than these, and in
+    On a CPU torch's fused kernel has no dropout and falls back to slower steps than these, and in
     bfloat16 its backward pass is 2 to 5 times slower up to some 256 tokens.
     """
     slow = query.requires_grad and query.dtype == torch.bfloat16 and query.shape[2] <= 256
@@ -84,13 +84,13 @@ def attention_mask(padding_mask: Tensor | None, group: Tensor | None = None) -> 
         group: (B, T) integers, or ``None``; a token attends only to tokens of its own group.
 
     Returns:
-        (B, 1, 1 or T, T), True where a query may look at a key, or ``None`` for everywhere.
+        (B, 1, 1 or T, T), True where a query may attend to a key, or ``None`` for everywhere.
     """
     mask = None if padding_mask is None else ~padding_mask[:, None, None, :]
     if group is None:
         return mask
     same = (group[:, :, None] == group[:, None, :])[:, None]
-    # Padding still attends to itself: a row of nothing but False would turn into NaN.
+    # Padding still attends to itself: a row with only False would turn into NaN.
     if mask is None:
         return same
     return (same & mask) | torch.eye(group.shape[1], dtype=torch.bool, device=group.device)

@@ -1,11 +1,10 @@
-"""Another learning rate for a part of a model.
+"""A different learning rate for a part of a model.
 
 fairseq gives all parameters one learning rate. A part that should learn ``r`` times as fast is
 stored as ``w / r`` and used as ``r * (w / r)``, and what is stored gets the gradient of ``w``, not
-``r`` times as much: whatever an optimiser makes of that gradient, its step ``lr * u`` on ``w / r``
-is the step ``r * lr * u`` on ``w``. So a norm of gradients, and with it `--clip-norm`, is what it
-would be with one learning rate. Weight decay is a share of what is stored: its rate stays that of
-`--lr`.
+``r`` times as much: for any optimiser, its step ``lr * u`` on ``w / r`` is the step ``r * lr * u``
+on ``w``. So the gradient norm, and with it `--clip-norm`, is the same as with one learning rate.
+Weight decay is a share of what is stored: its rate stays that of `--lr`.
 """
 
 from typing import Any
@@ -18,7 +17,7 @@ from fairseq_xling.errors import UserError
 
 
 class _Stretched(torch.autograd.Function):
-    """``factor * stored``, whose gradient goes to ``stored`` as it is."""
+    """``factor * stored``, whose gradient is passed to ``stored`` unscaled."""
 
     @staticmethod
     def forward(ctx: Any, stored: Tensor, factor: float) -> Tensor:

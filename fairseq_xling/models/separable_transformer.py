@@ -40,22 +40,22 @@ class SeparableTransformerConfig(FairseqDataclass):
     separate: str = field(
         default="",
         metadata={
-            "help": "parts that each language has for itself: 'emb' (= tokens,positions,softmax), "
+            "help": "parts that are private to each language: 'emb' (= tokens,positions,softmax), "
             "layer numbers and ranges, e.g. emb,1-3"
         },
     )
     no_token_positional_embeddings: bool = field(
         default=False,
         metadata={
-            "help": "leave the position embeddings out (an ablation): a sentence is the set of its "
-            "words, in any order; the longest input stays --max-positions"
+            "help": "leave out the position embeddings (an ablation): a sentence is the set of its "
+            "words, in any order; --max-positions still limits the input"
         },
     )
     language_embeddings: bool = field(
         default=False, metadata={"help": "add a language embedding to every token"}
     )
     num_segments: int = field(
-        default=0, metadata={"help": "rows of the segment table; 0 is no segment embeddings"}
+        default=0, metadata={"help": "rows of the segment table; 0 disables segment embeddings"}
     )
     lm_head: str = field(
         default="linear", metadata={"help": "output layer: linear, or bert (dense, GELU, norm)"}
@@ -68,13 +68,13 @@ class SeparableTransformerConfig(FairseqDataclass):
     )
     auxiliary: str = field(
         default="",
-        metadata={"help": "heads with losses of their own beside the LM's, e.g. order,nsp"},
+        metadata={"help": "heads with their own losses in addition to the LM's, e.g. order,nsp"},
     )
 
 
 @register_model("separable_transformer", dataclass=SeparableTransformerConfig)
 class SeparableTransformer(BaseFairseqModel):
-    """An encoder that knows which vocabulary, languages and plan it was trained with."""
+    """An encoder that records which vocabulary, languages and plan it was trained with."""
 
     config = SeparableTransformerConfig
 
@@ -98,7 +98,7 @@ class SeparableTransformer(BaseFairseqModel):
     @classmethod
     @exits_on_user_error
     def build_model(cls, cfg: SeparableTransformerConfig, task: Any) -> "SeparableTransformer":
-        """The model for ``task``, whose ``vocab_sizes`` and ``dictionary_digests`` it takes."""
+        """The model for ``task``, with its ``vocab_sizes`` and ``dictionary_digests``."""
         if not hasattr(task, "check_plan"):
             raise UserError(
                 "`--arch separable_transformer*` needs a task that makes its batches, such as "
@@ -113,7 +113,7 @@ class SeparableTransformer(BaseFairseqModel):
             "languages": list(task.vocab_sizes),
             "dictionaries": task.dictionary_digests,
             "separate": str(plan),
-            # No weight's shape tells these, and another value would be silently wrong.
+            # The weights' shapes do not reveal these, and another value would be silently wrong.
             "heads": encoder.shape.heads,
             "norm_eps": encoder.shape.norm_eps,
         }
@@ -143,10 +143,10 @@ class SeparableTransformer(BaseFairseqModel):
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but one line says what does not fit."""
+        """As fairseq's, but with a one-line error."""
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
-        except RuntimeError as error:  # torch lists every tensor; the first tells enough
+        except RuntimeError as error:  # torch lists every tensor; the first is enough
             first = str(error).splitlines()[1:2] or [str(error)]
             raise UserError(
                 "the checkpoint does not fit this model; is it of another --arch or size? "
@@ -155,7 +155,7 @@ class SeparableTransformer(BaseFairseqModel):
 
     @property
     def reorders(self) -> bool:
-        """Whether it can write its output in another order than it reads."""
+        """Whether its output can be in another order than its input."""
         return self.encoder.reorders
 
     def max_positions(self) -> int:
@@ -169,12 +169,12 @@ class SeparableTransformer(BaseFairseqModel):
 
     @exits_on_user_error
     def set_extra_state(self, state: Tensor) -> None:
-        """Refuse a checkpoint of another vocabulary, other languages or another plan."""
+        """Reject a checkpoint of another vocabulary, other languages or another plan."""
         try:
             theirs = decode_identity(state)
         except ValueError:
             raise UserError(
-                "the checkpoint is damaged: it does not say which languages, dictionaries and "
+                "the checkpoint is damaged: it does not record which languages, dictionaries and "
                 "plan it was trained with"
             ) from None
         self.check_identity(theirs)
@@ -287,5 +287,5 @@ def separable_transformer_tiny(args: Any) -> None:
     )
 
 
-# By architecture, the rows of the specification that it is of.
+# By architecture, the rows of the specification that it implements.
 SPEC_ROWS = {"separable_transformer_base": ("P8",), "separable_transformer_small": ("P10",)}

@@ -1,8 +1,8 @@
-"""Which parts of the encoder each language has for itself.
+"""Which parts of the encoder are private to each language.
 
 Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language Models",
-Sections 4.2-4.3. `--separate emb,1-3` is parsed once into a `SharingPlan`; every place of the
-encoder that can be private is a `Slot`, and the encoder asks the slot, never a scheme's name.
+Sections 4.2-4.3. `--separate emb,1-3` is parsed once into a `SharingPlan`; every part of the
+encoder that can be private is a `Slot`, and the encoder queries the slot, never a scheme's name.
 """
 
 import re
@@ -54,7 +54,7 @@ class SharingPlan:
                 layers.update(range(first, last + 1))
             else:
                 raise UserError(
-                    "`--separate` takes 'emb', 'tokens', 'positions', 'softmax', layer numbers "
+                    "`--separate` accepts 'emb', 'tokens', 'positions', 'softmax', layer numbers "
                     f"and ranges such as 1-3, separated by commas; got {item!r}"
                 )
         return cls(frozenset(parts), frozenset(layers))
@@ -102,5 +102,5 @@ class Slot(nn.Module):
         return hasattr(self, "private")
 
     def select(self, lang: str | None) -> nn.Module:
-        """The module that serves ``lang`` (which may be ``None`` in a shared slot)."""
+        """The module of ``lang`` (which may be ``None`` in a shared slot)."""
         return self.private[lang] if self.is_private else self.shared

@@ -1,8 +1,9 @@
 """`--arch cross_lingual_transfer`: a trained encoder with a head on its states.
 
-Fine-tuning follows SPEC A11: what belongs to one language alone is frozen, so that at test time
-another language's parts can take its place; the shared layers and the head are trained. The
-encoder's configuration is kept in the checkpoint, which therefore needs no other file.
+Fine-tuning follows "Emerging Cross-lingual Structure", section 4.3: private parts are frozen, so
+that at test time they can be replaced by another language's; the shared layers and the head are
+trained. The encoder's configuration is saved in the checkpoint, which therefore needs no other
+file.
 """
 
 import json
@@ -35,11 +36,11 @@ class TransferEncoderConfig(FairseqDataclass):
     )
     reset_encoder: bool = field(
         default=False,
-        metadata={"help": "begin with new weights of the encoder's sizes (a baseline)"},
+        metadata={"help": "start from new random weights of the encoder's sizes (a baseline)"},
     )
     freeze_layers: int = field(
         default=0,
-        metadata={"help": "freeze embeddings and this many lower layers; 0 is none of them"},
+        metadata={"help": "freeze embeddings and this many lower layers; 0 freezes nothing"},
     )
     freeze_encoder: bool = field(default=False, metadata={"help": "train the head alone"})
     head_lr: Optional[float] = field(
@@ -68,10 +69,11 @@ class TransferEncoder(BaseFairseqModel):
     """``encoder`` and the network of the task's head.
 
     Args:
-        identity: what the weights mean; a checkpoint with another one is refused.
-        read_layer: after which layer the states are that the head reads, of those that
-            ``encoder.states`` lists; None is the last.
-        head_layers: new layers between those states and the head (SPEC S6).
+        identity: what the weights mean; a checkpoint with another one is rejected.
+        read_layer: layer whose states the head reads, of those that ``encoder.states`` lists; None
+            is the last.
+        head_layers: new layers between those states and the head ("Emerging Cross-lingual
+        Structure", section 5.1.2).
     """
 
     def __init__(
@@ -104,13 +106,14 @@ class TransferEncoder(BaseFairseqModel):
                 f"{type(task).__name__}"
             )
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
-        # What is refused is refused here: for its labels, the head reads the training file.
+        # Validated here, since for its labels the head reads the training file.
         check_layer("--freeze-layers", cfg.freeze_layers, encoder.shape.layers)
-        # A checkpoint of before has neither option.
+        # An older checkpoint has neither option.
         reads = getattr(cfg, "read_layer", None), getattr(cfg, "head_layers", 0)
         check_reading(encoder, *reads)
         faster = None if cfg.head_lr is None else _ratio(cfg.head_lr, cfg.lr)
-        # Without it, labels in another order or another dictionary of one size would go unnoticed.
+        # Without it, labels in another order or another dictionary of the same size would go
+        # unnoticed.
         identity = {
             "languages": list(task.languages),
             "dictionaries": dict(task.dictionary_digests),
@@ -124,7 +127,7 @@ class TransferEncoder(BaseFairseqModel):
         return model
 
     def freeze(self, layers: int, everything: bool) -> None:
-        """Exclude from training what SPEC A11 and the options say."""
+        """Freeze private parts and what the options say."""
         encoder = self.encoder
         check_layer("--freeze-layers", layers, encoder.shape.layers)
         frozen = [p for group in encoder.private_parameters().values() for p in group]
@@ -144,7 +147,7 @@ class TransferEncoder(BaseFairseqModel):
     ) -> dict[str, Tensor]:
         """The outputs of the head's network over the encoder's states (R, T, D).
 
-        An encoder that knows one segment alone, as RoBERTa does, sees both texts of a pair in it.
+        An encoder with only one segment, such as RoBERTa, gets both texts of a pair in it.
         """
         last = max(self.encoder.shape.num_segments - 1, 0)
         src = {**src, "segments": src["segments"].clamp(max=last)}
@@ -155,7 +158,7 @@ class TransferEncoder(BaseFairseqModel):
         return self.network(states, fields)
 
     def load_encoder(self, weights: Mapping[str, Tensor], path: str) -> None:
-        """Begin with the weights that `read_encoder` found in ``path``."""
+        """Start from the weights that `read_encoder` found in ``path``."""
         try:
             self.encoder.load_state_dict(weights)
         except RuntimeError as error:
@@ -172,11 +175,11 @@ class TransferEncoder(BaseFairseqModel):
         return encode_identity(self.identity)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Compared in `load_state_dict`, before any weight is taken over."""
+        """Compared in `load_state_dict`, before any weight is loaded."""
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but one line says what does not fit."""
+        """As fairseq's, but with a one-line error."""
         if KEY in state_dict:
             check_identity(self.identity, read_identity(state_dict))
         else:  # of a version that did not write it
@@ -194,7 +197,7 @@ def read_encoder(path: str, task: Any) -> tuple[str, Mapping[str, Tensor]]:
     """The model configuration in an encoder's checkpoint, as JSON, and its weights.
 
     Raises:
-        UserError: if there is no such checkpoint, it holds another kind of model, or one with other
+        UserError: if there is no such checkpoint, or its model is of another kind, or has other
             languages or dictionaries than ``task``.
     """
     if not path:
@@ -217,7 +220,7 @@ def encoder_layers(path: str | Path) -> int:
     """How many layers the encoder in a checkpoint has.
 
     Raises:
-        UserError: if there is no such checkpoint, or it holds another kind of model.
+        UserError: if there is no such checkpoint, or its model is of another kind.
     """
     config, _, _ = _parts(str(path))
     return int(config["encoder_layers"])
@@ -243,12 +246,12 @@ def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]
         if not identity or not {"separate", "encoder_layers"} <= set(config):
             raise KeyError("encoder")
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"`--encoder` {path}: holds no encoder of this project") from None
+        raise UserError(f"`--encoder` {path}: contains no encoder of this project") from None
     return config, weights, dict(identity)
 
 
 def check_layer(option: str, layer: int, layers: int) -> None:
-    """Refuse the number of a layer, from 1, that the encoder has not; 0 is none of them.
+    """Reject a layer number, from 1, that the encoder does not have; 0 means none.
 
     Raises:
         UserError: with the option, the rule and the value.
@@ -258,7 +261,7 @@ def check_layer(option: str, layer: int, layers: int) -> None:
 
 
 def check_reading(encoder: SeparableEncoder, read_layer: Optional[int], head_layers: int) -> None:
-    """Refuse a layer to read that is not there, and fewer than no layers of the head.
+    """Reject a layer to read that does not exist, and a negative number of head layers.
 
     Raises:
         UserError: with the option, the rule and the value.
@@ -289,7 +292,7 @@ def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
 
 
 def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:
-    """The TRILayer's parameters where it stands above the frozen layers."""
+    """The TRILayer's parameters if it is above the frozen layers."""
     above = hasattr(encoder, "trilayer") and layers <= encoder.shape.layers // 2
     return list(encoder.trilayer.parameters()) if above else []
 

@@ -30,35 +30,38 @@ from fairseq_xling.trelm.phases import check_succession, fingerprint, freeze
 @dataclass
 class TriTransformerConfig(SeparableTransformerConfig):
     no_trilayer: bool = field(
-        default=False, metadata={"help": "leave the TRILayer out (an ablation; no CdLM then)"}
+        default=False, metadata={"help": "leave out the TRILayer (an ablation, without CdLM)"}
     )
     copy_embeddings: bool = field(
         default=False,
         metadata={
-            "help": "tell tokens of one source word apart by an embedding of their number; helps "
+            "help": "distinguish target tokens of one source word by an embedding of their "
+            "number; helps "
             "translation, not in the paper"
         },
     )
     compat: bool = field(
         default=False,
         metadata={
-            "help": "attend as the code released with TreLM does: the TRILayer to padding, the "
-            "upper half under the source's mask, nobody to the null state; results then depend on "
+            "help": "attend as in the code released with TreLM: the TRILayer to padding, the "
+            "upper half with the source's mask, no token to the null state; results then depend on "
             "the padding of a batch"
         },
     )
     no_language_embeddings: bool = field(
         default=False,
-        metadata={"help": "leave the language embeddings out (where each has its own tokens)"},
+        metadata={
+            "help": "leave out the language embeddings (if each language has its own tokens)"
+        },
     )
 
 
 @register_model("tri_encoder", dataclass=TriTransformerConfig)
 class TriTransformer(SeparableTransformer):
-    """A `TriEncoder` that knows which phase of a migration it is in.
+    """A `TriEncoder` that records which phase of a migration it is in.
 
-    Its identity also holds ``phase`` and ``parent``: the fingerprint of the weights that the phase
-    began with, by which `combine` knows the two halves of one model.
+    Its identity also has ``phase`` and ``parent``: the fingerprint of the weights that the phase
+    started from, by which `combine` recognises the two halves of one model.
     """
 
     config = TriTransformerConfig
@@ -77,8 +80,8 @@ class TriTransformer(SeparableTransformer):
         shape = dataclasses.replace(shape, copy_embeddings=cfg.copy_embeddings)
         if cfg.no_token_positional_embeddings and not cfg.no_trilayer:
             raise UserError(
-                "`--no-token-positional-embeddings` leaves a TRILayer without places to write to; "
-                "say `--no-trilayer` with it"
+                "`--no-token-positional-embeddings` leaves a TRILayer without target positions; "
+                "use `--no-trilayer` with it"
             )
         kind = CompatTriEncoder if cfg.compat else TriEncoder
         kind = SeparableEncoder if cfg.no_trilayer else kind
@@ -192,5 +195,5 @@ def tri_roberta_tiny(args: Any) -> None:
     _tiny(args)
 
 
-# By architecture, the rows of the specification that it is of.
+# By architecture, the rows of the specification that it implements.
 SPEC_ROWS = {"tri_bert_base": ("T1", "T2", "T3", "T10"), "tri_bert_large": ("T10",)}

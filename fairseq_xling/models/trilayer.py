@@ -1,19 +1,19 @@
-"""The encoder with a TRILayer: it may read one sentence and write another, in another order.
+"""The encoder with a TRILayer: it can read one sentence and predict another, in another order.
 
 Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Language Models"
-(TreLM), Section 3.1 and Figure 5. Between the lower and the upper half of the layers stands one
-Transformer layer more. Its input at target position u is the state of the source position that
-``order`` names:
+(TreLM), Section 3.1 and Figure 5. Between the lower and the upper half of the layers is one
+additional Transformer layer. Its input at target position u is the state of the source position
+that ``order`` names:
 
     Hbar_u = H^{N/2}[order_u]        H^TL = TRF(Hbar + E_lang(target) + E_pos(0 .. U-1))
 
-Where one source word is written as several target tokens, they all begin as the same state, and
-positions tell them apart only after much training (after 2M tokens of image captions, 97 % of such
-tokens were still the one before once more). With ``copy_embeddings``, which the paper has not, the
-TRILayer's input also says that a token is the second, third, ... from its source position.
+If one source word becomes several target tokens, they all start as the same state, and positions
+distinguish them only after much training (after 2M tokens of image captions, 97 % of such tokens
+still repeated the previous one). With ``copy_embeddings``, which is not in the paper, the
+TRILayer's input also encodes that a token is the second, third, ... from its source position.
 
 The lower half reads the source in its language; the TRILayer, the upper half and the softmax work
-at the target's positions, in its language and under its mask (SPEC G5).
+at the target's positions, in its language and with its mask.
 
 B batch, T source length, U target length, D width, N layers.
 """
@@ -37,8 +37,8 @@ class TriEncoder(SeparableEncoder):
 
     After the last source position, padded or not, the model itself appends the null state: the
     symbol ``<null>`` at no position, which every source token may attend to and from which
-    unaligned target positions take their state (SPEC G4). Having no position, and being there for
-    monolingual rows too, it makes no row depend on the padding of its batch.
+    unaligned target positions get their state. Since it has no position, and is also present for
+    monolingual rows, no row depends on the padding of its batch.
 
     Raises:
         UserError: for an odd number of layers.
@@ -86,7 +86,7 @@ class TriEncoder(SeparableEncoder):
     def target_side(
         self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor], order: Tensor | None
     ) -> Mapping[str, Tensor]:
-        """``tgt`` with what `upper` must know of the source beside its states."""
+        """``tgt`` with what `upper` needs from the source in addition to its states."""
         group = src.get("attn_group")
         return tgt if group is None else {**tgt, "attn_group": _gather_groups(group, order)}
 
@@ -94,7 +94,7 @@ class TriEncoder(SeparableEncoder):
         """The states of the lower half: N/2 + 1 tensors (B, T + 1, D), the null state last."""
         lang = self._language(pair, 0)
         group = src.get("attn_group")
-        if group is not None:  # group 0 is everybody's who has no group, and the null state's
+        if group is not None:  # group 0 is that of tokens without a group, and of the null state
             group = torch.nn.functional.pad(group, (0, 1), value=0)
         mask = attention_mask(self._lower_padding(src), group)
         states = [self.embed(src, lang)]
@@ -164,7 +164,7 @@ def take(middle: Tensor, order: Tensor | None, length: int) -> Tensor:
     """
     if order is None:
         return middle[:, :length]
-    # The null state stands last, so -1 is it; gather itself counts from the front only.
+    # The null state is last, so it is -1; gather itself counts from the front only.
     index = order.where(order >= 0, middle.shape[1] - 1)
     return middle.gather(1, index[..., None].expand(-1, -1, middle.shape[-1]))
 
@@ -172,8 +172,8 @@ def take(middle: Tensor, order: Tensor | None, length: int) -> Tensor:
 def new_copy_table(dim: int, generator: torch.Generator | None = None) -> Tensor:
     """(COPIES, D): zero for the first of its copies, the others drawn with a deviation of 0.5.
 
-    That is half of what a state has; as small as other embeddings begin, they are hardly seen
-    beside a state, and a thousand steps do not change that.
+    That is half of a state's; at the scale of other initial embeddings they are negligible next
+    to a state, and a thousand steps do not change that.
     """
     table = torch.randn(COPIES, dim, generator=generator) * 0.5
     table[0] = 0

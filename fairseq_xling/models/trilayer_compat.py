@@ -1,15 +1,15 @@
 """The TRILayer's encoder with the attention of the code released with TreLM (`--compat`).
 
 Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Language Models". The
-released code differs from the paper's text in what is attended to (SPEC T2, G4, G5):
+released code differs from the paper's text (Section 3.1) in what is attended to:
 
 - the source's mask is kept in the upper half, though positions there are the target's;
-- the line that should give the TRILayer a mask of its own compares where it should assign, so that
-  the TRILayer attends to padding as well;
+- the line that should set the TRILayer's own mask compares instead of assigning, so that the
+  TRILayer also attends to padding;
 - the null state, appended as padding, is read by unaligned positions, but never attended to.
 
-There every batch is padded to one length, 512, and results depend on that number; here they depend
-on the longest row of the batch. Nothing else of that code is followed: the null state is still that
+There every batch is padded to length 512, and results depend on that number; here they depend on
+the longest row of the batch. Nothing else of that code is reproduced: the null state is still that
 of the symbol ``<null>``.
 
 B batch, T source length, U target length.
@@ -41,7 +41,7 @@ class CompatTriEncoder(TriEncoder):
 
 
 def resized(mask: Tensor, length: int) -> Tensor:
-    """A source's padding mask (B, T) as one of ``length`` positions: cut, or with more padding.
+    """A source's padding mask (B, T) resized to ``length`` positions: cut, or with more padding.
 
     >>> mask = torch.tensor([[False, False, True]])
     >>> resized(mask, 2).tolist(), resized(mask, 5).tolist()

@@ -4,11 +4,11 @@ Every language-modelling objective is a choice of (S, A, W, C):
 
     L = - sum over u in C of log p(w_u | S, A)
 
-S are the tokens that the model reads, A says for each output position which source position's
-state it takes (or none), W are the output tokens and C the positions that are predicted.
-An objective turns one `Row` of text into an `Example`; nothing else in the project knows it by
-name. To add one, put a file here (or in a folder of your own that fairseq's --user-dir names) with
-a class registered under ``@objectives.register("name")``.
+S are the tokens that the model reads, A is for each output position the source position whose
+state it gets (or none), W are the output tokens and C the positions that are predicted.
+An objective turns one `Row` of text into an `Example`; nothing else in the project refers to it by
+name. To add one, put a file here (or in your own --user-dir of fairseq) with a class registered
+under ``@objectives.register("name")``.
 """
 
 from fairseq_xling.registry import Registry

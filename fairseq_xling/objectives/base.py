@@ -19,7 +19,7 @@ class Example:
         tgt: ``tokens`` (W), ``langs``, ``positions``, each (U,) int64, and ``predict`` (C),
             (U,) bool.
         order: A, (U,) int64 with -1 for none; ``None`` is the identity (then U = T).
-        extra: further arrays of an objective's own.
+        extra: further arrays specific to the objective.
     """
 
     src: dict[str, np.ndarray]
@@ -47,13 +47,13 @@ class Vocabulary:
 class Objective:
     """Base class of all objectives.
 
-    ``reads`` says what its rows are: a name of `fairseq_xling.data.feeds.readers`, such as
+    ``reads`` determines its rows: a name of `fairseq_xling.data.feeds.readers`, such as
     ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg`` is the task's configuration.
     An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
-    another order than it reads, which takes a model with a TRILayer; one that ``asks`` for an
-    auxiliary head by name is of no use without it. ``criterion`` is the only one that reads its
-    batches, where it is not the language models'. ``segments`` is how many rows of a segment table
-    it uses. ``spec_rows`` are the rows of the specification that it is of.
+    another order than it reads, which requires a model with a TRILayer; one that ``asks`` for an
+    auxiliary head by name requires it. ``criterion`` is the only one that reads its batches, if
+    it is not the language models'. ``segments`` is the number of rows of a segment table that it
+    uses. ``spec_rows`` are the rows of the specification that it implements.
     """
 
     name: ClassVar[str]

@@ -1,8 +1,8 @@
-"""Bridge language modelling by attention: words see only the words that they are aligned with.
+"""Bridge language modelling by attention: words attend only to the words aligned with them.
 
-A reimplementation, as `brlm_mask` (TreLM, Appendix A.4; Ji et al., 2020). Attention is restricted
-to groups: a source word and all target words aligned with it are one group, so a hidden word must
-be found through its bridge alone. The unaligned words of each language are one group together.
+A reimplementation, like `brlm_mask` (TreLM, Appendix A.4; Ji et al., 2020). Attention is restricted
+to groups: a source word and all target words aligned with it are one group, so a masked word must
+be predicted from its bridge alone. The unaligned words of each language form one group.
 """
 
 import numpy as np

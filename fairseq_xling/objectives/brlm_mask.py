@@ -1,10 +1,10 @@
-"""Bridge language modelling by masking: words go together with the words they are aligned with.
+"""Bridge language modelling by masking: words are masked with the words aligned with them.
 
 A reimplementation: TreLM (Li et al., 2021, Appendix A.4) compares with BRLM and only cites it (Ji
 et al., 2020, "Cross-lingual Pre-training Based Transfer for Zero-shot Neural Machine Translation"),
-which has no public code. TLM hides words of both sides at random, and a hidden word is easily
-copied from its visible translation. Here the unit of choice is an aligned pair: both of its ends
-are hidden and both predicted, so the bridge between the languages must come from context.
+which has no public code. TLM masks words of both sides at random, and a masked word is easily
+copied from its visible translation. Here the unit of masking is an aligned pair: both of its ends
+are masked and predicted, so the bridge between the languages must come from context.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from fairseq_xling.objectives.tlm import TranslationLM
 
 @objectives.register("brlm-mask")
 class BridgeMaskedLM(TranslationLM):
-    """TLM whose hidden positions are both ends of word alignment links."""
+    """TLM whose masked positions are both ends of word alignment links."""
 
     name = "brlm-mask"
     spec_rows = ("P4",)
@@ -30,7 +30,7 @@ class BridgeMaskedLM(TranslationLM):
         return self.concatenate([row.source, row.target], chosen, rng)
 
     def choose_links(self, row: Row, rng: np.random.Generator) -> list[np.ndarray]:
-        """Hidden positions of both sides: source words at `--mask-prob`, and all their links."""
+        """Masked positions of both sides: source words at `--mask-prob`, and all their links."""
         source, target, order = row.source.tokens, row.target.tokens, row.order
         linked = (order >= 0) & (target >= SPECIALS)
         linked[linked] = source[order[linked]] >= SPECIALS

@@ -1,4 +1,4 @@
-"""Cross-lingual language modelling (CdLM): write the translation in the source's hidden states.
+"""Cross-lingual language modelling (CdLM): predict the translation from the source's hidden states.
 
 Li et al. (2021), TreLM, Section 3.1: S = X in full, A = word alignment from Y to X, W = Y and C all
 of Y, ``<s>``, ``</s>`` and unaligned words included.
@@ -37,7 +37,7 @@ class CrossLingualLM(Objective):
 
 
 def plain_side(side: Side, lang_ids: dict[str, int]) -> dict[str, np.ndarray]:
-    """A sentence as it is: tokens, langs and positions, (n,) each."""
+    """An unchanged sentence: tokens, langs and positions, (n,) each."""
     length = len(side.tokens)
     return {
         "tokens": side.tokens,

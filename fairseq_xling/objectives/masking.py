@@ -27,14 +27,14 @@ def corrupt(
     leave: float = 0.1,
     random: float = 0.1,
 ) -> np.ndarray:
-    """S: ``tokens`` (n,) with the ``chosen`` (n,) hidden from the model.
+    """S: ``tokens`` (n,) with the ``chosen`` (n,) masked.
 
-    Of the chosen, a share ``random`` becomes a random id, ``leave`` stays as it is, and the rest
+    Of the chosen, a share ``random`` becomes a random id, ``leave`` stays unchanged, and the rest
     becomes ``<mask>``.
 
     Args:
         replacements: the ids to draw random ones from, or the vocabulary's size for all of it
-            (specials never come up).
+            (specials are never drawn).
     """
     corrupted = tokens.copy()
     where = np.flatnonzero(chosen)

@@ -1,4 +1,4 @@
-"""Masked language modelling: S = X with C hidden, A = identity, W = X, C = 15 % of positions.
+"""Masked language modelling: S = X with C masked, A = identity, W = X, C = 15 % of positions.
 
 Devlin et al. (2019); Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1.
 """
@@ -13,7 +13,7 @@ from fairseq_xling.objectives.masking import choose, corrupt
 
 @objectives.register("mlm")
 class MaskedLM(Objective):
-    """Predict hidden tokens of one language from the rest of its text."""
+    """Predict masked tokens of one language from the rest of its text."""
 
     name = "mlm"
     spec_rows = ("P1", "P2")
@@ -37,7 +37,7 @@ class MaskedLM(Objective):
     def hide(
         self, tokens: np.ndarray, chosen: np.ndarray, lang: str, rng: np.random.Generator
     ) -> np.ndarray:
-        """S: ``tokens`` (n,) with the ``chosen`` (n,) hidden."""
+        """S: ``tokens`` (n,) with the ``chosen`` (n,) masked."""
         cfg = self.cfg
         replacements: np.ndarray | int = self.vocabulary.sizes[lang]
         if cfg.random_within_language:

@@ -1,7 +1,7 @@
 """Masked language modelling over two segments, with next sentence prediction.
 
 Devlin et al. (2019), Section 3.1; TreLM's third phase for BERT (Section 3.2). The head named
-``nsp`` learns the label; hidden words are predicted as in MLM.
+``nsp`` learns the label; masked words are predicted as in MLM.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Translation language modelling: MLM over [X ; Y], so a word can be found in its translation.
+"""Translation language modelling: MLM over [X ; Y]; a word can be predicted from its translation.
 
-Lample and Conneau (2019), Section 3.3. Languages are marked per token and positions start again
+Lample and Conneau (2019), Section 3.3. Languages are marked per token and positions restart
 at 0 with Y.
 """
 
@@ -16,7 +16,7 @@ from fairseq_xling.objectives.mlm import MaskedLM
 
 @objectives.register("tlm")
 class TranslationLM(MaskedLM):
-    """Predict hidden tokens of both sides of a translated pair from both sides."""
+    """Predict masked tokens of both sides of a translated pair from both sides."""
 
     name = "tlm"
     spec_rows = ("P3",)
@@ -30,7 +30,7 @@ class TranslationLM(MaskedLM):
     def concatenate(
         self, sides: Sequence[Side], chosen: Sequence[np.ndarray], rng: np.random.Generator
     ) -> Example:
-        """[X ; Y] with the ``chosen`` positions of each side hidden and predicted."""
+        """[X ; Y] with the ``chosen`` positions of each side masked and predicted."""
         hidden = [self.hide(s.tokens, c, s.lang, rng) for s, c in zip(sides, chosen, strict=True)]
         langs = np.concatenate(
             [constant(self.vocabulary.lang_ids[s.lang], len(s.tokens)) for s in sides]

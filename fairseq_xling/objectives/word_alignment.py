@@ -1,7 +1,7 @@
-"""Aligned words side by side: nothing is predicted, states are brought together (SPEC T23).
+"""Aligned words: nothing is predicted; their states are pulled together (TreLM, Table 9).
 
-Cao et al. (2020), "Multilingual Alignment of Contextual Word Representations", Section 3; one of
-the transfers of TreLM's Table 9. The loss is that of `fairseq_xling.training.word_alignment`.
+Cao et al. (2020), "Multilingual Alignment of Contextual Word Representations", Section 3. The loss
+is that of `fairseq_xling.training.word_alignment`.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairseq_xling.objectives.cdlm import plain_side
 
 @objectives.register("word-alignment")
 class WordAlignment(Objective):
-    """Both sentences as they are, and which source token each target token is aligned with."""
+    """Both sentences unchanged, and which source token each target token is aligned with."""
 
     name = "word-alignment"
     spec_rows = ("T23",)

@@ -33,7 +33,7 @@ def run_ablation(args: argparse.Namespace) -> None:
     """The verb ``ablate emerging-structure``.
 
     Raises:
-        UserError: for bad options, text that is missing, or a step that fails.
+        UserError: for bad options, missing text, or a step that fails.
     """
     run = Path(args.output)
     config, settled = settle_config(run, load_config(args))
@@ -47,10 +47,10 @@ def run_ablation(args: argparse.Namespace) -> None:
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:
-    """The settings asked for, or all that the inputs allow, at the model's depth.
+    """The requested settings, or all that the inputs allow, at the model's depth.
 
     Raises:
-        UserError: if a setting was asked for whose input is missing.
+        UserError: if the input of a requested setting is missing.
     """
     asked = [code.strip() for code in config.settings.split(",") if code.strip()]
     chosen = []
@@ -68,7 +68,7 @@ def choose_settings(config: AblationConfig) -> list[Setting]:
 
 
 def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting]) -> list[Step]:
-    """All steps of the study; everything lies in ``run``."""
+    """All steps of the study; all files are in ``run``."""
     source, *targets = config.language_list
     steps: dict[str, Step] = {}
     cells = []
@@ -114,7 +114,7 @@ def _data_steps(
     source: str,
     target: str,
 ) -> Path:
-    """Add what makes the setting's data folder, unless an earlier setting has; its path."""
+    """Add the step that makes the setting's data folder, unless it exists; returns its path."""
     text = Path(config.data_text)
     origin, inputs = ["--from", str(text)], text_files(text, [source, target])
     kind = setting.vocab

@@ -21,9 +21,11 @@ class _Compared:
 
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     other_text: str = option("", "second text in that layout, of another domain (setting A2)")
-    languages: str = option("en,de", "the first with each of the others makes a bilingual model")
-    dictionary: str = option("", "TSV or folder of them; by default that in data-text")
-    settings: str = option("", "codes of the settings to run; all that the text allows by default")
+    languages: str = option(
+        "en,de", "a bilingual model is trained on the first with each other one"
+    )
+    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
+    settings: str = option("", "codes of the settings to run (default: all that the text allows)")
     seeds: str = option("1,2,3", "seeds of training")
 
 
@@ -32,11 +34,11 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
     """One sentence of help per field; lists are comma-separated text."""
 
     vocab_size: int = option(
-        2000, "pieces of the joint vocabulary; half of it for each language", least=1
+        2000, "pieces of the joint vocabulary; separate ones have half as many", least=1
     )
     layers: int = option(4, "depth; the paper's L1-3 and L1-6 are 3/8 and 6/8 of it", least=1)
     updates: int = option(1600, "optimiser steps", least=1)
-    words_limit: int = option(5000, "sentences that give the dictionary's words their contexts")
+    words_limit: int = option(5000, "sentences used as contexts of the dictionary's words")
     tasks: str = option(
         "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
     )
@@ -49,7 +51,7 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
 
     @property
     def dictionary_path(self) -> Path | None:
-        """The dictionary given, or the folder beside the text if there is one."""
+        """The given dictionary, or the folder of the text if there is one."""
         if self.dictionary:
             return Path(self.dictionary)
         beside = Path(self.data_text) / "dictionary"
@@ -86,7 +88,7 @@ def _check(config: AblationConfig) -> None:
         )
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--task-args", config.task_args)
-    _ = config.seed_list, config.training  # an error ends here
+    _ = config.seed_list, config.training  # raises for errors
     for task in config.task_table.values():
         task.check(Path(config.data_text), config.language_list)
     codes = [setting.code for setting in SETTINGS]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One trained model: where its evaluation, its training log and its tasks' folders lie."""
+    """One trained model: the paths of its evaluation, training log and task folders."""
 
     setting: Setting
     target: str
@@ -40,7 +40,7 @@ class Cell:
 
 
 class Figure(NamedTuple):
-    """What was measured, and what a model that knows nothing would have, where that is known."""
+    """A measured figure, with its chance level if known."""
 
     value: float
     chance: float | None = None
@@ -48,9 +48,8 @@ class Figure(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One figure of a model; ``read`` gives None where it was not measured.
-
-    ``compares`` is False where rows of different vocabularies cannot be compared.
+    """One figure of a model; ``read`` returns None if it was not measured.
+    ``compares`` is False if rows of different vocabularies are not comparable.
     """
 
     title: str
@@ -61,7 +60,7 @@ class Column:
 
 
 def _measured(measure: str, score: str) -> Callable[[Cell], Figure | None]:
-    """A figure that `fairseq-xling eval` leaves under ``scores[language][score]``."""
+    """A figure of `fairseq-xling eval` under ``scores[language][score]``."""
 
     def read(cell: Cell) -> Figure | None:
         found = read_json(cell.result)["results"][0]["measures"].get(measure)
@@ -74,7 +73,7 @@ def _measured(measure: str, score: str) -> Callable[[Cell], Figure | None]:
 
 
 def task_column(name: str) -> Column:
-    """A figure that `fairseq-xling eval transfer` leaves for the target language, in percent."""
+    """A figure of `fairseq-xling eval transfer` for the target language, in percent."""
 
     def read(cell: Cell) -> Figure | None:
         if name not in cell.tasks:
@@ -228,20 +227,20 @@ def _notes(summary: Summary, config: AblationConfig) -> list[str]:
     )
     tasks = [task.title for task in config.task_table.values()]
     zero_shot = [
-        f"{', '.join(tasks)}: fine-tuned and chosen on {config.language_list[0]} alone, parts of "
-        "single languages frozen; tested on the target language (%)."
+        f"{', '.join(tasks)}: fine-tuned and selected on {config.language_list[0]} alone, with "
+        "private parts frozen; tested on the target language (%)."
     ]
     return [
         f"Mean ± standard deviation over seeds {config.seeds}; Δ is the mean difference "
-        f"to {summary.settings[0].code} over the target languages; parameters is their mean, too.",
-        "Sentence P@1 and word MRR are those of the best layer, without any mapping, at the "
+        f"to {summary.settings[0].code} over the target languages; parameters are also means.",
+        "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
         f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
-        f"A model that knows nothing: {chances}.",
+        f"Chance: {chances}.",
         f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
         "Bits per word are comparable only between rows with the same vocabulary (A1, A9, A10, "
         "T; A3, A5; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
-        "models a thousand times larger; they stand here for orientation only.",
+        "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if tasks else ()),
         f"{machine()}.",
     ]

@@ -1,7 +1,6 @@
-"""The ordinary translation model that TreLM's generation is compared with.
-
-Stock fairseq: an autoregressive Transformer (Vaswani et al., 2017) on the same token files, of the
-same width, trained for as long as the model it stands beside.
+"""The autoregressive translation model that TreLM's generation is compared with.
+Stock fairseq: a Transformer (Vaswani et al., 2017) on the same token files, of the same width,
+trained for as long as the model that it is compared with.
 """
 
 import os
@@ -17,7 +16,7 @@ from fairseq_xling.runs.training_command import resumable_training
 
 
 def translation_data_step(name: str, data: Path, folder: Path, pair: tuple[str, str]) -> Step:
-    """The parallel text of a data folder as fairseq's ``translation`` task wants it: by links."""
+    """The parallel text of a data folder as fairseq's ``translation`` task expects it, by links."""
     return Step(
         name,
         call=lambda: link_translation_data(data, folder, pair),
@@ -31,7 +30,7 @@ def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> No
     """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names.
 
     Raises:
-        UserError: if the folder holds no training text of the pair.
+        UserError: if the folder has no training text of the pair.
     """
     source = DataFolder(data)
     stored = {
@@ -115,7 +114,7 @@ def autoregressive_step(
 
 
 def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:
-    """How long ``steps`` of the run took together, to be asked when they are done."""
+    """The total time of ``steps`` of the run, to be called when they are done."""
     return lambda: sum(
         float(read_json(run / ".steps" / f"{step.name}.json")["seconds"]) for step in steps
     )

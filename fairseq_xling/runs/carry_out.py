@@ -1,4 +1,4 @@
-"""A run from its steps to what it prints at the end, or only its plan."""
+"""A run from its steps to its final output, or only its plan."""
 
 import functools
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ def carry_out(
     shown: str = "table.md",
     before: str = "",
 ) -> None:
-    """Bring every step to done and print what came out; with ``dry_run`` print the plan and stop.
+    """Run every step and print the results; with ``dry_run`` print the plan and stop.
 
     Args:
         run: the run's folder.
         settled: the number format that the steps were planned with.
         shown: the file in it that is printed.
-        before: is said before anything runs.
+        before: printed before anything runs.
 
     Raises:
         UserError: as `Runner`.

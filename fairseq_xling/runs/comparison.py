@@ -18,36 +18,36 @@ FORMAT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What all of these verbs take."""
+    """The arguments of all of these verbs."""
     add = parser.add_argument
-    add("x", metavar="X", help="folder that `fairseq-xling extract` wrote")
-    add("y", metavar="Y", help="the folder that it is compared with")
+    add("x", metavar="X", help="folder written by `fairseq-xling extract`")
+    add("y", metavar="Y", help="folder to compare it with")
     add("--layers", metavar="LAYERS", help="such as 0,2-4 (default: all, equal in both folders)")
     add_output(parser)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Where results go."""
+    """Options for the results."""
     add = parser.add_argument
-    add("--output", metavar="JSON", help="file for the results; the table lies beside it as .csv")
+    add("--output", metavar="JSON", help="file for the results; the table is next to it as .csv")
     add("--figure", metavar="FILE", help="figure to draw, .svg or .png")
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """What verbs that look for the nearest take."""
+    """The options of verbs with nearest-neighbour search."""
     from fairseq_xling.analysis.nearest import WAYS
 
     add = parser.add_argument
     add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
-    add("--nearest", default=",".join(WAYS), metavar="WAYS", help="ways to tell the nearest")
+    add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
     add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
 
 
 def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
-    """Compare the folders ``args.x`` and ``args.y``, print the table, and write what is asked for.
+    """Compare the folders ``args.x`` and ``args.y``, print the table, and write the results.
 
     Raises:
-        UserError: for folders, files or options that make no sense; nothing is written then.
+        UserError: for invalid folders, files or options; nothing is written then.
     """
     from fairseq_xling.analysis.comparisons import Sides
     from fairseq_xling.analysis.extracted import Extracted
@@ -141,11 +141,11 @@ def draw_comparison(sides: "Sides", found: "Comparison") -> "Figure":
 
 
 def check_output(args: argparse.Namespace) -> None:
-    """Refuse names that nothing can be written under, before anything is computed.
+    """Reject names of files that cannot be written, before anything is computed.
 
     Raises:
         UserError: for a file of results that is not .json, a figure that is not .svg or .png, the
-            name of a folder, or one inside a file.
+            name of a folder, or a path inside a file.
     """
     from fairseq_xling.runs.figure_file import check_figure
 

@@ -1,8 +1,8 @@
 """Settings of a run: a dataclass whose values come from a YAML file and the command line.
 
 Every field is made by `option`, with one sentence of help; its type is that of its default: text,
-a whole number, a number, true or false, or a tuple of texts. What is given on the command line wins
-over the file, the file over a preset, a preset over the defaults.
+a whole number, a number, true or false, or a tuple of texts. The command line takes precedence over
+the file, the file over a preset, a preset over the defaults.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool
         parser.add_argument(
             "--config",
             metavar="YAML",
-            help="file with values for the options below; an option given here wins",
+            help="file with values for the options below; the command line takes precedence",
         )
     for field, text in describe_fields(config):
         kind: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def load_config(
     args: argparse.Namespace,
     presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Config:
-    """The values of ``args``, of the file ``args.config``, of the preset they name, the defaults.
+    """The values of ``args``, of the file ``args.config``, of the named preset, and the defaults.
 
     Args:
         presets: values by name; a field ``preset`` of ``config`` chooses one of them.
@@ -109,7 +109,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML ({error})") from None
     if not isinstance(values, dict):
-        raise UserError(f"{path}: must hold `option: value` lines, got {values!r}")
+        raise UserError(f"{path}: must contain `option: value` lines, got {values!r}")
     values = {str(name).replace("-", "_"): value for name, value in values.items()}
     for name in values:
         if name not in known:
@@ -136,13 +136,13 @@ def parse_seeds(option: str, text: str) -> list[int]:
 
 
 def split_words(option: str, text: str) -> tuple[str, ...]:
-    """The words of an option that holds several as one text, quoted as in a shell.
+    """The words of an option that contains several as one text, quoted as in a shell.
 
     >>> split_words("--train-args", "--lr 0.1 --note 'a b'")
     ('--lr', '0.1', '--note', 'a b')
 
     Raises:
-        UserError: if a quotation does not end.
+        UserError: for an unclosed quotation.
     """
     try:
         return tuple(shlex.split(text))

@@ -22,8 +22,8 @@ def synthesize_step(
     """The embedded corpus in ``text``.
 
     Args:
-        pairs: how many sentence pairs of parallel training text.
-        annotated: how many training sentences have gold annotation, if not as many as usual.
+        pairs: number of sentence pairs of parallel training text.
+        annotated: number of training sentences with gold annotation, if not the default.
     """
     command = [
         *("fairseq-xling", "synthesize", str(text), "--languages", ",".join(languages)),
@@ -35,7 +35,7 @@ def synthesize_step(
 
 
 def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
-    """What `fairseq-xling prepare --from FOLDER` reads for ``languages``, and nothing else there.
+    """Exactly the files that `fairseq-xling prepare --from FOLDER` reads for ``languages``.
 
     Raises:
         UserError: if a language has no training text.
@@ -50,10 +50,10 @@ def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) -> None:
-    """Refuse what `fairseq-xling prepare` would, before anything runs.
+    """Reject what `fairseq-xling prepare` would, before anything runs.
 
     Raises:
-        UserError: for a type of vocabulary or a segmentation that is unknown.
+        UserError: for an unknown type of vocabulary or segmentation.
     """
     from fairseq_xling.text.pieces import vocabulary_types
 
@@ -64,15 +64,14 @@ def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) ->
 
 
 def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
-    """The parts of ``LANG=HOW,...`` that concern ``languages``.
+    """The parts of ``LANG=HOW,...`` for ``languages``.
+    Other languages are allowed: one file of options can cover more than are used.
 
-    Others may be there, too: one file of options serves for more languages than are asked for.
+        >>> segment_parts("zh=char, en=space", ["en", "de"])
+        ['en=space']
 
-    >>> segment_parts("zh=char, en=space", ["en", "de"])
-    ['en=space']
-
-    Raises:
-        UserError: for a part of another form, of whatever language.
+        Raises:
+            UserError: for a malformed part, of any language.
     """
     from fairseq_xling.text.options import parse_segmentation
 
@@ -102,10 +101,10 @@ def prepare_step(
     options: Sequence[str] = (),
     aligner: str = "none",
 ) -> Step:
-    """A data folder; an interrupted call goes on.
+    """A data folder; an interrupted call resumes.
 
     Args:
-        source: options that say where the text is (``--from``, ``--mono``, ...).
+        source: options that name the text (``--from``, ``--mono``, ...).
         inputs: the files or folders those options name.
         mode: vocabulary mode.
     """

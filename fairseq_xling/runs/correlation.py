@@ -1,7 +1,7 @@
 """The verb ``eval correlate``: two measures against each other, over layers and language pairs.
 
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2 and Figure 7 (SPEC S9): the
-correlation of CKA with sentence retrieval over the layers of each pair.
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2 and Figure 7: the correlation
+of CKA with sentence retrieval over the layers of each pair.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def run_correlation(args: argparse.Namespace) -> None:
         "points": points,
     }
     files = {f"results {n}": Path(path) for n, path in enumerate(args.results)}
-    notes = ["a point is a layer; nothing is printed where one measure is the same on all layers"]
+    notes = ["a point is a layer; nothing is printed if a measure is the same at all layers"]
     figure = _draw(pairs, names) if args.figure else None
     title = f"Correlation of {names[0]} with {names[1]}"
     finish(args, title, header, rows, notes, record, files, figure)
@@ -106,7 +106,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _distinct(pairs: list[Pair], twos: list[tuple[str, str]]) -> list[Pair]:
-    """The pairs, those of the same languages told apart by the name of their first file."""
+    """The pairs; those of the same languages are distinguished by the name of their first file."""
     labels = [pair.label for pair in pairs]
     return [
         Pair(f"{pair.label} ({Path(files[0]).stem})", pair.layers, pair.x, pair.y, pair.names)

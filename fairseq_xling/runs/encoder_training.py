@@ -1,7 +1,6 @@
-"""Fields that the studies which train encoders of their own have in common.
-
-A study's fields stand in the order of its bases from the last to the first, and then come its own;
-one that it gives again, with another help, stays where it is.
+"""Fields shared by the studies that train their own encoders.
+A study's fields are in the order of its bases from the last to the first, followed by its own; a
+field that it redefines, with another help, keeps its position.
 """
 
 import dataclasses
@@ -13,11 +12,11 @@ from fairseq_xling.runs.training_command import Training
 
 @dataclasses.dataclass(frozen=True)
 class PreparedText:
-    """How text becomes a data folder; a study has ``languages`` and ``seeds``, too."""
+    """How text becomes a data folder; a study also has ``languages`` and ``seeds``."""
 
     vocab_type: str = option("bpe", "bpe, unigram or word")
     vocab_size: int = option(
-        2000, "pieces of a joint vocabulary; half of it for each language", least=1
+        2000, "pieces of a joint vocabulary; separate ones have half as many", least=1
     )
     segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
 
@@ -45,10 +44,10 @@ class EncoderTraining:
 
     @property
     def training(self) -> Training:
-        """The same as a study's steps take it.
+        """The same for a study's steps.
 
         Raises:
-            UserError: if a quotation in ``train_args`` does not end.
+            UserError: for an unclosed quotation in ``train_args``.
         """
         extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
         extra += split_words("--train-args", self.train_args)

@@ -24,7 +24,7 @@ def evaluate(args: argparse.Namespace) -> None:
 
     Raises:
         UserError: for a missing or unreadable checkpoint, a data folder that is not the model's,
-            an unknown measure or language, or data that a measure lacks.
+            an unknown measure or language, or missing data of a measure.
     """
     names = parse_measures(args.measure)
     for checkpoint in args.checkpoint:

@@ -1,4 +1,4 @@
-"""README.md of a folder of examples: a head of its own, and a section for each finished run."""
+"""README.md of a folder of examples: its own head, and a section for each finished run."""
 
 import argparse
 import re
@@ -19,12 +19,12 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
     """The program of an examples folder: ``SCRIPT RUN [RUN ...] [--output FILE]``.
 
     Args:
-        script: its path; the page is written beside it.
+        script: its path; the page is written to the same folder.
         description: shown by ``--help``.
         head: the page above the sections.
-        body: the lines of a section, made from a run's ``results.json``; its `UserError` says what
-            is wrong with the run. A line ``![title](file)`` shows a figure of the run's folder,
-            which is copied beside the page.
+        body: the lines of a section, made from a run's ``results.json``; its `UserError` reports a
+            problem with the run. A line ``![title](file)`` shows a figure of the run's folder,
+            which is copied to the page's folder.
 
     Raises:
         SystemExit: with one line, for a run that is not finished.
@@ -38,7 +38,7 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         type=Path,
         default=Path(script).with_name("README.md"),
         metavar="FILE",
-        help="page to write (default: README.md beside this script)",
+        help="page to write (default: README.md in this script's folder)",
     )
     args = parser.parse_args()
     sections = [section(run, body, args.output.parent) + "\n" for run in args.runs]
@@ -48,13 +48,13 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
 
 
 def section(run: Path, body: Body, folder: Path) -> str:
-    """What was run, where and when, and what came out; figures are copied into ``folder``.
+    """What was run, where and when, and the results; figures are copied into ``folder``.
 
     Raises:
         UserError: if there is no finished run, or a figure is missing.
     """
     if not (run / "results.json").is_file():
-        raise UserError(f"{run}: holds no finished run (no results.json)")
+        raise UserError(f"{run}: contains no finished run (no results.json)")
     record = read_json(run / "results.json")
     origin = record["provenance"]
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
@@ -67,7 +67,7 @@ def section(run: Path, body: Body, folder: Path) -> str:
 
 
 def _placed(line: str, run: Path, folder: Path) -> str:
-    """The line; of a figure, with its name in ``folder``, where a copy of it lies then."""
+    """The line; for a figure, with its name in ``folder``, to which it is copied."""
     image = _IMAGE.fullmatch(line)
     if image is None:
         return line

@@ -16,9 +16,9 @@ def run_extract(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.extract`.
 
     Raises:
-        UserError: for files that are missing, or settings that make no sense.
+        UserError: for missing files, or invalid settings.
     """
-    units[args.unit]  # an unknown name ends here
+    units[args.unit]  # raises for an unknown name
     check_max_tokens(args.max_tokens)
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):

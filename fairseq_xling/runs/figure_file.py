@@ -1,4 +1,4 @@
-"""Figures as files: SVG, or PNG for where that is wanted."""
+"""Figures as files: SVG or PNG."""
 
 import io
 from pathlib import Path
@@ -29,14 +29,14 @@ def check_figure(path: str | Path) -> Path:
 
 
 def write_figure(path: str | Path, figure: "Figure") -> None:
-    """Write ``figure`` whole or not at all, and close it; the same figure is the same file."""
+    """Write ``figure`` atomically, and close it; the same figure gives the same file."""
     data = _WRITERS[check_figure(path).suffix](figure)
     with atomic_write(path) as file:
         file.write(data)
 
 
 def write_svg(path: str | Path, svg: str) -> None:
-    """Write an ``<svg>`` element, as `to_svg` makes it, whole or not at all."""
+    """Write an ``<svg>`` element, as returned by `to_svg`, atomically."""
     with atomic_write(path) as file:
         file.write(_document(svg))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import matplotlib
 
-matplotlib.use("svg")  # figures are made where no screen is
+matplotlib.use("svg")  # figures are drawn without a screen
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +41,8 @@ plt.rcParams.update(
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Points of one line; ``style`` chooses colour, dash and marker, so that lines of the same
-    thing look the same in every panel. ``spread`` of each y is drawn as a band around it."""
+    """Points of one line; ``style`` selects colour, dash and marker, so that corresponding lines
+    look the same in every panel. ``spread`` of each y is drawn as a band around it."""
 
     label: str
     x: Sequence[float]
@@ -60,7 +60,7 @@ class Panel:
         chance: height of a dotted line, with its label.
         chosen: place of a vertical line, with its label.
         log: whether the y axis is logarithmic.
-        whole: whether x takes whole numbers only, each of them a tick.
+        whole: whether x has only whole numbers, each of them a tick.
     """
 
     lines: Sequence[Line]
@@ -119,7 +119,7 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     if panel.log:
         axis.set_yscale("log")
     else:
-        # From 0, and with room for a marker above lines that lie close together.
+        # From 0, and with room for a marker above lines that are close together.
         axis.set_ylim(0, 1.04 * axis.get_ylim()[1])
     if panel.whole and panel.lines:
         axis.set_xticks(sorted({round(x) for line in panel.lines for x in line.x}))
@@ -164,7 +164,7 @@ def draw_dots(panels: Sequence[DotPanel]) -> Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Points:
-    """Points of one thing, each with its name beside it; ``style`` chooses colour and marker."""
+    """Points of one group, each labelled; ``style`` selects colour and marker."""
 
     label: str
     x: Sequence[float]
@@ -176,10 +176,10 @@ class Points:
 def draw_scatter(
     groups: Sequence[Points], xlabel: str, ylabel: str, title: str = "", whole: bool = False
 ) -> Figure:
-    """All ``groups`` in one pair of axes, the legend below; with ``whole``, x counts something."""
+    """All ``groups`` in one pair of axes, the legend below; with ``whole``, x is a count."""
     figure, axis = plt.subplots(figsize=(6.8, 5))
     for group in groups:
-        # After as many groups as there are colours, each colour goes with another marker.
+        # After as many groups as there are colours, each colour is combined with another marker.
         marker = (group.style + group.style // len(COLOURS)) % len(_MARKERS)
         axis.plot(
             group.x,

@@ -1,4 +1,4 @@
-"""The folder of a run: it is made for some settings, and refused to others."""
+"""The folder of a run: it is made for some settings, and rejected for others."""
 
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,10 @@ from fairseq_xling.files import is_unfinished, read_json, write_json
 
 
 def claim(output: Path, settings: dict[str, Any]) -> None:
-    """Make ``output`` the folder of these settings, or see that it is.
+    """Make ``output`` the folder of these settings, or check that it is.
 
     Raises:
-        UserError: if it holds anything else.
+        UserError: if it contains anything else.
     """
     path = output / "settings.json"
     if path.is_file() and read_json(path) == settings:
@@ -19,6 +19,6 @@ def claim(output: Path, settings: dict[str, Any]) -> None:
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` {output}: is a file, not a folder")
     if output.exists() and not all(is_unfinished(one.name) for one in output.iterdir()):
-        raise UserError(f"`--output` {output}: must be a new folder; it holds something else")
+        raise UserError(f"`--output` {output}: must be a new folder; it contains something else")
     output.mkdir(parents=True, exist_ok=True)
     write_json(path, settings)

@@ -1,7 +1,6 @@
-"""Zero-shot tasks whose files lie in ``gold/`` of a folder of text, as `synthesize` writes them.
-
-Other text takes part by having files with these names. The settings of the fine-tuning are meant
-for small encoders; a study that runs a task lets its user give others.
+"""Zero-shot tasks with files in ``gold/`` of a folder of text, as `synthesize` writes them.
+Other text can be used if it has files with these names. The settings of the fine-tuning are meant
+for small encoders; a study that runs a task allows its user to change them.
 """
 
 import statistics
@@ -24,7 +23,7 @@ class GoldTask:
     Attributes:
         title: of its figure, whose name in the head's scores is ``metric``.
         pattern: of the files' names in ``gold/``.
-        columns: of these files, where they are not the format's own.
+        columns: of these files, if they are not the format's own.
     """
 
     title: str
@@ -34,11 +33,11 @@ class GoldTask:
     columns: str = ""
 
     def file(self, text: Path, split: str, lang: str) -> Path:
-        """Where a file of this task lies."""
+        """The path of a file of this task."""
         return text / "gold" / self.pattern.format(split=split, lang=lang)
 
     def check(self, text: Path, languages: Sequence[str]) -> None:
-        """Raise a UserError unless all files are there; the first language is trained on."""
+        """Raise a UserError unless all files exist; the first language is trained on."""
         wanted = [("train", languages[0]), ("valid", languages[0])]
         for split, lang in [*wanted, *(("test", lang) for lang in languages)]:
             path = self.file(text, split, lang)
@@ -87,9 +86,9 @@ def transfer_step(
     """`fairseq-xling eval transfer` from the first language to all of them.
 
     Args:
-        text: the folder that holds ``gold/``; it may still have to be made.
+        text: the folder with ``gold/``; it may still have to be made.
         encoders: checkpoint and data folder by name.
-        options: further ones, which win.
+        options: further ones, which take precedence.
     """
     source = languages[0]
     places = [("train", source), ("valid", source), *(("test", lang) for lang in languages)]
@@ -100,7 +99,7 @@ def transfer_step(
         command += [f"--{split}", f"{lang}={task.file(text, split, lang)}"]
     command += ["--columns", task.columns] if task.columns else []
     command += [*SMALL, "--seeds", seeds, *options]
-    # Files to test on must not be read before the test (SPEC E1), so not when a run is planned.
+    # Zero-shot: test files must not be read before the test, so not when a run is planned.
     inputs = [task.file(text, split, source) for split in ("train", "valid")]
     inputs += [path for pair in encoders.values() for path in pair]
     return Step(

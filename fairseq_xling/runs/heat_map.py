@@ -1,4 +1,4 @@
-"""Heat maps whose cells carry their numbers, readable in grey and by colour-blind readers."""
+"""Heat maps with numbers in their cells, readable in grey and by colour-blind readers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from fairseq_xling.runs import figures  # noqa: F401  sets the style of all figures
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
-_COLOURS = "cividis"  # its lightness rises evenly, and blue-yellow is seen by nearly everyone
+_COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow
 
 
 def draw_heat_map(
@@ -25,7 +25,7 @@ def draw_heat_map(
     Args:
         rows, columns: names of rows and columns.
         xlabel: of the columns; ylabel: of the rows.
-        what: the values, beside the scale of colours.
+        what: label of the colour scale.
     """
     size = (2.2 + 0.42 * max(4, len(columns)), 1.5 + 0.36 * max(4, len(rows)))
     figure, axis = plt.subplots(figsize=size)

@@ -1,4 +1,4 @@
-"""A pretrained encoder as a checkpoint and a data folder of ours, to be used as it is."""
+"""A pretrained encoder as a checkpoint and a data folder of ours, unchanged."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,26 +19,26 @@ def import_encoder(
 ) -> str:
     """Write ``output/data`` and ``output/checkpoint.pt``; returns a text that describes them.
 
-    Hidden states are the source's (SPEC T24): every symbol keeps its embedding under a new id.
+    Hidden states are the source's: every symbol keeps its embedding under a new id.
 
     Args:
-        folder: in Hugging Face's form, with its tokenizer.
-        segment: what counts as a word; by default as the tokenizer does.
+        folder: in Hugging Face format, with its tokenizer.
+        segment: what counts as a word (default: the tokenizer's own).
 
     Raises:
         UserError: as `read_source`, `prepare` and `make_start`; or for a source with language
-            embeddings, which a `separable_transformer` has no place for.
+            embeddings, which a `separable_transformer` does not support.
     """
     folder, output = Path(folder), Path(output)
     if segment is not None:
         _ = segmentations[segment]
     if not folder.is_dir():
-        raise UserError(f"{folder}: must be a folder in Hugging Face's form, with config.json")
+        raise UserError(f"{folder}: must be a folder in Hugging Face format, with config.json")
     source = read_source(folder)
     if "language_table.weight" in source.state:
         raise UserError(
-            f"{folder}: an encoder with language embeddings ({source.family}) cannot be used as it "
-            "is; `fairseq-xling init` makes a model of it"
+            f"{folder}: an encoder with language embeddings ({source.family}) cannot be imported "
+            "unchanged; use `fairseq-xling init`"
         )
     chosen = segment or source.segmentation
     options = PrepareOptions(

@@ -1,6 +1,5 @@
-"""Names beside the points of a figure, moved apart so that all can be read.
-
-P points, C places to try for a name, K boxes that are taken. A box is (left, bottom, right, top).
+"""Labels of the points of a figure, moved apart to be readable.
+P points, C candidate places for a label, K occupied boxes. A box is (left, bottom, right, top).
 """
 
 from collections.abc import Sequence
@@ -9,20 +8,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
-# Right of the point first; then around it, and ever further away, where a thin line leads back.
+# Right of the point first; then around it, and increasingly farther away, with a thin line back.
 _DIRECTIONS = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, 1), (-1, -1), (0, 1), (0, -1))
 _DISTANCES = (4, 11, 20, 30, 42)  # typographic points
-_CROWD = 100  # of more points only those are named that have room at their side
+_CROWD = 100  # beyond this many points, only those with room at their side are labelled
 _MARK = 4  # half the side of a marker's box
 
 
 def place_labels(
     axis: Axes, x: Sequence[float], y: Sequence[float], names: Sequence[str], size: float = 8
 ) -> list[Text]:
-    """Write each of P names beside its point; the limits of ``axis`` must be final.
-
-    Each takes the first place at which it covers neither a point nor another name and stays inside
-    the axes; one that finds none is left out. Returns those that are there.
+    """Write each of P names next to its point; the limits of ``axis`` must be final.
+    Each gets the first place at which it covers neither a point nor another name and stays inside
+        the axes; names without such a place are left out. Returns those that are drawn.
     """
     figure = axis.figure
     figure.draw_without_rendering()  # places are final before names are tried
@@ -60,20 +58,20 @@ def place_labels(
 
 
 def _offsets(half: np.ndarray, pixels: float, distances: Sequence[float]) -> np.ndarray:
-    """Where the middle of a name of size ``2 * half`` may lie, seen from its point (C, 2)."""
+    """Candidate centres of a name of size ``2 * half``, relative to its point (C, 2)."""
     way = np.array(_DIRECTIONS, dtype=float)
     unit = way / np.linalg.norm(way, axis=1, keepdims=True)
     return np.concatenate([way * half + unit * distance * pixels for distance in distances])
 
 
 def _covered(boxes: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """How much of each of C boxes lies under the K taken ones (C,)."""
+    """How much of each of C boxes is covered by the K occupied ones (C,)."""
     low = np.maximum(boxes[:, None, :2], taken[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], taken[None, :, 2:])
     return (high - low).clip(min=0).prod(-1).sum(-1)
 
 
 def _outside(boxes: np.ndarray, window: np.ndarray) -> np.ndarray:
-    """How much of each of C boxes lies outside of ``window`` (C,)."""
+    """How much of each of C boxes is outside of ``window`` (C,)."""
     whole = (boxes[:, 2:] - boxes[:, :2]).prod(-1)
     return whole - _covered(boxes, window[None])

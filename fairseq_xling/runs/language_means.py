@@ -17,7 +17,7 @@ def run_mean(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.mean`.
 
     Raises:
-        UserError: for files that are missing, or a text without tokens.
+        UserError: for missing files, or a text without tokens.
     """
     check_files(args.checkpoint, args.text)
     check_max_tokens(args.max_tokens)
@@ -45,7 +45,7 @@ def language_mean(
     output: str | Path,
     max_tokens: int = 8192,
 ) -> MeanFile:
-    """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it is there."""
+    """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it exists."""
     files: dict[str, str | Path] = {"checkpoint": checkpoint, "data": data.path / "meta.json"}
     origin: dict[str, Any] = {"checkpoint": sha256(checkpoint), "lang": lang}
     origin["dictionary"] = data.dictionary_digest(lang)
@@ -69,7 +69,7 @@ def read_means(
     """The means of both ``languages``, from files in any order.
 
     Raises:
-        UserError: for a file of another model or language, or one that lacks.
+        UserError: for a file of another model or language, or a missing one.
     """
     found = {}
     digest = sha256(checkpoint)

@@ -1,10 +1,10 @@
-"""The study of maps below a task head as steps: heads by layer, maps, tests, the table (SPEC S6).
+"""The study of maps below a task head as steps: heads by layer, maps, tests, the table.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: new layers and a head are
-trained on the frozen states of layer i in the source language; a text of the target language is
-read by the lower layers of its own encoder, whose states of layer i are mapped to the source
-encoder's by a matrix fitted on aligned words. One bilingual encoder, mapped or not, stands beside
-that (Appendix A there).
+trained on the frozen states of layer i in the source language; the lower layers of its own encoder
+read a text of the target language, and their states of layer i are mapped to the source encoder's
+by a matrix fitted on aligned words. This is compared with one bilingual encoder, mapped or not
+(Appendix A there).
 """
 
 import argparse
@@ -29,14 +29,14 @@ from fairseq_xling.runs.similarity_rows import Pair, Row
 from fairseq_xling.runs.step import Step
 from fairseq_xling.text.options import parse_segmentation
 
-_ENCODER = "encoder"  # what `eval transfer` calls the only one that it is given
+_ENCODER = "encoder"  # `eval transfer`'s name of a single unnamed encoder
 
 
 def run_mapped_layers(args: argparse.Namespace) -> None:
     """The verb ``ablate mapped-layers``.
 
     Raises:
-        UserError: for bad options, text that is missing, or a step that fails.
+        UserError: for bad options, missing text, or a step that fails.
     """
     config, run = load_config(MappedLayersConfig, args), Path(args.output)
     check_config(config)
@@ -45,13 +45,13 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
 
 
 def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
-    """All steps of the study; everything lies in ``run``."""
+    """All steps of the study; all files are in ``run``."""
     study = _Study(run, config)
     source, *targets = config.encoders.language_list
     rows = config.encoders.row_list
     for pair, row in itertools.product([Pair(source, target) for target in targets], rows):
         if row.fits(pair):
-            # Ready encoders are the same for every seed.
+            # Given encoders are the same for every seed.
             sides = {study.models.sides(row.family, pair, seed): seed for seed in study.seeds}
             for both, seed in sides.items():
                 study.compare(pair, row, *both, seed)
@@ -77,11 +77,11 @@ class _Study:
         self.models = TokenModels(run, config.encoders, self.steps)
         self.seeds = config.encoders.seed_list
         self._tasks = config.task_table
-        self._encoders: dict[tuple[Path, Path], str] = {}  # what heads on these files are called
+        self._encoders: dict[tuple[Path, Path], str] = {}  # names of heads on these files
         self._languages = config.encoders.language_list
 
     def compare(self, pair: Pair, row: Row, fixed: Side, moving: Side, seed: int) -> None:
-        """Add what measures two encoders, and the cells that the table reads."""
+        """Add the steps that measure two encoders, and the cells that the table reads."""
         fitted = self._fit(pair, fixed, moving) if row.mapped else None
         for task, layer in itertools.product(self._tasks, self.config.layer_list):
             tuned = self._tune(task, fixed, layer)
@@ -92,7 +92,7 @@ class _Study:
 
     def _tune(self, task: str, fixed: Side, layer: int) -> Path:
         """New layers and a head on the frozen ``layer``; the folder of `eval transfer`."""
-        # One file may be the encoder of several pairs; heads do not differ by the target.
+        # One file can be the encoder of several pairs; heads do not depend on the target.
         encoder = self._encoders.setdefault((fixed.checkpoint, fixed.data), fixed.name)
         name = f"{task}-{encoder}-layer{layer}"
         output = self.run / "tasks" / name
@@ -159,7 +159,7 @@ class _Study:
                 call=functools.partial(test.run, result),
                 settings={"layer": layer, "language": moving.code, "map": how},
                 inputs=inputs,
-                unread=[file],  # before the test (SPEC E1)
+                unread=[file],  # not before the test (zero-shot)
                 outputs=[result],
             ),
         )
@@ -186,7 +186,7 @@ class _Study:
         return outputs
 
     def _align(self, pair: Pair, fixed: Side, moving: Side) -> Path:
-        """Which words of these sentences belong together, as both encoders count words."""
+        """The word alignment of these sentences, with words as both encoders count them."""
         texts, how = self._texts(pair), [self._segmentation(side) for side in (fixed, moving)]
         name = f"align-{pair.name}-{'-'.join(how)}"
         output = self.run / "text" / f"{name.removeprefix('align-')}.pharaoh"

@@ -1,4 +1,4 @@
-"""Options of the study of maps below a task head, checked at once (SPEC S6)."""
+"""Options of the study of maps below a task head, checked at once."""
 
 import dataclasses
 from pathlib import Path
@@ -12,17 +12,17 @@ from fairseq_xling.runs.similarity_config import SimilarityConfig, check_encoder
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.task_options import TaskOptions, check_tasks
 
-# How links of the two directions of alignment become one set.
+# How links of the two directions of alignment are combined.
 LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Mapped(TaskOptions):
-    """What is learnt, on which text, and what is between."""
+    """The tasks, text and encoders."""
 
     tasks: str = option("ner,parsing", "tasks, from data-text/gold: nli, ner, pos, parsing")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
-    languages: str = option("en,de", "tasks are learnt in the first, tested in each of the others")
+    languages: str = option("en,de", "tasks are trained in the first, tested in each of the others")
     rows: str = option(
         "mapped,unmapped,bilingual,bilingual-mapped", f"encoders to compare: {', '.join(ROWS)}"
     )
@@ -32,16 +32,16 @@ class _Mapped(TaskOptions):
         "", "more options for the fairseq-train of every head, as one quoted text"
     )
     map_split: str = option("train", "split of the parallel text that maps are fitted on")
-    map_sentences: int = option(10_000, "of its sentence pairs, the first; 0 is all", least=0)
+    map_sentences: int = option(10_000, "number of its first sentence pairs; 0 is all", least=0)
     links: str = option(
-        "intersection", "which word pairs, as in `fairseq-xling align`", choices=LINKS
+        "intersection", "word pairs to use, as in `fairseq-xling align`", choices=LINKS
     )
     encoder: tuple = option(
         (),
-        "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
         "stands for the seed",
     )
-    data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
+    data: tuple = option((), "LANG=FOLDER, the data folder of an existing encoder")
     seeds: str = option("1", "seeds of the encoders' training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
 
@@ -70,7 +70,7 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
         """The layers below a head, which every encoder of the study must have.
 
         Raises:
-            UserError: for layers that are not there.
+            UserError: for layers that do not exist.
         """
         depths = [self.layers]
         if ready := self.encoders.ready.values():
@@ -93,7 +93,7 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
 
 
 def check_config(config: MappedLayersConfig) -> None:
-    """Refuse settings that cannot work, before anything runs.
+    """Reject settings that cannot work, before anything runs.
 
     Raises:
         UserError: for the first.

@@ -1,4 +1,4 @@
-"""The table of the study of maps below a task head: figures by layer, tests by row (SPEC S6).
+"""The table of the study of maps below a task head: figures by layer, tests by row.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2 and Appendix A, prints curves
 by layer. Symbols: ``K`` seeds, ``L`` layers.
@@ -26,8 +26,8 @@ from fairseq_xling.runs.tables import write_csv, write_markdown
 
 TITLE = "Zero-shot transfer through a map, layer by layer"
 LEAD = (
-    "New layers and a head learn a task on a frozen layer of one language's encoder; a text of "
-    "another language comes there from its own encoder, mapped or not."
+    "New layers and a head are trained on a frozen layer of one language's encoder; a text of "
+    "another language gets there from its own encoder, mapped or not."
 )
 
 
@@ -38,7 +38,7 @@ class Cell:
     Attributes:
         row, title: the kind of encoders; pair: of languages, as in ``en-de``.
         task, layer: of the head; seed: of the encoders' training.
-        family: how the encoders came about, as `similarity_rows` calls it.
+        family: the family of encoders, as named in `similarity_rows`.
         tuned: the folder of `eval transfer`, with the test in the source language.
         result: the test in the target language.
     """
@@ -54,14 +54,14 @@ class Cell:
     result: Path
 
 
-# The encoder that heads stand on, by family.
+# The encoder below the heads, by family.
 _UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
 _UNDER |= {"separate": "bilingual, Sep Emb"}
 
 
 def read_lines_of(cells: Sequence[Cell], titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The curves: of each task and pair, the source language's under every kind of encoder that
-    heads stand on, then the target's of each row.
+    """The curves: for each task and pair, the source language's with every kind of encoder below
+    the heads, then the target's of each row.
 
     Args:
         titles: of the tasks, by name.
@@ -110,12 +110,12 @@ def table(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]
 
 
 def axes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What the axis of each task's panel says."""
+    """The axis label of each task's panel."""
     return {line["measure"]: f"{line['measure']} (%)" for line in lines}
 
 
 def draw(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
-    """A panel for each task: curves by layer, or of one layer the single seeds."""
+    """A panel for each task: curves by layer, or for one layer the individual seeds."""
     own = [line for line in lines if line["pair"] == pair]
     if len(own[0]["layers"]) > 1:
         return draw_curves(lines, pair, axes_of(lines))
@@ -164,15 +164,15 @@ def write_table(
 
 
 def files_of(pairs: Iterable[str]) -> list[str]:
-    """The names of what `write_table` leaves."""
+    """The names of the files of `write_table`."""
     plots = [f"plot-{pair}.svg" for pair in pairs]
     return ["table.md", "table.csv", "results.json", "report.html", *plots]
 
 
 def _notes(config: Mapping[str, Any]) -> list[str]:
     trained = (
-        "Encoders of two languages that were trained apart begin with different weights; a "
-        "bilingual one takes as many steps as each of them."
+        "Independently trained encoders of two languages start from different weights; a "
+        "bilingual one is trained for as many steps as each of them."
     )
     pairs = f"the first {config['map_sentences']:,}" if config["map_sentences"] else "all"
     return [

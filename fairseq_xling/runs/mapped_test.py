@@ -1,6 +1,5 @@
-"""A test of the study of maps below a task head: a target text, read through another encoder.
-
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2 (SPEC S6).
+"""A test of the study of maps below a task head: a target text, read by another encoder.
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2.
 """
 
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from fairseq_xling.runs.provenance import provenance
 
 @dataclass(frozen=True)
 class MappedTest:
-    """What is tested, and on what.
+    """The models and files of a test.
 
     Attributes:
         tuned: folder of an `eval transfer` with one encoder, whose chosen models are tested.
         data: that encoder's data folder.
         checkpoint, checkpoint_data: the encoder that reads the text below ``layer``.
         lang: the language as it calls it.
-        fitted: the map from its states to the fine-tuned model's; None lets them go on as they are.
+        fitted: the map from its states to the fine-tuned model's; None leaves them unchanged.
         layer: the last of its layers that is used; 0 is the embeddings.
         file: what to predict.
     """
@@ -38,7 +37,7 @@ class MappedTest:
         """Write the scores of every chosen setting and seed to ``result``.
 
         Raises:
-            UserError: if encoders, map, layer and file do not fit together.
+            UserError: if encoders, map, layer and file are incompatible.
         """
         from fairseq_xling.interop.encoder import Encoder
         from fairseq_xling.mapping.fitted import read_map

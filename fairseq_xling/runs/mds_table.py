@@ -1,6 +1,5 @@
-"""What `fairseq-xling translate mds` leaves: scores of one translation, or the table of a grid.
-
-Liu et al. 2020, section 4.2.2 and Table 3 (SPEC S12).
+"""Output of `fairseq-xling translate mds`: scores of one translation, or the table of a grid.
+Liu et al. 2020, section 4.2.2 and Table 3.
 """
 
 import math
@@ -22,13 +21,13 @@ _HEADER = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLE
 
 @dataclass(frozen=True)
 class Summary:
-    """What all cells have in common.
+    """The facts shared by all cells.
 
     Attributes:
         pair: source and target language.
         sizes: of their token sets, |Vs| and |Vt|; common: |Vs and Vt|.
-        split: of the data folder, whose text the sets are of.
-        mean_tokens: how many tokens each mean is over.
+        split: of the data folder, for the token sets.
+        mean_tokens: number of tokens of each mean.
         lines: of the text.
         scored: whether there is a reference.
     """
@@ -87,9 +86,11 @@ def write_table(
     alphas = list(dict.fromkeys(cell.alpha for cell in scores if cell != NO_SHIFT))
     notes = [
         "BLEU-1 precision is sacrebleu's of single words, without smoothing; BLEU-1 is that times "
-        "the brevity penalty. The best cell is the one of the highest precision on this very text.",
-        "Convert rate: tokens written that the target's text has and the source's has not, of all "
-        "but those that both have.",
+        "the brevity penalty. The best cell is the one with the highest precision on this very "
+        "text.",
+        "Convert rate: share of output tokens that occur in the target's text only, among all "
+        "tokens "
+        "that do not occur in both.",
     ]
     write_json(
         output / "results.json",
@@ -112,7 +113,7 @@ def write_table(
 
 
 def panels(scores: Mapping[Cell, Scores], alphas: list[float], best: Cell) -> list[Panel]:
-    """Convert rate and BLEU-1 by layer, a line for each alpha, beside the model without shift."""
+    """Convert rate and BLEU-1 by layer, a line for each alpha, and the model without shift."""
     found = []
     for title, name in (("convert rate", "convert_rate"), ("BLEU-1 precision (%)", "precision")):
         lines = []
@@ -139,4 +140,4 @@ def _number(value: float | None) -> float:
 
 def _print_cut(scores: Scores) -> None:
     if scores["cut"]:
-        print(f"({scores['cut']:,} lines are longer than the model reads, and were cut)")
+        print(f"({scores['cut']:,} lines are longer than the model's positions, and were cut)")

@@ -41,8 +41,8 @@ def run_translate(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.translate_mds`.
 
     Raises:
-        UserError: for options that do not go together, files that are missing or of another model,
-            or languages that do not share their ids.
+        UserError: for incompatible options, files that are missing or of another model, or
+            languages that do not share their ids.
     """
     pair = _pair(args)
     single = _is_single(args)
@@ -52,8 +52,8 @@ def run_translate(args: argparse.Namespace) -> None:
     data = DataFolder(args.data)
     if data.separate_vocabularies:
         raise UserError(
-            f"{data.path}: each language has ids of its own, so a model that reads one cannot "
-            "write the other; prepare with another `--vocab`"
+            f"{data.path}: each language has its own ids, so a model that reads one cannot "
+            "output the other; prepare with another `--vocab`"
         )
     from fairseq_xling.interop.encoder import Encoder
 
@@ -67,7 +67,7 @@ def run_translate(args: argparse.Namespace) -> None:
     output, job = Path(args.output), Job(args, encoder, data, pair)
     given = read_means(means, args.checkpoint, pair) if means else None
     for lang in pair if given is None else ():
-        data.mono(args.means_split, lang)  # an error ends here, before anything is written
+        data.mono(args.means_split, lang)  # raises before anything is written
     with _work(args, pair, output, single) as work:
         found = given or tuple(_split_mean(args, encoder, data, lang, work) for lang in pair)
         job.difference = mean_difference(found[0].mean, found[1].mean)
@@ -85,7 +85,7 @@ def run_translate(args: argparse.Namespace) -> None:
 
 @dataclass
 class Job:
-    """One text, one pair of languages, one way from the mean of one to that of the other."""
+    """One text, one language pair, one mean difference."""
 
     args: argparse.Namespace
     encoder: Any
@@ -109,7 +109,9 @@ class Job:
                 )
         self.tokenizer = tokenizer_for(self.pair[1], self.args.tokenizer or "")
         if self.references:
-            bleu_1(self.references[:1], self.references[:1], self.tokenizer)  # is there such a one
+            bleu_1(
+                self.references[:1], self.references[:1], self.tokenizer
+            )  # checks that it exists
 
     def summary(self, found: Sequence[MeanFile]) -> Summary:
         """The facts of this job that every result has."""
@@ -124,7 +126,7 @@ class Job:
         )
 
     def cell(self, cell: Cell, folder: Path) -> Scores:
-        """The scores of ``cell``, from ``folder`` if they are there."""
+        """The scores of ``cell``, from ``folder`` if they exist."""
         path = folder / f"{cell.code}.json"
         if path.is_file():
             return read_json(path)
@@ -133,7 +135,7 @@ class Job:
         return scores
 
     def translate(self, cell: Cell, output: Path) -> Scores:
-        """Write what the model writes, a line for each line, and score it."""
+        """Write the model's output, line by line, and score it."""
         rate, written, cut = ConvertRate(*self.sets), [], 0
         with (
             atomic_write(output, "w") as file,
@@ -169,7 +171,7 @@ class Job:
         if cell != NO_SHIFT:
             vector = cell.alpha * self.difference[cell.layer]
             if not torch.isfinite(vector.float().square().sum()):
-                raise UserError(f"`--alpha` {cell.alpha:g} is too large: no state can hold it")
+                raise UserError(f"`--alpha` {cell.alpha:g} is too large: the states overflow")
             shift = (cell.layer, vector)
         for indices, ids in translate_tokens(
             self.encoder, sentences, self.pair, shift, self.args.max_tokens
@@ -222,7 +224,7 @@ def _fixed(args: argparse.Namespace, last: int) -> Cell | None:
 def _work(
     args: argparse.Namespace, pair: tuple[str, str], output: Path, single: bool
 ) -> Iterator[Path]:
-    """Where means lie: of a grid in its folder, which no other run may use meanwhile."""
+    """The folder of the means: for a grid its own, which no other run may use meanwhile."""
     if single:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
@@ -242,7 +244,7 @@ def _split_mean(
 
 
 def _settings(args: argparse.Namespace, pair: tuple[str, str]) -> dict[str, Any]:
-    """What decides the scores of a cell."""
+    """Everything that determines the scores of a cell."""
     return {
         "pair": list(pair),
         "checkpoint": sha256(args.checkpoint),
@@ -256,11 +258,11 @@ def _settings(args: argparse.Namespace, pair: tuple[str, str]) -> dict[str, Any]
 
 
 def _claim(output: Path, settings: dict[str, Any]) -> None:
-    """Make ``output`` the folder of these settings, or see that it is."""
+    """Make ``output`` the folder of these settings, or check that it is."""
     path = output / "settings.json"
     if path.is_file() and read_json(path) == settings:
         return
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UserError(f"`--output` {output}: must be a new folder; it holds something else")
+        raise UserError(f"`--output` {output}: must be a new folder; it contains something else")
     output.mkdir(parents=True, exist_ok=True)
     write_json(path, settings)

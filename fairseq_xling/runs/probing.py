@@ -42,7 +42,7 @@ class File:
 
     @property
     def labels(self) -> list[tuple[str, ...]] | None:
-        """Of each example, where they are known."""
+        """The labels of each example, if known."""
         if self.examples[0].labels is None:
             return None
         return [example.labels or () for example in self.examples]
@@ -50,7 +50,7 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What one probe reads: a layer, or a mixture of several."""
+    """The input of one probe: a layer, or a mixture of several."""
 
     layers: tuple[int, ...]
 
@@ -68,8 +68,7 @@ def run_probe(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.probe`.
 
     Raises:
-        UserError: for options that make no sense, files that are missing, damaged or do not go
-            together.
+        UserError: for invalid options, and missing, damaged or inconsistent files.
     """
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
@@ -115,7 +114,7 @@ def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
 
 
 def _digest(variant: Variant, options: ProbeOptions) -> str:
-    """Seed and settings in a file's name: what differs is another probe."""
+    """Seed and settings in a file's name: different probes have different names."""
     text = repr((variant.layers, options))
     return f"seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -124,7 +123,7 @@ def read_files(args: argparse.Namespace) -> list[File]:
     """Training, validation and all test files, in this order.
 
     Raises:
-        UserError: if one is missing or damaged, or they do not go together.
+        UserError: if one is missing or damaged, or they are inconsistent.
     """
     found: list[File] = []
     for option, texts in ((TRAIN, [args.train]), (VALID, [args.valid]), ("test", args.test)):
@@ -191,11 +190,11 @@ def probe_result(
     device: str,
     opened: Callable[[File], Spans],
 ) -> dict[str, Any]:
-    """The scores of one probe, from ``path`` if they are there; its predictions lie beside them.
+    """The scores of one probe, from ``path`` if they exist; its predictions are next to them.
 
     Args:
-        code: what is probed, in files and tables; layers: of what encoder's, if they are of one.
-        opened: gives the spans of a file.
+        code: name of the input in files and tables; layers: the encoder's layers, if any.
+        opened: returns the spans of a file.
     """
     if path.is_file():
         return read_json(path)
@@ -235,7 +234,7 @@ def probe_result(
 
 
 def baseline(files: Sequence[File]) -> dict[str, dict[str, Any]]:
-    """What always predicting the most frequent training label scores, by test file."""
+    """The scores of always predicting the most frequent training label, by test file."""
     label = prior(files[0].labels or [])
     found = {}
     for file in files[1:]:

@@ -21,7 +21,7 @@ def write_table(
     baseline: Mapping[str, Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
     origin: Mapping[str, Any],
-    missing: str = "lie beyond the model's positions or hold no letter",
+    missing: str = "are beyond the model's positions or contain no letter",
     row: str = "E8",
 ) -> None:
     """Write ``results.json``, ``table.csv`` and, for several layers, ``plot.svg``; print a table.
@@ -29,7 +29,7 @@ def write_table(
     Args:
         tested: the language of each test file, by its name.
         baseline: F1 of the most frequent label, by file.
-        missing: what is wrong with examples that have no vectors.
+        missing: why examples have no vectors.
         row: of the specification, for the index.
     """
     scored = [name for name in tested if name in baseline]
@@ -71,7 +71,7 @@ def write_table(
 
 
 def shown(tested: Mapping[str, str], name: str) -> str:
-    """What a file is called: its language, if it is the only one of it.
+    """The name of a file: its language, if it is the only one of it.
 
     >>> tested = {"en.a": "en", "de.a": "de", "de.b": "de"}
     >>> shown(tested, "en.a"), shown(tested, "de.b")
@@ -82,7 +82,7 @@ def shown(tested: Mapping[str, str], name: str) -> str:
 
 
 def panel(labels: Mapping[str, str], results: Sequence[Mapping[str, Any]]) -> Panel:
-    """F1 by layer, a line for each file, means over seeds; ``labels`` are what files are called."""
+    """F1 by layer, a line for each file, means over seeds; ``labels`` are the files' names."""
     layers = sorted({result["layers"][0] for result in results})
     lines = []
     for style, (name, label) in enumerate(labels.items()):

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, command, inputs."""
+"""The provenance of a result: versions, machine, command, inputs."""
 
 import datetime
 import importlib.metadata
@@ -33,7 +33,7 @@ def machine() -> str:
 
 
 def provenance(files: Mapping[str, str | Path]) -> dict[str, Any]:
-    """What to store beside a result made by this command from ``files`` (by role)."""
+    """What to store with a result of this command from ``files`` (by role)."""
     return {
         "command": shlex.join(["fairseq-xling", *sys.argv[1:]]),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

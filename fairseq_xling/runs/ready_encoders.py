@@ -1,4 +1,4 @@
-"""Encoders that a study is given, by ``--encoder LANG=CHECKPOINT --data LANG=FOLDER``."""
+"""Existing encoders for a study, by ``--encoder LANG=CHECKPOINT --data LANG=FOLDER``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _SEED = "{seed}"
 
 @dataclass(frozen=True)
 class Ready:
-    """A ready encoder of a language, or of two.
+    """An existing encoder of one or two languages.
 
     Attributes:
         name: ``LANG``, or ``LANG-LANG``.
@@ -23,7 +23,7 @@ class Ready:
     data: Path
 
     def of_seed(self, seed: int) -> tuple[str, Path, Path]:
-        """What to call the encoder of this seed, its checkpoint and its data folder.
+        """The name of the encoder of this seed, its checkpoint and its data folder.
 
         >>> Ready("en", Path("en.pt"), Path("data")).of_seed(3)[0]
         'ready-en'
@@ -39,7 +39,7 @@ def ready_encoders(encoder: Sequence[str], data: Sequence[str]) -> dict[str, Rea
     """The encoders of the two options, by name.
 
     Raises:
-        UserError: for text that is no assignment, or a name that only one of the two has.
+        UserError: for text that is not an assignment, or a name in only one of the two.
     """
     checkpoints, folders = _assigned("encoder", encoder), _assigned("data", data)
     for name in {*checkpoints, *folders}:

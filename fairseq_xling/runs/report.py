@@ -16,7 +16,7 @@ from fairseq_xling.runs.tables import cell
 
 @dataclasses.dataclass(frozen=True)
 class Download:
-    """A file that a page holds, as a ``data:`` link."""
+    """A file inside a page, as a ``data:`` link."""
 
     name: str
     link: str
@@ -38,13 +38,13 @@ class Section:
 
     @property
     def words(self) -> list[bool]:
-        """Which columns hold text, and so stand to the left."""
+        """Which columns are text, and so left-aligned."""
         columns = range(len(self.header))
         return [any(isinstance(row[i], str) for row in self.rows) for i in columns]
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as shown."""
+        """The rows as displayed."""
         return [[cell(value) for value in row] for row in self.rows]
 
 
@@ -58,7 +58,7 @@ def commands_section(steps: Sequence[Step]) -> Section:
     """Every command of a run."""
     return Section(
         "Exact commands",
-        text="Also in commands.sh beside this file.",
+        text="Also in commands.sh in the same folder.",
         code="\n\n".join(shlex.join(command) for step in steps for command in step.commands),
     )
 
@@ -66,7 +66,7 @@ def commands_section(steps: Sequence[Step]) -> Section:
 def write_report(
     path: str | Path, title: str, lead: Sequence[str], sections: Sequence[Section]
 ) -> None:
-    """Write the page atomically; it needs no other file, and nothing from the network."""
+    """Write the page atomically; it is self-contained, without network access."""
     write_template(path, "report.html.jinja", title=title, lead=lead, sections=sections)
 
 

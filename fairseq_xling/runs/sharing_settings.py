@@ -13,14 +13,14 @@ class Setting:
 
     Attributes:
         code: its row in the specification; ``C`` and ``T`` are our controls.
-        name: what the paper calls it; ``{third}`` and ``{sixth}`` stand for the last layer of the
-            paper's L1-3 and L1-6 at the depth at hand, ``{fourth}`` for the one after ``{third}``,
+        name: its name in the paper; ``{third}`` and ``{sixth}`` stand for the last layer of the
+            paper's L1-3 and L1-6 at the given depth, ``{fourth}`` for the one after ``{third}``,
             ``{depth}`` for the depth.
         vocab: vocabulary mode of `fairseq-xling prepare`.
         separate: the sharing plan, with the same fields.
         other_text: whether the non-English training text is of another domain.
         options: further options of `fairseq-train`.
-        paper_xnli: mean XNLI accuracy (%) over fr, ru and zh in the paper, where it is quoted.
+        paper_xnli: mean XNLI accuracy (%) over fr, ru and zh in the paper, if reported.
     """
 
     code: str
@@ -57,7 +57,7 @@ class Setting:
 
 
 def scaled(layer: int, layers: int) -> int:
-    """``layer`` of the paper's 8 as the same share of ``layers``, at least 1; halves go up.
+    """``layer`` of the paper's 8 as the same share of ``layers``, at least 1; halves round up.
 
     >>> [scaled(3, n) for n in (1, 4, 8, 12)], [scaled(6, n) for n in (1, 4, 8, 12)]
     ([1, 2, 3, 5], [1, 3, 6, 9])

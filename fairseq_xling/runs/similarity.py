@@ -1,4 +1,4 @@
-"""The similarity study as steps: encoders, their states, maps, measures, the table (SPEC S9).
+"""The similarity study as steps: encoders, their states, maps, measures, the table.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 5 and
 Figure 7: encoders of two languages are compared layer by layer by sentence retrieval, linear CKA
@@ -26,7 +26,7 @@ def run_similarity(args: argparse.Namespace) -> None:
     """The verb ``ablate similarity``.
 
     Raises:
-        UserError: for bad options, text that is missing, or a step that fails.
+        UserError: for bad options, missing text, or a step that fails.
     """
     config, run = load_config(SimilarityConfig, args), Path(args.output)
     check_config(config)
@@ -35,7 +35,7 @@ def run_similarity(args: argparse.Namespace) -> None:
 
 
 def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:
-    """All steps of the study; everything lies in ``run``."""
+    """All steps of the study; all files are in ``run``."""
     steps: dict[str, Step] = {}
     models = Models(run, config, steps)
     cells: list[Cell] = []
@@ -64,7 +64,7 @@ def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:
 
 @dataclasses.dataclass(frozen=True)
 class _Comparison:
-    """Two encoders side by side; its methods add the steps that measure them."""
+    """Two compared encoders; its methods add the steps that measure them."""
 
     models: Models
     row: Row
@@ -75,12 +75,12 @@ class _Comparison:
 
     @property
     def name(self) -> str:
-        """Of the two encoders, the same whether they are mapped or not."""
+        """A name of the two encoders, the same whether they are mapped or not."""
         names = dict.fromkeys([self.x.name, self.y.name])
         return "-".join(names)
 
     def cell(self) -> Cell:
-        """What the table reads; the steps are added."""
+        """The input of the table; the steps are added."""
         made: dict[str, Callable[[], Path]] = {
             "retrieval": self._retrieval,
             "cka": self._cka,
@@ -136,7 +136,7 @@ class _Comparison:
         options: Sequence[str] = (),
         inputs: Sequence[Path] = (),
     ) -> Path:
-        """Add a step that measures ``folders``, after a map of ``learnt`` where there are any."""
+        """Add a step that measures ``folders``, after a map of ``learnt`` if there are any."""
         run, config = self.models.run, self.models.config
         result = run / "results" / f"{what}-{name}.json"
         commands, outputs = [], [result, result.with_suffix(".csv")]

@@ -26,19 +26,19 @@ class _Compared:
     rows: str = option(
         "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
     )
-    same: bool = option(True, "also compare two encoders of the first language, of other seeds")
+    same: bool = option(True, "also compare two encoders of the first language, with other seeds")
     measures: str = option(",".join(MEASURES), "what to measure")
-    dictionary: str = option("", "TSV or folder of them, to be split; by default that in data-text")
+    dictionary: str = option("", "TSV or folder of them, to be split (default: that of data-text)")
     dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
     dictionary_test: str = option("", "entries that are scored, instead of a split")
     test_share: float = option(0.5, "share of the dictionary's source words that are scored")
     split_seed: int = option(1, "seed of the dictionary's split", least=0)
     encoder: tuple = option(
         (),
-        "LANG=CHECKPOINT, ready instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
         "stands for the seed",
     )
-    data: tuple = option((), "LANG=FOLDER, the data folder of a ready encoder")
+    data: tuple = option((), "LANG=FOLDER, the data folder of an existing encoder")
     seeds: str = option("1,2,3", "seeds of training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
 
@@ -49,16 +49,17 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
 
     equal: str = option(
         "steps",
-        "what all encoders trained here take as much of: steps, or text of a language, so that one "
-        "of two languages takes twice the steps",
+        "what is equal for all encoders trained here: steps, or text per language, so that one "
+        "of two "
+        "languages has twice the steps",
         choices=("steps", "text"),
     )
-    method: str = option("procrustes", "how maps are fitted, as in `fairseq-xling map`")
-    normalize: str = option("iterative", "done to all rows before a map, as in `fairseq-xling map`")
+    method: str = option("procrustes", "method of fitting maps, as in `fairseq-xling map`")
+    normalize: str = option("iterative", "normalisation before a map, as in `fairseq-xling map`")
     compare_layers: str = option("all", "layers to compare, such as 0,2-4")
     contexts: int = option(
         5000,
-        "training sentences that give the dictionary's words their contexts; 0 is all",
+        "training sentences used as contexts of the dictionary's words; 0 is all",
         least=0,
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
@@ -111,7 +112,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
 
 
 def check_encoders(config: SimilarityConfig) -> None:
-    """Refuse text that is missing, and encoders that cannot be trained or are not there.
+    """Reject missing text, and encoders that are missing or cannot be trained.
 
     Raises:
         UserError: for the first.
@@ -144,7 +145,7 @@ def check_encoders(config: SimilarityConfig) -> None:
 
 
 def check_config(config: SimilarityConfig) -> None:
-    """Refuse settings that cannot work, before anything runs.
+    """Reject settings that cannot work, before anything runs.
 
     Raises:
         UserError: for the first.
@@ -164,14 +165,14 @@ def check_config(config: SimilarityConfig) -> None:
     if config.method not in known:
         raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
     parse_elements(config.normalize)
-    if not config.encoder:  # a ready one may be deeper
+    if not config.encoder:  # an existing one may be deeper
         parse_layers(config.compare_layers, config.layers, "--compare-layers")
     _ = config.measure_list  # an error ends here
     source, *targets = config.language_list
     if config.same and source in config.ready:
         raise UserError(
-            f"`--same` compares two encoders trained here, not the ready one of {source!r}; "
-            "say `--same false`"
+            f"`--same` compares two encoders trained here, not the existing one of {source!r}; "
+            "use `--same false`"
         )
     for target in targets:
         for path in config.dictionaries(target):

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairseq_xling.runs.figures import Line, Panel, draw
 
-# Of each panel: the measure, the curve in its results, and what the axis says.
+# For each panel: the measure, the curve in its results, and the axis label.
 PANELS = {
     "retrieval P@1": ("retrieval", "cosine mean", "sentence retrieval, P@1"),
     "CKA": ("cka", "CKA", "linear CKA"),
@@ -29,7 +29,7 @@ def draw_curves(
     Args:
         lines: with ``row``, ``title``, ``pair``, ``measure``, ``layers`` (L,), ``values`` (K, L)
             and perhaps ``chance``.
-        labels: what the axis says of each measure; those of `PANELS` by default.
+        labels: the axis label of each measure (default: those of `PANELS`).
     """
     if labels is None:
         labels = {name: label for name, (_, _, label) in PANELS.items()}

@@ -28,7 +28,7 @@ def split_entries(entries: Entries, share: float, seed: int) -> tuple[Entries, E
     (1, 1)
 
     Args:
-        share: of the source words, how many are scored; at least one word is on either side.
+        share: share of the source words that are scored; at least one word is on each side.
 
     Raises:
         UserError: for fewer than two source words.
@@ -55,7 +55,7 @@ def write_lexicon(
 
     Args:
         files: by target language, a dictionary, or its two parts.
-        same: whether the source language is compared with itself as well, where a word translates
+        same: whether the source language is also compared with itself, where a word translates
             itself.
     """
     parts: dict[str, tuple[Entries, Entries]] = {}

@@ -1,6 +1,6 @@
 """The encoders of the similarity study and the steps that train them and write their states.
 
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5 and Figure 7 (SPEC S9).
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5 and Figure 7.
 """
 
 import dataclasses
@@ -15,8 +15,8 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.text.vocabularies import modes
 
-# Equal seeds and shapes would give encoders of two languages the same first weights, and so states
-# that are comparable though they were trained apart.
+# Equal seeds and shapes would give encoders of two languages the same initial weights, and so
+# comparable states though they are trained independently.
 _APART = 1000
 _SECOND = 500
 
@@ -28,7 +28,7 @@ class Side:
     Attributes:
         name: of the encoder.
         checkpoint, data: its file and its data folder.
-        code: the language as the encoder calls it.
+        code: the language's code in the encoder.
         lang: the language of the text that it reads.
     """
 
@@ -46,7 +46,7 @@ class Models:
         self.run, self.config, self.steps = run, config, steps
 
     def sides(self, family: str, pair: Pair, seed: int) -> tuple[Side, Side]:
-        """The two encoders of a family; one and the same where it is bilingual."""
+        """The two encoders of a family; the same one if it is bilingual."""
         return FAMILIES[family](self, pair, seed)
 
     def apart(self, pair: Pair, seed: int) -> tuple[Side, Side]:
@@ -63,11 +63,11 @@ class Models:
         return self._monolingual(pair.source, seed), self._untrained(pair.target, seed)
 
     def joint(self, pair: Pair, seed: int) -> tuple[Side, Side]:
-        """One encoder of both, with the vocabulary that was asked for."""
+        """One encoder of both, with the requested vocabulary."""
         return self._bilingual(pair, seed, self.config.vocab, ())
 
     def separate(self, pair: Pair, seed: int) -> tuple[Side, Side]:
-        """One encoder of both, without common embeddings."""
+        """One encoder of both, without shared embeddings."""
         options = ("--separate", "emb", "--random-within-language")
         return self._bilingual(pair, seed, "separate", options)
 
@@ -80,7 +80,7 @@ class Models:
         return Side(name, self._train(name, data, own, lang), data, lang, lang)
 
     def _untrained(self, lang: str, seed: int) -> Side:
-        """A step with learning rate 0 leaves the weights as they were drawn."""
+        """A step with learning rate 0 keeps the initial weights."""
         if lang in self.config.ready:
             data = self.config.ready[lang].of_seed(seed)[2]
         else:

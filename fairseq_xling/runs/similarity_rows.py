@@ -1,4 +1,4 @@
-"""The rows of the similarity study: which encoders stand side by side, mapped or not.
+"""The rows of the similarity study: which encoders are compared, mapped or not.
 
 A row is one entry; the families of encoders are in `fairseq_xling.runs.similarity_models`.
 """
@@ -21,7 +21,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """How files and tables call it.
+        """Its name in files and tables.
 
         >>> Pair("en", "de").name, Pair("en", "en").name
         ('en-de', 'en-en_2')
@@ -30,7 +30,7 @@ class Pair:
 
     @property
     def second(self) -> str:
-        """The code of the second side, which a model of one language twice has to tell apart."""
+        """The code of the second side, which a model of one language twice has to distinguish."""
         return f"{self.source}_2" if self.same else self.target
 
 
@@ -40,7 +40,7 @@ class Row:
 
     Attributes:
         name: what users type; title: what tables say.
-        family: how the two encoders come about, by name.
+        family: the family of the two encoders, by name.
         mapped: whether the first side is mapped into the space of the second.
         same, other: whether it is for one language twice, and for two languages.
     """

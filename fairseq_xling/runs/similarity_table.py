@@ -1,6 +1,6 @@
 """The table of the similarity study: means over layers, their spread over seeds, correlations.
 
-Conneau et al. 2020, Figure 7, prints curves by layer and their mean (SPEC S9).
+Conneau et al. 2020, Figure 7, shows curves by layer and their mean.
 """
 
 import dataclasses
@@ -19,19 +19,20 @@ from fairseq_xling.runs.similarity_figure import PANELS, draw_curves
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import write_csv, write_markdown
 
-TITLE = "Encoders trained together and apart, layer by layer"
-LEAD = "How alike encoders of two languages are, by what their states find and by linear CKA."
+TITLE = "Encoders trained jointly and independently, layer by layer"
+LEAD = "How similar encoders of two languages are, by retrieval and by linear CKA."
 STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
 
 _EQUAL = {
-    "steps": "Every encoder trained here takes the same number of steps; a bilingual one divides "
+    "steps": "Every encoder trained here has the same number of steps; a bilingual one divides "
     "them between its languages.",
     "text": "A language has the same number of steps in every encoder trained here: a bilingual "
-    "one takes twice as many.",
+    "one has twice as many.",
 }
 _SAME = (
-    "A pair LANG-LANG_2 has one language twice: trained apart, the encoder of a seed beside that "
-    "of the next; together, one model that does not know that the words are the same."
+    "A pair LANG-LANG_2 is one language twice: independently trained, the encoder of a seed and "
+    "that "
+    "of the next; jointly trained, one model without the information that the words are the same."
 )
 
 
@@ -47,7 +48,7 @@ class Cell:
 
 
 def files_of(pairs: Iterable[str]) -> list[str]:
-    """The names of what `write_table` leaves."""
+    """The names of the files of `write_table`."""
     plots = [f"plot-{pair}.svg" for pair in pairs]
     return ["table.md", "table.csv", "results.json", "report.html", *plots]
 
@@ -156,7 +157,7 @@ def by_layer(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[A
 
 
 def _pearson(path: Path) -> list[float]:
-    """Of each seed, where neither measure is the same on all layers."""
+    """For each seed, if neither measure is the same at all layers."""
     found = (one for one in read_json(path)["correlations"] if one["pair"] != "all")
     return [one["Pearson"] for one in found if one["Pearson"] is not None]
 
@@ -170,7 +171,7 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         "words fitted on the training entries of the dictionary, words scored on the others, "
         "among all target words of the dictionary.",
         "Pearson: of CKA with retrieval over the layers, for each seed.",
-        f"{_EQUAL[config['equal']]} Encoders of two languages begin with different weights.",
+        f"{_EQUAL[config['equal']]} Encoders of two languages start from different weights.",
         *([_SAME] if config["same"] else []),
         f"{machine()}.",
     ]

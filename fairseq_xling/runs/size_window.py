@@ -1,4 +1,4 @@
-"""The data-size and window study: models x sizes of text x windows (SPEC E11).
+"""The data-size and window study: models x sizes of text x windows.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
 BERT", section 3.2.
@@ -34,7 +34,7 @@ def run_size_window(args: argparse.Namespace) -> None:
     """The verb ``ablate size-window``.
 
     Raises:
-        UserError: for bad options, text that is missing or too short, or a step that fails.
+        UserError: for bad options, missing or too short text, or a step that fails.
     """
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
@@ -43,7 +43,7 @@ def run_size_window(args: argparse.Namespace) -> None:
 
 
 def check_config(config: SizeWindowConfig) -> None:
-    """Refuse settings that cannot work, before anything runs.
+    """Reject settings that cannot work, before anything runs.
 
     Raises:
         UserError: for the first.
@@ -72,7 +72,7 @@ def check_config(config: SizeWindowConfig) -> None:
         raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
     if config.max_tokens < max(config.window_list) + 2:
         raise UserError(
-            f"`--max-tokens` must hold a segment and two symbols, got {config.max_tokens} with a "
+            f"`--max-tokens` must fit a segment and two symbols, got {config.max_tokens} with a "
             f"window of {max(config.window_list)}"
         )
     if config.updates % config.every:

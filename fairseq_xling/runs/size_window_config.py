@@ -1,4 +1,4 @@
-"""What the data-size and window study is made of (SPEC E11)."""
+"""The settings of the data-size and window study."""
 
 import dataclasses
 from pathlib import Path
@@ -9,7 +9,7 @@ from fairseq_xling.runs.config_file import option, parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.task_options import TaskOptions
 
-# Of the paper's study what it says: its languages, subwords (mBERT's are 119,547), texts, widths.
+# The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.
 PRESETS = {
     "paper": {
         "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",
@@ -33,10 +33,10 @@ class SizeWindowConfig(TaskOptions):
     preset: str = option("", "values of the published study: paper")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
-    dictionary: str = option("", "TSV or folder of them; by default that in data-text")
+    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
     models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
-    sizes: str = option("1000,5000", "training sentences of each language, from the first on")
-    windows: str = option("64,8", "tokens of the segments that text is cut into")
+    sizes: str = option("1000,5000", "numbers of first training sentences of each language")
+    windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
     seeds: str = option("1", "seeds of training")
     vocab: str = option("union", "joint or union")
     vocab_type: str = option("bpe", "bpe, unigram or word")
@@ -46,8 +46,8 @@ class SizeWindowConfig(TaskOptions):
     segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
     dim: int = option(64, "width of vectors and states", least=1)
     vector_epochs: int = option(10, "passes of Word2Vec and GloVe", least=1)
-    word2vec_window: int = option(5, "farthest neighbour that Word2Vec predicts", least=1)
-    glove_window: int = option(10, "farthest neighbour that GloVe counts", least=1)
+    word2vec_window: int = option(5, "distance of the farthest neighbour in Word2Vec", least=1)
+    glove_window: int = option(10, "distance of the farthest neighbour in GloVe", least=1)
     arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
     layers: int = option(4, "depth of the masked LM", least=1)
     updates: int = option(1600, "optimiser steps, the same for every size", least=1)
@@ -58,7 +58,7 @@ class SizeWindowConfig(TaskOptions):
     train_args: str = option("", "more options for every fairseq-train, as one quoted text")
     contexts: int = option(
         0,
-        "sentences of each language that give the dictionary's words their contexts, the same for "
+        "sentences of each language used as contexts of the dictionary's words, the same for "
         "every model; 0 is the smallest size",
         least=0,
     )
@@ -89,12 +89,12 @@ class SizeWindowConfig(TaskOptions):
 
     @property
     def dictionary_path(self) -> str:
-        """The dictionary given, or the folder beside the text."""
+        """The given dictionary, or the folder of the text."""
         return self.dictionary or str(Path(self.data_text) / "dictionary")
 
 
 def _numbers(option: str, text: str) -> list[int]:
-    """Different positive whole numbers, rising."""
+    """Different positive whole numbers, increasing."""
     try:
         found = sorted({int(piece) for piece in text.split(",")})
     except ValueError:

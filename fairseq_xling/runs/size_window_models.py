@@ -1,7 +1,7 @@
 """The models of the data-size and window study: one class each, found by name.
 
-A model is trained on a folder of slices and leaves a file like that of `fairseq-xling eval`, with
-the measure ``words``. Adding one is adding a class.
+A model is trained on a folder of slices and writes a file like that of `fairseq-xling eval`, with
+the measure ``words``. To add one, add a class.
 """
 
 import argparse
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where one trained model lies.
+    """The paths of one trained model.
 
     Attributes:
         name: of its steps and files; run: the study's folder.
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def result(self) -> Path:
-        """What `fairseq-xling eval` would leave."""
+        """The file in the format of `fairseq-xling eval`."""
         return self.run / "results" / f"{self.name}.json"
 
     def task(self, name: str) -> Path:
@@ -69,15 +69,15 @@ class Model(Protocol):
     """One kind of row.
 
     Attributes:
-        title: what tables say.
-        fine_tunes: whether tasks are learnt on it.
+        title: its name in tables.
+        fine_tunes: whether it is fine-tuned on tasks.
     """
 
     title: str
     fine_tunes: bool
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
-        """Training and evaluation; the last leaves ``place.result``."""
+        """Training and evaluation; the last step writes ``place.result``."""
 
 
 MODELS: Registry[type[Model]] = Registry("`--models`")
@@ -182,7 +182,7 @@ class Encoder:
 
 
 def _task_steps(config: "SizeWindowConfig", place: Place, checkpoint: Path) -> list[Step]:
-    """Each task, learnt in the first language and tested in all."""
+    """Each task, trained in the first language and tested in all."""
     options = ["--device", config.device, "--precision", config.precision]
     options += split_words("--task-args", config.task_args)
     return [
@@ -245,7 +245,7 @@ def evaluate_vectors(
     dictionary: str,
     output: Path,
 ) -> None:
-    """The measure ``words`` of a vectors file: the same words and pairs as an encoder's.
+    """The measure ``words`` of a vectors file: the same words and pairs as for an encoder.
 
     Raises:
         UserError: as the measure.

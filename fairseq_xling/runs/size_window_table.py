@@ -1,10 +1,9 @@
-"""The table of the data-size and window study: figures by model, size and window, what is lost.
+"""The table of the data-size and window study: figures by model, size and window, and the drop.
 
     drop = (figure_long - figure_short) / figure_long
 
-Figures are the MRR of translations and, of models that learn tasks, those of zero-shot transfer.
-
-Liu et al. 2020, section 3.2 (SPEC E11).
+Figures are the MRR of translations and, for fine-tuned models, those of zero-shot transfer.
+Liu et al. 2020, section 3.2.
 """
 
 import functools
@@ -27,7 +26,7 @@ from fairseq_xling.runs.tables import write_csv, write_markdown
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 MRR = "MRR"
-_TITLE = "How much text, and how much of it at a time"
+_TITLE = "Size of the text and length of its segments"
 _TASKS = (
     "Tasks: the masked LM is fine-tuned in the first language and tested in the targets "
     "(`fairseq-xling eval transfer`), the mean over these."
@@ -36,7 +35,7 @@ _TASKS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One trained model, where its evaluation lies, and the folders of its tasks by name."""
+    """One trained model, the path of its evaluation, and the folders of its tasks by name."""
 
     model: str
     title: str
@@ -60,7 +59,7 @@ Read = Callable[[Cell, str], float | None]
 
 
 def drop(long: float, short: float) -> float:
-    """The share that is lost with the shorter window; nan if there was nothing to lose.
+    """The share that is lost with the shorter window; nan for 0/0.
 
     >>> drop(0.5, 0.4), drop(0.0, 0.1)
     (0.19999999999999996, nan)
@@ -97,7 +96,7 @@ def table(
 
 
 def drop_title(title: str) -> str:
-    """What the column of the drop of ``title`` is called.
+    """The name of the column with the drop of ``title``.
 
     >>> drop_title("MRR"), drop_title("NLI (%)")
     ('drop (%)', 'drop of NLI (%)')
@@ -132,7 +131,7 @@ def write_table(
     svg = to_svg(draw_dots([_panel(cells, targets)]))
     notes = [
         "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
-        "over the target languages; of the masked LM on its best layer for each language. Vectors "
+        "over the target languages; for the masked LM at its best layer for each language. Vectors "
         "have one layer.",
         "Every window of a size has the same tokens in the same order. Words have their contexts "
         "in the same text for every model, in segments of the model's own window.",
@@ -172,7 +171,7 @@ def write_table(
 
 
 def _values(cells: Sequence[Cell], targets: Sequence[str], read: Read) -> list[float]:
-    """Mean over languages, one for each seed; none of models that were not measured."""
+    """Mean over languages, one for each seed; none for models that were not measured."""
     found = [[read(cell, target) for target in targets] for cell in cells]
     return [statistics.fmean(values) for values in found if None not in values]
 

@@ -11,7 +11,7 @@ from fairseq_xling.files import atomic_write, read_lines
 def write_subset(source: Path, like: Path, output: Path, seed: int) -> None:
     """Random lines of ``source``, in their order, with as many characters as ``like`` has.
 
-    The last line drawn is kept if that brings the size nearer. Characters are counted because
+    The last line drawn is kept if that brings the size closer. Characters are counted because
     words are not marked in every language.
 
     Raises:

@@ -9,7 +9,7 @@ from fairseq_xling.files import atomic_write
 
 
 def cell(value: Any, digits: int = 3) -> str:
-    """A value as a table shows it.
+    """A value as displayed in a table.
 
     >>> cell(0.12345), cell(1234567), cell("en"), cell(None), cell(41.0)
     ('0.123', '1,234,567', 'en', '', '41.000')
@@ -42,7 +42,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table; numbers stand to the right.
+    """A Markdown table; numbers are right-aligned.
 
     >>> print(markdown_table(["setting", "MRR"], [["A1", 0.5]]))
     | setting | MRR |

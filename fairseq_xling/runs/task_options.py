@@ -1,7 +1,6 @@
-"""Options of a study that fine-tunes its encoders on tasks and tests other languages (SPEC E1).
-
-Tasks are those of `gold_tasks`, whose files lie in ``gold/`` beside the text, or one of any head
-whose files the user names. The first language is trained on, all are tested.
+"""Options of a study that fine-tunes its encoders on tasks and tests other languages.
+Tasks are those of `gold_tasks`, with files in ``gold/`` of the text, or one of any head whose files
+the user names. The first language is trained on, all are tested.
 """
 
 import dataclasses
@@ -18,12 +17,12 @@ OWN = "own"  # the name of the user's task in steps and files
 
 @dataclasses.dataclass(frozen=True)
 class FileTask(GoldTask):
-    """A task whose files may lie anywhere: ``files[split, lang]``."""
+    """A task with files anywhere: ``files[split, lang]``."""
 
     files: Mapping[tuple[str, str], Path] = dataclasses.field(default_factory=dict)
 
     def file(self, text: Path, split: str, lang: str) -> Path:
-        """As of a `GoldTask`; ``text`` does not matter.
+        """As of a `GoldTask`; ``text`` is ignored.
 
         Raises:
             UserError: if no file of the language was given.
@@ -35,14 +34,14 @@ class FileTask(GoldTask):
 
 @dataclasses.dataclass(frozen=True)
 class TaskOptions:
-    """One sentence of help per field; `task_table` is what they say."""
+    """One sentence of help per field; `task_table` has the tasks."""
 
     tasks: str = option("", "zero-shot tasks, from data-text/gold: nli, ner, pos, parsing")
     task_head: str = option(
-        "", "head of one more task, with files of your own, as in `fairseq-xling eval transfer`"
+        "", "head of an additional task, with your own files, as in `fairseq-xling eval transfer`"
     )
     task_train: tuple = option((), "LANG=FILE to train it on, of the first language")
-    task_valid: tuple = option((), "LANG=FILE that chooses its epoch, of the first language")
+    task_valid: tuple = option((), "LANG=FILE to select its epoch by, of the first language")
     task_test: tuple = option((), "LANG=FILE to test it on; repeatable, one for each language")
     task_columns: str = option("", "which column of these files holds what, e.g. text=0,label=1")
     task_args: str = option(
@@ -81,7 +80,7 @@ class TaskOptions:
 
 
 def check_tasks(options: TaskOptions, text: Path, languages: Sequence[str]) -> None:
-    """Refuse tasks without a file of each language, before anything runs.
+    """Reject tasks without a file of each language, before anything runs.
 
     Raises:
         UserError: for the first.

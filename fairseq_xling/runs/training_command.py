@@ -29,7 +29,7 @@ class Training:
 
     @property
     def epochs(self) -> int:
-        """How many checkpoints a training leaves, the best and the last aside."""
+        """The number of a training's checkpoints, without the best and the last."""
         return self.updates // self.every
 
 
@@ -45,14 +45,14 @@ def training_step(
     device: str = "cpu",
     precision: str = "fp32",
 ) -> Step:
-    """A step that trains a bilingual masked language model, and goes on where it was stopped.
+    """A step that trains a bilingual masked language model, and resumes where it was stopped.
 
     Args:
         data: data folder.
         folder: where checkpoints go.
         log: where the runner writes the output of this step.
-        choose_by: the language whose validation perplexity chooses ``checkpoint_best.pt``.
-        options: what is special about this model.
+        choose_by: the language whose validation perplexity selects ``checkpoint_best.pt``.
+        options: specific to this model.
         device: ``cpu`` or ``cuda``.
         precision: fp32, bf16 or fp16.
     """
@@ -84,10 +84,10 @@ def resumable_training(
     updates: int,
     late: Callable[[], Sequence[str]] | None = None,
 ) -> Step:
-    """A `fairseq-train` call as a step with progress; fairseq itself goes on from ``folder``.
+    """A `fairseq-train` call as a step with progress; fairseq itself resumes from ``folder``.
 
     Args:
-        updates: optimiser steps in all; 0 where time decides.
+        updates: total optimiser steps; 0 if limited by time.
         late: as `Step`'s.
     """
     return Step(
@@ -107,6 +107,6 @@ def checkpoints(folder: Path, training: Training) -> list[Path]:
 
 
 def chosen_update(log: Path, choose_by: str) -> int:
-    """The update of ``checkpoint_best.pt``: the last one of the lowest validation perplexity."""
+    """The update of ``checkpoint_best.pt``: the last one with the lowest validation perplexity."""
     curve = training_log.read_curves(log, "valid")[f"mlm_{choose_by}_ppl"]
     return min(reversed(curve), key=lambda point: point[1])[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 
-UNDRAWN = frozenset({"best_loss"})  # what ends in loss and is no curve of a training
+UNDRAWN = frozenset({"best_loss"})  # keys that end in loss but are not curves
 _LINE = re.compile(r"\| (\S+) \| (\{.*\})\s*$")
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 
@@ -62,7 +62,7 @@ def curve_words(key: str, split: str) -> str:
 def read_curves(path: str | Path, tag: str) -> dict[str, list[tuple[int, float]]]:
     """``{key: [(update, value), ...]}`` of one tag, updates increasing.
 
-    A resumed training repeats updates; the later line wins. A validation set's name is removed
+    A resumed training repeats updates; the later line is used. A validation set's name is removed
     from its keys: ``valid_mlm_en_ppl`` of tag ``valid`` is ``mlm_en_ppl``.
     """
     curves: dict[str, dict[int, float]] = {}
@@ -86,13 +86,13 @@ def parameter_count(path: str | Path) -> int:
         for line in file:
             if (match := _PARAMETERS.search(line)) is not None:
                 return int(match[1].replace(",", ""))
-    raise UserError(f"{path}: this training log names no parameter count")
+    raise UserError(f"{path}: this training log has no parameter count")
 
 
 def progress(path: Path, updates: int) -> str:
     """How far a training is, from the end of its log: ``step 300/2,000, loss 4.21``.
 
-    With ``updates`` 0, where time decides its end, ``step 300, loss 4.21``.
+    With ``updates`` 0, if it is limited by time, ``step 300, loss 4.21``.
     """
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 16384))

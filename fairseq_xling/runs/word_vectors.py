@@ -30,8 +30,8 @@ def run_words(args: argparse.Namespace) -> str:
     """See `fairseq_xling.cli.embed`; what to print.
 
     Raises:
-        UserError: for files that are missing, a language that the folder has not, options that
-            make no sense, or words of which none has a vector.
+        UserError: for missing files, a language that the folder does not have, invalid options, or
+            words without any vector.
     """
     check_files(args.text, args.words, args.vec)
     check_most(args.most)
@@ -49,7 +49,7 @@ def run_words(args: argparse.Namespace) -> str:
     if not is_finished(output, settings):
         counts, lines = count_words(Path(args.text), encode)
         if not lines:
-            raise UserError(f"{args.text}: holds no lines")
+            raise UserError(f"{args.text}: contains no lines")
         with new_folder(output, settings, "embed words") as folder:
             wanted = words_of_file(args.words) if args.words else list(counts)
             if args.vec:
@@ -74,7 +74,7 @@ def run_words(args: argparse.Namespace) -> str:
 def _read(
     args: argparse.Namespace, wanted: list[str], counts: Counter[str]
 ) -> dict[str, np.ndarray]:
-    """The vectors of a ready file, of the words that it has."""
+    """The vectors of an existing file, for the words that it has."""
     vectors, known = read_text_vectors(args.vec, [WORD_MARK + word for word in wanted])
     return {word: vectors[n] for n, word in enumerate(wanted) if known[n]}
 

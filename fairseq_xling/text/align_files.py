@@ -83,8 +83,8 @@ def align_files(
 
 
 def _write_tokens(files, segmenters, tokens) -> tuple[np.ndarray, np.ndarray]:
-    """Words as numbers (no word can clash with an aligner's own), pairs with an empty side left
-    out; returns the numbers of words of all pairs, 0 on both sides for those."""
+    """Words as numbers (no word can clash with an aligner's own), without pairs with an empty
+    side; returns the numbers of words of all pairs, 0 on both sides for those."""
     numbers: tuple[dict[str, int], ...] = ({}, {})
     sizes: tuple[list[int], list[int]] = ([], [])
     with atomic_write(tokens[0], "w") as a, atomic_write(tokens[1], "w") as b:

@@ -1,4 +1,4 @@
-"""What the links of an alignment connect: pieces of words as the vocabulary has them, or words."""
+"""The units that alignment links connect: subwords of the vocabulary, or words."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from fairseq_xling.registry import Registry
 
 @dataclass(frozen=True)
 class AlignUnit:
-    """A unit; ``whole_words`` says that links must be spread over the pieces of each word."""
+    """A unit; with ``whole_words``, links must be spread over the pieces of each word."""
 
     name: str
     whole_words: bool

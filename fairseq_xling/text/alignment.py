@@ -92,7 +92,7 @@ class PairAligner:
         skip: Sequence[Path],
         advance: Callable[[int], Any],
     ) -> None:
-        """Turn the Pharaoh files into order files, for every split but those of ``skip``."""
+        """Turn the Pharaoh files into order files, for every split except ``skip``."""
         with open_binary(links[0]) as forward, open_binary(links[1]) as reverse:
             files = (forward, reverse)
             for stem in self._stems:
@@ -105,7 +105,7 @@ class PairAligner:
                     count = len(sides[0].sizes)
                     found = [_read_links(file, count, sides, first=row + 1) for file in files]
                     row += count
-                    # Blocks are fixed stretches of rows, so what a kill left behind is a prefix.
+                    # Blocks are fixed ranges of rows, so what a killed run left behind is a prefix.
                     if not done and row > (writer.position or 0):
                         writer.append(self._orders(found, rule, sides), row, {}, 0)
                     advance(count)

@@ -1,6 +1,6 @@
 """Bilingual dictionaries for extra anchors (Conneau et al. 2020, Section 4.2): word pairs as ids.
 
-They are applied when batches are made; here they are only put into the ids of the data folder.
+They are applied when batches are made; here they are only converted to the data folder's ids.
 """
 
 import json
@@ -19,10 +19,10 @@ Entry = tuple[str, str, float]
 def read_entries(path: Path) -> list[Entry]:
     """Word pairs of a file ``source TAB target [TAB weight]`` (default weight 1).
 
-    Blank lines are passed over. A line without a tab is split at its first space.
+    Blank lines are skipped. A line without a tab is split at its first space.
 
     Raises:
-        UserError: names file and line of what is not a word pair, or has no positive weight.
+        UserError: names file and line of a malformed word pair or weight.
     """
     entries = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -41,7 +41,7 @@ def read_entries(path: Path) -> list[Entry]:
             raise UserError(f"{path}:{number}: weight must be a positive number, got {fields[2]!r}")
         entries.append((fields[0], fields[1], weight))
     if not entries:
-        raise UserError(f"{path}: holds no word pairs")
+        raise UserError(f"{path}: contains no word pairs")
     return entries
 
 
@@ -55,9 +55,9 @@ def write_anchors(path: Path, entries: list) -> None:
 def collect_anchors(
     dictionaries: Mapping[Pair, list[Entry]], encoders: Mapping[str, TextEncoder]
 ) -> tuple[dict[str, list], dict[str, int]]:
-    """Entries for ``anchors.<lang>.json`` by source language, both ways, and how many were used.
+    """Entries for ``anchors.<lang>.json`` by source language, both ways, and the number used.
 
-    A word pair is used where the source is one word and neither side holds an unknown piece. The
+    A word pair is used if the source is one word and neither side contains an unknown piece. The
     same pair given twice counts once, with the higher weight.
     """
     tables: dict[str, dict[tuple, dict[tuple, float]]] = {}

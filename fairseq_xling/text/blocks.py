@@ -1,6 +1,6 @@
-"""Text files as blocks of whole lines, from any position on.
+"""Text files as blocks of whole lines, from any position.
 
-A position is a list of numbers that a journal can hold; memory does not grow with the files.
+A position is a list of numbers that a journal can store; memory does not grow with the files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class Block:
 
 
 def mono_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> Iterator[Block]:
-    """Blocks of files read one after the other."""
+    """Blocks of files read one after another."""
     start, offset = position or (0, 0)
     for i in range(start, len(paths)):
         with open_binary(paths[i]) as file:

@@ -1,4 +1,4 @@
-"""Text to ids and back, exactly as the data folder was made."""
+"""Text to ids and back, exactly as in the data folder."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -53,7 +53,7 @@ class TextEncoder:
         return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
 
     def segment(self, lines: Sequence[str]) -> list[str]:
-        """``lines`` as they are before pieces are cut: words separated by one space."""
+        """``lines`` before they are cut into pieces: words separated by one space."""
         return self._segmentation(lines)
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
@@ -66,7 +66,7 @@ class TextEncoder:
         return self.encode_segmented(self.segment(lines))
 
     def encode_segmented(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """``encode_block`` of lines that ``segment`` has been through."""
+        """``encode_block`` of lines that are already segmented."""
         pieces, sizes = self._pieces.encode(lines)
         sizes = sizes + 1
         ids = np.full(len(pieces) + len(sizes), SEP, dtype=np.int64)
@@ -86,8 +86,8 @@ class TextEncoder:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``, special tokens left out and unknown ones shown as ``<unk>``.
 
-        Gives back the segmented, normalised text; Chinese and Japanese characters that
-        ``--segment char`` set apart are joined again.
+        Returns the segmented, normalised text; Chinese and Japanese characters that
+        ``--segment char`` separated are joined again.
         """
         numbers = [int(i) for i in ids]
         text = "".join(self._texts[i] for i in numbers if i >= SPECIALS or i == UNK)

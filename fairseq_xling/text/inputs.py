@@ -23,7 +23,7 @@ from fairseq_xling.text.sources import Pair, Sources
 
 @dataclass
 class Inputs:
-    """What the input files hold.
+    """The contents of the input files.
 
     Attributes:
         facts: by text file.
@@ -112,7 +112,7 @@ def facts_to_json(inputs: Inputs) -> dict[str, Any]:
 def _check_alignment(
     file: Path, sides: tuple[Path, Path], pair: Pair, lines: int, options: PrepareOptions
 ) -> None:
-    """Number of lines and form of every link; range as well where the links connect words."""
+    """Check the number of lines and every link's format; if links connect words, also its range."""
     with open_binary(file) as opened:
         found = sum(1 for _ in opened)
     if found != lines:
@@ -129,4 +129,4 @@ def _check_alignment(
                 check_range(links, counts[0], counts[1], str(file), block.first_line)
             except UserError as error:
                 how = ",".join(f"{lang}={options.segment[lang]}" for lang in pair)
-                raise UserError(f"{error}, its words counted after `--segment {how}`") from None
+                raise UserError(f"{error}, with words counted after `--segment {how}`") from None

@@ -1,8 +1,8 @@
 """Word alignment links as flat arrays: Pharaoh text in and out, and the order of target tokens.
 
-Many sentence pairs are held back to back. A link is (row, i, j): in sentence pair ``row``, source
+Many sentence pairs are stored back to back. A link is (row, i, j): in sentence pair ``row``, source
 item i belongs to target item j, both from 0. The *order* of a target item is the index + 1 of the
-source item it takes its state from, 0 for none (Xu et al., TreLM, Section 3.1: ALIGN(X, Y)).
+source item it gets its state from, 0 for none (TreLM, Section 3.1: ALIGN(X, Y)).
 """
 
 import codecs
@@ -107,7 +107,7 @@ def order_of(links: Links, target_sizes: np.ndarray) -> np.ndarray:
 
 
 class Words:
-    """How the tokens of many sentences, back to back and without ``</s>``, make up words.
+    """How the tokens of many sentences, back to back and without ``</s>``, form words.
 
     Args:
         sizes: number of words of each sentence (n,).

@@ -16,7 +16,7 @@ from fairseq_xling.text.vocabularies import modes
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """Everything that decides what the finished folder holds, its input files apart.
+    """Everything that determines the finished folder, except its input files.
 
     Raises:
         UserError: for a value out of range; names the option.
@@ -58,12 +58,12 @@ class PrepareOptions:
 
     @property
     def aligner_unit(self) -> str:
-        """What the aligner connects; subwords as in TreLM (Appendix A.5) if nothing was asked."""
+        """What the aligner connects (default: subwords, as in TreLM, Appendix A.5)."""
         return self.align_unit or "subword"
 
     @property
     def file_unit(self) -> str:
-        """What the links of ready Pharaoh files connect; words if nothing was asked."""
+        """What the links of existing Pharaoh files connect (default: words)."""
         return self.align_unit or "word"
 
     def to_json(self) -> dict[str, Any]:

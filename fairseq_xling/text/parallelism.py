@@ -1,4 +1,4 @@
-"""Work on blocks in a few threads, results in order, nothing piling up."""
+"""Work on blocks in a few threads, with ordered results and bounded memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ B = TypeVar("B")
 
 
 def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
-    """``map(function, items)`` in ``workers`` threads; at most ``2 * workers`` items are under way.
+    """``map(function, items)`` in ``workers`` threads; at most ``2 * workers`` items are in flight.
 
     Threads are enough: sentencepiece and the segmentation patterns run outside Python's lock.
 

@@ -1,6 +1,6 @@
-"""Learning pieces with sentencepiece, and encoding many lines at once.
+"""Learn pieces with sentencepiece, and encode many lines at once.
 
-The model knows nothing of our special tokens: it is trained with its own begin, end and padding
+The model does not contain our special tokens: it is trained with its own begin, end and padding
 symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 """
 
@@ -23,11 +23,11 @@ WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
 
 @dataclass(frozen=True)
 class VocabularyType:
-    """A way to learn pieces that sentencepiece has.
+    """One of sentencepiece's model types.
 
     Attributes:
         name: sentencepiece's ``model_type``.
-        whole_words: the pieces are the words of the text as they stand, and no word is split.
+        whole_words: the pieces are the words of the text, and no word is split.
     """
 
     name: str
@@ -42,13 +42,13 @@ for _type in (
 ):
     vocabulary_types.register(_type.name)(_type)
 
-# Fixed, whatever `--workers` says: the unigram trainer sums in an order that depends on it, and
+# Fixed, independently of `--workers`: the unigram trainer sums in an order that depends on it, and
 # every model stores it.
 _TRAINER_THREADS = 2
 
 
-# Without a limit of the user's, characters may fill half of the vocabulary, and more only as far
-# as a text needs them to be known but for this share.
+# Without `--alphabet`, characters may fill half of the vocabulary, and more only as far as needed
+# to leave no more than this share of the text unknown.
 _RARE_SHARE = 0.0005
 
 
@@ -60,10 +60,10 @@ def learn_pieces(
     ``alphabet`` bounds the number of different characters, the word mark included: the rarest
     ones are replaced by spaces before learning, so no piece contains them and they encode to
     ``<unk>``. None: half of ``size``, or more where fewer would leave over 0.05 % of the text
-    unknown. It does not apply to kinds of whole words, where pieces are the most frequent ones.
+    unknown. It does not apply to whole words, where pieces are the most frequent ones.
 
     Raises:
-        UserError: if the text is empty, or ``size`` cannot even hold the alphabet.
+        UserError: if the text is empty, or ``size`` is smaller than the alphabet.
     """
     normalise = not vocabulary_types[kind].whole_words
     if normalise:
@@ -95,7 +95,7 @@ def learn_pieces(
 
 
 def _restrict_alphabet(lines: Sequence[str], limit: int | None, size: int, name: str) -> list[str]:
-    """``lines`` normalised as the model does it, all but the commonest characters blanked."""
+    """``lines`` normalised like the model's, all but the most frequent characters blanked."""
     normaliser = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
     lines = normaliser.normalize([line for line in lines if line])
     counts: Counter[str] = Counter()
@@ -111,7 +111,7 @@ def _restrict_alphabet(lines: Sequence[str], limit: int | None, size: int, name:
     kept, rare = ranked[: limit - 1], ranked[limit - 1 :]
     if len(kept) + 1 > size:
         raise UserError(
-            f"`--vocab-size` must hold at least the alphabet of {name} ({len(kept) + 1} "
+            f"`--vocab-size` must be at least the alphabet of {name} ({len(kept) + 1} "
             f"characters), got {size}; raise it, or lower `--alphabet`"
         )
     if rare:
@@ -126,14 +126,14 @@ class Pieces:
     Args:
         model: the serialised model.
         whole_words: look words up instead of splitting them (``--vocab-type word``; sentencepiece
-            itself would melt neighbouring unknown words into one).
+            itself would merge neighbouring unknown words into one).
     """
 
     def __init__(self, model: bytes, whole_words: bool = False):
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.whole_words = whole_words
         self.symbols = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
-        # An unknown word is one item among whole words; elsewhere its word mark stands before it.
+        # An unknown word is one item among whole words; elsewhere its word mark precedes it.
         self.unknown_starts_word = whole_words
         self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
 
@@ -168,7 +168,7 @@ class Pieces:
         return np.concatenate(items), sizes
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
-        """What each piece of a line stands for in it; white space may be lost.
+        """The text of each piece of a line; white space may be lost.
 
         Empty for a mark that begins a word, and for all but the last of the pieces that
         normalisation makes of one character.

@@ -1,7 +1,8 @@
 """`fairseq-xling prepare`: plain text in, data folder out.
 
-Every stage leaves files that are either absent or whole, so a run that was killed goes on where
-it stopped and ends in the same bytes. ``meta.json`` comes last and vouches for the rest.
+Every stage leaves files that are either absent or complete, so a run that was killed resumes where
+it stopped and produces the same bytes. ``meta.json`` is written last and marks the rest as
+complete.
 """
 
 import shutil
@@ -171,7 +172,7 @@ class _Folder:
             name = f"parallel/{split}.{key}"
             total = sum(self.inputs.facts[file].bytes for file in files)
             alignment = self.sources.alignments.get((split, pair))
-            # A link beyond the subwords of its sentence is seen only once these are known.
+            # A link beyond the subwords of its sentence is detected only once these are known.
             with _clean_after_bad_input(self.out), progress(total, name) as bar:
                 counts = binarize_parallel(
                     files,
@@ -224,7 +225,7 @@ class _Folder:
 
 @contextmanager
 def _clean_after_bad_input(out: Path) -> Iterator[None]:
-    """Leave nothing of a folder that the same call could never finish."""
+    """Remove a folder that the same call could never finish."""
     try:
         yield
     except UserError:

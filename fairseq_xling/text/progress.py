@@ -1,4 +1,4 @@
-"""The progress bars of long work, on standard error."""
+"""Progress bars of long work, on standard error."""
 
 import sys
 
@@ -6,10 +6,10 @@ from tqdm import tqdm
 
 
 def progress(total: float | None, what: str, unit: str = "B", checks: bool = False) -> tqdm:
-    """A bar towards ``total``; in a log file it is rewritten now and then instead of constantly.
+    """A bar towards ``total``; in a log file it is rewritten occasionally instead of constantly.
 
-    A bar of ``checks`` shows up only where they take long, and vanishes at their end, so that
-    what they find stands alone.
+    A bar of ``checks`` appears only if they take long, and disappears at their end, so that
+    only their findings remain.
     """
     return tqdm(
         total=total,

@@ -1,7 +1,7 @@
-"""The bounded sample of training text that a vocabulary is learnt on.
+"""The bounded sample of training text from which a vocabulary is learnt.
 
 Languages that share a vocabulary are drawn with the smoothed shares of Conneau et al. (2020),
-Section 3.1, so that small languages get pieces of their own.
+Section 3.1, so that small languages get their own pieces.
 """
 
 import zlib
@@ -21,7 +21,7 @@ def sample_quotas(
 ) -> dict[str, tuple[float, int]]:
     """Share q and number of sentences to draw for each language.
 
-    As many sentences as there are in all, or fewer where they would exceed ``budget`` bytes.
+    As many sentences as there are in total, or fewer if they would exceed ``budget`` bytes.
 
     >>> facts = {"en": TextFacts(900, 900, 90_000), "sw": TextFacts(100, 100, 10_000)}
     >>> sample_quotas(facts, 1.0, 50_000)
@@ -44,8 +44,8 @@ def draw_lines(
 ) -> Iterator[str]:
     """``wanted`` of the ``total`` lines of ``paths``, spread evenly, in the order of the files.
 
-    One line is drawn from each of ``wanted`` equal stretches, so nothing but the drawn line
-    numbers is held. More than there are: all of them, over and over.
+    One line is drawn from each of ``wanted`` equal ranges, so only the drawn line numbers are in
+    memory. If ``wanted`` exceeds ``total``, all lines are repeated.
     """
     rng = np.random.default_rng([seed, zlib.crc32(paths[0].name.encode())])
     rounds, rest = divmod(wanted, total)

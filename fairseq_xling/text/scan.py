@@ -1,4 +1,4 @@
-"""One pass over each input before any work starts: what it holds, and whether it is sound."""
+"""One pass over each input before any work starts: its contents, and whether it is valid."""
 
 import codecs
 import gzip
@@ -16,7 +16,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class TextFacts:
-    """What a text file holds: lines, lines that are not empty, and bytes (after unpacking)."""
+    """The size of a text file: lines, non-empty lines, and bytes (after unpacking)."""
 
     lines: int
     sentences: int
@@ -30,11 +30,11 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
     """Read ``path`` once in pieces and check that it is UTF-8 text.
 
     Args:
-        path: text, gzip where its name ends in ``.gz``.
-        advance: told how many bytes have been read since the last call.
+        path: text, gzip if its name ends in ``.gz``.
+        advance: called with the number of bytes read since the last call.
 
     Raises:
-        UserError: if the file is missing, holds no text, is damaged gzip, or is not UTF-8 (names
+        UserError: if the file is missing, contains no text, is damaged gzip, or is not UTF-8 (names
             file and line).
     """
     newlines = ended = size = 0
@@ -47,7 +47,7 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError as error:
-                    # Bytes kept from the last block hold no newline: they are half a character.
+                    # Bytes kept from the last block contain no newline: they are half a character.
                     line = newlines + error.object[: error.start].count(b"\n") + 1
                     raise UserError(f"{path}:{line}: not UTF-8 ({error.reason})") from None
                 newlines += block.count(b"\n")
@@ -61,12 +61,12 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
         raise UserError(f"{path}: damaged gzip file ({error})") from None
     ended = newlines + (last != b"\n")
     if ended == blank:
-        raise UserError(f"{path}: holds no text")
+        raise UserError(f"{path}: contains no text")
     return TextFacts(ended, ended - blank, size)
 
 
 def _blank_lines(block: bytes) -> int:
     """Newlines that directly follow another one; ``block`` begins one byte early."""
-    # str.count does not see overlapping matches, so long runs are taken apart first.
+    # str.count does not see overlapping matches, so long runs are split first.
     total = block.count(b"\n\n")
     return total + block.replace(b"\n\n", b"\n \n").count(b"\n\n") if total else 0

@@ -1,4 +1,4 @@
-"""Cutting text into words before subwords are learnt (Chinese characters, punctuation marks).
+"""Cut text into words before subwords are learnt (Chinese characters, punctuation marks).
 
 Every segmentation is idempotent: segmenting its own output changes nothing. All of them turn runs
 of white space into one space and drop it at the ends.
@@ -17,11 +17,11 @@ Join = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Segmentation:
-    """One way to cut text into words, called with lines of it.
+    """One method of cutting text into words, called with lines of it.
 
     Attributes:
-        cut: gives lines whose words are separated by one space.
-        join: undoes the spaces that ``cut`` put where the language writes none.
+        cut: returns lines whose words are separated by one space.
+        join: removes the spaces that ``cut`` inserted where the language has none.
     """
 
     cut: Cut
@@ -58,11 +58,11 @@ _MARKS = regex.compile(
 # Scripts written without spaces; a character keeps its combining marks (variation selectors).
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
 _CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
-# What BERT (Devlin et al., 2019) sets apart: all punctuation, and ASCII's symbols; of scripts
+# What BERT (Devlin et al., 2019) separates: all punctuation, and ASCII's symbols; of scripts
 # without spaces only Chinese.
 _EACH_MARK = regex.compile(r"[\p{P}$+<=>^`|~]")
 _HAN = regex.compile(r"\p{Han}")
-# The spaces that such text does not have: beside its own punctuation, and between a character and
+# The spaces that such text does not have: next to its own punctuation, and between a character and
 # another one or any other mark (normalisation makes ordinary commas of full-width ones).
 _WIDE = r"[\u3001-\u303f\uff00-\uff65]"
 _CJK_GAPS = regex.compile(
@@ -83,7 +83,7 @@ def pre(lines: Sequence[str]) -> list[str]:
 
 @segmentation("space")
 def space(lines: Sequence[str]) -> list[str]:
-    """Punctuation and symbols (Unicode categories P and S) set off from words.
+    """Punctuation and symbols (Unicode categories P and S) separated from words.
 
     >>> space(['He said: "don\\'t!!" (3.14)'])
     ['He said : " don\\'t !! " ( 3.14 )']
@@ -102,7 +102,7 @@ def join_characters(text: str) -> str:
 
 @segmentation("char", join=join_characters)
 def char(lines: Sequence[str]) -> list[str]:
-    """As ``space``, and every Chinese or Japanese character is a word of its own.
+    """As ``space``, and every Chinese or Japanese character is a separate word.
 
     >>> char(["我在Berlin。"])
     ['我 在 Berlin 。']
@@ -112,7 +112,7 @@ def char(lines: Sequence[str]) -> list[str]:
 
 @segmentation("basic")
 def basic(lines: Sequence[str]) -> list[str]:
-    """As BERT: every mark of punctuation and every Chinese character is a word of its own.
+    """As BERT: every punctuation mark and every Chinese character is a separate word.
 
     >>> basic(["I don't 3.14!!"])
     ["I don ' t 3 . 14 ! !"]

@@ -1,4 +1,4 @@
-"""Which text files make a data folder: named one by one, or found in a folder."""
+"""The text files of a data folder: named one by one, or found in a folder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Sources:
     tokenizers: dict[str, Path] = field(default_factory=dict)
 
     def text_of(self, lang: str, split: str = "train") -> list[Path]:
-        """Every file of ``split`` that holds sentences of ``lang``, monolingual or parallel."""
+        """Every file of ``split`` with sentences of ``lang``, monolingual or parallel."""
         files = list(self.mono.get((split, lang), ()))
         for (name, pair), sides in self.parallel.items():
             if name == split and lang in pair:
@@ -31,7 +31,7 @@ class Sources:
         return files
 
     def by_role(self) -> dict[str, tuple[Path, ...]]:
-        """All files, by a name that does not depend on where they lie."""
+        """All files, by a name that does not depend on their location."""
         roles: dict[str, tuple[Path, ...]] = {}
         for (split, lang), files in self.mono.items():
             roles[f"mono/{split}.{lang}"] = files
@@ -58,9 +58,9 @@ def parse_sources(
 ) -> Sources:
     """The files of options such as ``--mono train.en=a.txt,b.txt`` and ``--from FOLDER``.
 
-    A file named by an option takes the place of one found in ``folder`` for the same purpose.
-    Without ``shared_ids`` (one dictionary for all languages) word pairs in ``folder`` are of no
-    use and are passed over.
+    A file named by an option replaces one found in ``folder`` for the same purpose.
+    Without ``shared_ids`` (one dictionary for all languages) word pairs in ``folder`` are
+    ignored.
 
     Raises:
         UserError: for an option of another form, a language that is not among ``languages``, a
@@ -126,11 +126,11 @@ def parse_sources(
 
 
 def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
-    """What lies in a folder as `fairseq-xling synthesize` leaves it.
+    """The files in a folder in the layout of `fairseq-xling synthesize`.
 
     ``mono/<split>.<lang>.txt``, ``parallel/<split>.<a>-<b>.<lang>.txt``,
     ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz``;
-    files of other languages, and those that do not begin with a split, are passed over.
+    files of other languages, and those that do not begin with a split, are ignored.
 
     Raises:
         UserError: if there is no such folder, or nothing of these languages in it.

@@ -1,4 +1,4 @@
-"""What a data folder was made from, and whether a call may go on with it."""
+"""What a data folder was made from, and whether a call may resume it."""
 
 import contextlib
 import shutil
@@ -28,10 +28,10 @@ _OURS = (
 
 
 def is_finished(out: Path, settings: dict[str, Any], inputs: dict[str, Any]) -> bool:
-    """Whether ``out`` already holds what these settings and files would give.
+    """Whether ``out`` already contains the result of these settings and files.
 
     Raises:
-        UserError: if it holds, finished or not, something made otherwise (names the difference).
+        UserError: if it contains anything else, finished or not (names the difference).
     """
     if (out / "meta.json").is_file():
         meta = read_json(out / "meta.json")
@@ -45,7 +45,7 @@ def is_finished(out: Path, settings: dict[str, Any], inputs: dict[str, Any]) -> 
 
 
 def start(out: Path, settings: dict[str, Any], inputs: dict[str, Any], facts: Any) -> None:
-    """Leave a note of what is being made, for a run that has to go on after a kill."""
+    """Record what is being made, so that a killed run can be resumed."""
     write_json(
         out / WORK / "started.json", {"settings": settings, "inputs": inputs, "facts": facts}
     )
@@ -59,7 +59,7 @@ def known_facts(out: Path) -> Any:
 
 def start_anew(out: Path) -> None:
     """Remove everything that `prepare` writes, but not the lock of the caller."""
-    # meta.json goes first: without it nobody takes the rest for a finished folder.
+    # meta.json first: without it the rest is not mistaken for a finished folder.
     for pattern in _OURS:
         for path in out.glob(pattern):
             path.unlink()
@@ -75,18 +75,18 @@ def clear(out: Path) -> None:
     start_anew(out)
     shutil.rmtree(out / WORK, ignore_errors=True)
     for folder in (out / "mono", out / "parallel", out):
-        with contextlib.suppress(OSError):  # not there, or holds something else
+        with contextlib.suppress(OSError):  # absent, or not empty
             folder.rmdir()
 
 
 @contextlib.contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep a second `prepare` out of the folder, and sweep up what a killed one left half-written.
+    """Keep a second `prepare` out of the folder, and remove what a killed one left half-written.
 
-    The lock goes with the process.
+    The lock ends with the process.
 
     Raises:
-        UserError: if another one is at work there.
+        UserError: if another one is running there.
     """
     work = out / WORK
     work.mkdir(parents=True, exist_ok=True)

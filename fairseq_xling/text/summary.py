@@ -1,4 +1,4 @@
-"""What a data folder holds, as the few lines that `prepare` ends with."""
+"""The contents of a data folder, as the few lines that `prepare` prints at the end."""
 
 from pathlib import Path
 from typing import Any

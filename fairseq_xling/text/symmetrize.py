@@ -1,4 +1,4 @@
-"""Combining the alignments of both directions (Och & Ney 2003; Koehn et al. 2003)."""
+"""Combine the alignments of both directions (Och & Ney 2003; Koehn et al. 2003)."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from fairseq_xling.text.links import Links
 Rule = Callable[[Links, Links], tuple[Links, Links]]
 
 # A rule maps (forward, reverse) to the links that each of the two directions uses. Forward links
-# give every target item at most one source item, reverse links every source item one target item.
+# have at most one source item per target item, reverse links one target item per source item.
 symmetrizations: Registry[Rule] = Registry("symmetrisation")
 
 _NEIGHBOURS = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
@@ -55,7 +55,7 @@ def grow_diag_final_and(forward: Links, reverse: Links) -> tuple[Links, Links]:
     return links, links
 
 
-# sil-thot has this rule too, but it passes over neighbours in the first row and column.
+# sil-thot also has this rule, but it ignores neighbours in the first row and column.
 def _grow(forward: list[tuple[int, int]], reverse: list[tuple[int, int]]) -> set[tuple[int, int]]:
     either = sorted(set(forward) | set(reverse))
     candidates = set(either)

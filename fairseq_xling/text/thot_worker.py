@@ -1,4 +1,4 @@
-"""One direction of sil-thot's fast_align, as a process of its own.
+"""One direction of sil-thot's fast_align, as a separate process.
 
 ``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse``
 """
@@ -23,9 +23,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def train_fast_align(source: Path, target: Path, report: Callable[[str], None] = lambda text: None):
-    """A trained model that gives every token of ``target`` at most one token of ``source``.
+    """A trained model that aligns every token of ``target`` with at most one token of ``source``.
 
-    thot starts from tension 4 and uses alpha 0.01 by itself, and reads the files anew in each
+    thot itself starts from tension 4 and uses alpha 0.01, and reads the files again in each
     iteration, so only its translation table is in memory.
     """
     from thot.alignment import FastAlignModel
@@ -47,9 +47,9 @@ def train_fast_align(source: Path, target: Path, report: Callable[[str], None] =
 def short_pairs(source: Path, target: Path, limit: int, folder: Path) -> tuple[Path, Path]:
     """Files without the pairs that have a side of more than ``limit`` tokens, for training.
 
-    `best_orders` gives these no links, but training would take time in proportion to the product
-    of their lengths: minutes for one line of some 16,000 tokens. Where there are none, the files
-    themselves; else copies in ``folder``.
+    `best_orders` leaves these without links, but training time would be proportional to the
+    product of their lengths: minutes for one line of some 16,000 tokens. If there are none, the
+    files themselves; else copies in ``folder``.
     """
 
     def pairs() -> Iterator[tuple[bool, str, str]]:
@@ -90,7 +90,7 @@ def best_orders(model, source: Path, target: Path) -> Iterator[list[int]]:
 
 
 def _end_with_parent() -> None:
-    """Nobody would read the result of a process whose parent was killed."""
+    """Exit when the parent is killed, since nothing would read the result."""
     parent = os.getppid()
     if sys.platform == "linux":
         # At once, even inside a training step, which does not let other threads run.

@@ -1,4 +1,4 @@
-"""Learning the piece models and dictionaries of a data folder."""
+"""Learn the piece models and dictionaries of a data folder."""
 
 from collections.abc import Mapping
 from itertools import chain, islice
@@ -21,9 +21,9 @@ from fairseq_xling.text.vocabularies import modes
 def learn_vocabulary(
     out: Path, work: Path, sources: Sources, inputs: Inputs, options: PrepareOptions
 ) -> dict[str, dict[str, float]]:
-    """Write all ``sentencepiece*.model`` and ``dict*.txt``; models that are there already stay.
+    """Write all ``sentencepiece*.model`` and ``dict*.txt``; existing models are kept.
 
-    Where a language brings its tokenizer, nothing is learnt: ``tokenizer*.json`` is written.
+    For a language with its own tokenizer nothing is learnt: ``tokenizer*.json`` is written.
 
     Returns the share of each language in the sample of its model, by model file.
     """
@@ -39,7 +39,7 @@ def learn_vocabulary(
         budget = options.vocab_sample * 1e6
         quotas = sample_quotas(texts, options.vocab_alpha, budget) if texts else {}
         shares[name] = {} if ready else {lang: share for lang, (share, _) in quotas.items()}
-        record = work / f"{name}.json"  # written after the model: vouches for it
+        record = work / f"{name}.json"  # written after the model, to mark it as complete
         if not record.is_file():
             lines = _sample(sources, texts, quotas, options)
             label = "+".join(languages)

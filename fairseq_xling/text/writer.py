@@ -1,7 +1,7 @@
-"""Token files that grow chunk by chunk and survive a kill at any moment.
+"""Token files that grow chunk by chunk and survive being killed at any moment.
 
-While a job is unfinished its data lies in a work folder: raw values, raw sizes, and a journal that
-says how far they are valid and where reading has to go on. A new run cuts off whatever lies beyond
+While a job is unfinished its data is in a work folder: raw values, raw sizes, and a journal that
+records how far they are valid and where reading must resume. A new run cuts off everything beyond
 the journal and continues, so the finished files do not depend on how often it was interrupted.
 """
 
@@ -19,7 +19,7 @@ from fairseq_xling.files import read_json, write_json
 
 Block = tuple[np.ndarray, np.ndarray]  # values of some items back to back, and their sizes
 
-_SYNC_BYTES = 32 << 20  # work that a kill may cost
+_SYNC_BYTES = 32 << 20  # work that may be lost if killed
 
 
 class ResumableFiles:
@@ -29,7 +29,7 @@ class ResumableFiles:
         outputs: value type by final path (without ``.bin``/``.idx``).
         work: folder for unfinished parts, on the same file system.
         name: of this job, unique inside ``work``.
-        start: what ``position`` is for a job not begun yet.
+        start: ``position`` of a job that has not started yet.
     """
 
     def __init__(self, outputs: Mapping[Path, np.dtype], work: Path, name: str, start: Any = None):
@@ -63,7 +63,7 @@ class ResumableFiles:
     def append(
         self, blocks: list[Block], position: Any, counts: Mapping[str, int], read: int
     ) -> None:
-        """Add one chunk: a block for each output, then what reading has to go on with."""
+        """Add one chunk: a block for each output, then the position to resume reading from."""
         with _names_full_disk(self._stem):
             for i, ((values, sizes), dtype) in enumerate(
                 zip(blocks, self._outputs.values(), strict=True)
@@ -97,7 +97,7 @@ class ResumableFiles:
         self._unsynced = 0
 
     def finish(self) -> dict[str, int]:
-        """Move everything to its place and return the counts; each step can be repeated."""
+        """Move everything into place and return the counts; each step can be repeated."""
         if not self.complete:
             self._sync(complete=True)
             self.complete = True
@@ -113,7 +113,7 @@ class ResumableFiles:
         return self.counts
 
     def close(self) -> None:
-        """Let go of the files; what is not in the journal is lost."""
+        """Close the files; what is not in the journal is lost."""
         for file in self._files.values():
             file.close()
         self._files = {}

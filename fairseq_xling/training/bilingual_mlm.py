@@ -1,7 +1,7 @@
 """`--task bilingual_mlm`: masked language modelling of two or more languages with one encoder.
 
 Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language Models",
-Section 3.1. One language per batch, drawn by size^alpha; with parallel text, TLM too.
+Section 3.1. One language per batch, sampled by size^alpha; with parallel text, also TLM.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class BilingualMLMConfig(UnifiedTaskConfig):
 
 @register_task("bilingual_mlm", dataclass=BilingualMLMConfig)
 class BilingualMLMTask(UnifiedTask):
-    """Its objectives (`--objectives`) are ``mlm`` by default; ``tlm`` reads parallel text."""
+    """Objectives (`--objectives`): ``mlm`` by default; ``tlm`` reads parallel text."""
 
 
-# By task, the rows of the specification that it is of.
+# By task, the rows of the specification that it implements.
 SPEC_ROWS = {"bilingual_mlm": ("D1", "D2", "D9")}

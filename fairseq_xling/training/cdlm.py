@@ -24,12 +24,12 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
     objectives: str = field(
         default="cdlm,mlm",
         metadata={
-            "help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp; or word-alignment alone"
+            "help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp; or only word-alignment"
         },
     )
     sample_break_mode: str = field(
         default="sentence",
-        metadata={"help": "none: continuous text in blocks; sentence: a sentence a row"},
+        metadata={"help": "none: continuous text in blocks; sentence: one sentence per row"},
     )
     trelm_phase: str = field(
         default="",
@@ -42,13 +42,13 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
 
 @register_task("cdlm", dataclass=CdlmConfig)
 class CdlmTask(Translates, UnifiedTask):
-    """CdLM beside any other objective; see the module's docstring."""
+    """CdLM with any other objectives; see the module's docstring."""
 
     def __init__(self, cfg: CdlmConfig, folder: DataFolder):
         super().__init__(cfg, folder)
         self.phase = cfg.trelm_phase
         if self.phase:
-            phases[self.phase]  # an unknown name ends here
+            phases[self.phase]  # raises for an unknown name
         self.check_translation()
 
     @exits_on_user_error
@@ -56,7 +56,7 @@ class CdlmTask(Translates, UnifiedTask):
         model = super().build_model(cfg, from_checkpoint)
         if self.phase != getattr(model, "identity", {}).get("phase", ""):
             raise UserError(
-                f"`--trelm-phase` {self.phase} needs an `--arch` that knows phases, such as "
+                f"`--trelm-phase` {self.phase} needs an `--arch` that supports phases, such as "
                 f"tri_bert_base, got {type(model).__name__}"
             )
         return model

@@ -1,9 +1,9 @@
-"""`--task clcr`: bring two pretrained encoders together, one module at a time.
+"""`--task clcr`: align two pretrained encoders, one module at a time.
 
-Cross-lingual contextual representations (SPEC section 6): a sentence and its translation become the
-same sequence of vectors. The task reads the pairs of a data folder whose ids both encoders know,
-and trains one module (`--clcr-module`): the transforms, with `--clcr-phase` also an encoder; the
-key-point classifiers; an order head.
+Cross-lingual contextual representations (CLCR, section 3): a sentence and its translation become
+the same sequence of vectors. The task reads the pairs of a data folder whose ids both encoders
+share, and trains one module (`--clcr-module`): the transforms, with `--clcr-phase` also an encoder;
+the key-point classifiers; an order head.
 """
 
 import json
@@ -37,7 +37,7 @@ class ClcrConfig(PrecisionConfig):
     clcr_pair: Optional[str] = field(
         default=None,
         metadata={
-            "help": "the two languages, e.g. en,de: states of the first are moved to the second's "
+            "help": "the two languages, e.g. en,de: states of the first are mapped to the second's "
             "(default: the data folder's only pair)"
         },
     )
@@ -47,8 +47,9 @@ class ClcrConfig(PrecisionConfig):
     clcr_phase: str = field(
         default="transform",
         metadata={
-            "help": "with the module `transform`: transform (both encoders stay), lm1 or lm2 (the "
-            "first or the second encoder is trained, too)"
+            "help": "with the module `transform`: transform (both encoders frozen), lm1 or lm2 "
+            "(also "
+            "train the first or the second encoder)"
         },
     )
     clcr_labels: str = field(
@@ -57,14 +58,14 @@ class ClcrConfig(PrecisionConfig):
     )
     too_long: str = field(
         default="truncate",
-        metadata={"help": "sentences longer than a position table: truncate, or refuse"},
+        metadata={"help": "sentences longer than the position table: truncate, or refuse"},
     )
     epoch_updates: int = field(
         default=0,
         metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
     )
     sort_window: int = field(
-        default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
+        default=32768, metadata={"help": "rows sorted by length together; more rows, less padding"}
     )
     seed: int = II("common.seed")
     amp: bool = II("common.amp")
@@ -112,7 +113,7 @@ class ClcrTask(PlannedTask):
         self.datasets[split] = BatchDataset([feed], {feed.objective.name: 0}, self.cfg.seed)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        """Beside loss and speed what the module makes of its sums."""
+        """Loss, speed, and what the module computes from its sums."""
         super().reduce_metrics(logging_outputs, criterion)
         self._check_finite(logging_outputs, criterion.training)
         names = [name for name in logging_outputs[0] if name.startswith(criterion.SUM)]
@@ -125,9 +126,9 @@ class ClcrTask(PlannedTask):
 
     @exits_on_user_error
     def _check_finite(self, logging_outputs: list[dict[str, Any]], training: bool) -> None:
-        """A distance can grow beyond all numbers without a gradient that is none."""
+        """A distance can overflow while its gradient stays finite."""
         if training and (self.cfg.fp16 or self.cfg.amp):
-            return  # such a step is passed over, at a lower loss scale
+            return  # such a step is skipped, at a lower loss scale
         total = float(sum(log["loss"] for log in logging_outputs))
         if not math.isfinite(total):
             raise UserError(
@@ -196,5 +197,5 @@ def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
     check_precision(cfg)
 
 
-# By task, the rows of the specification that it is of.
+# By task, the rows of the specification that it implements.
 SPEC_ROWS = {"clcr": ("C2", "C3", "C4", "C5", "C8", "C9", "C11", "C12")}

@@ -1,4 +1,4 @@
-"""`--criterion clcr`: the loss of the module that is trained, and its sums."""
+"""`--criterion clcr`: the loss of the module being trained, and its sums."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ class ClcrCriterionConfig(FairseqDataclass):
 class ClcrCriterion(FairseqCriterion):
     """The mean loss over what the module counts: sentences, tokens, or key-points.
 
-    `--best-checkpoint-metric` may name what the module shows, such as ``distance_en_de``.
+    `--best-checkpoint-metric` may name a figure of the module, such as ``distance_en_de``.
     """
 
-    SUM = "sum_"  # begins the log keys of a module's sums
+    SUM = "sum_"  # prefix of the log keys of a module's sums
 
     @exits_on_user_error
     def __init__(self, task: Any):

@@ -18,7 +18,7 @@ from fairseq_xling.objectives.cdlm import plain_side
 
 logger = logging.getLogger(__name__)
 
-FIRST, AT_A_TIME = 2048, 32  # pairs that a new module may see before it begins
+FIRST, AT_A_TIME = 2048, 32  # pairs that a new module may see before training
 
 
 class PairText(Objective):
@@ -53,7 +53,8 @@ def pair_feed(
         found = Labels(labels / split)
         if not found.pivots:
             raise UserError(
-                f"{found.path}: holds no pivots to learn from; label again with a higher threshold "
+                f"{found.path}: contains no pivots to learn from; label again with a higher "
+                f"threshold "
                 f"than {found.threshold:g}"
             )
         order = found.order(sides, pair)
@@ -79,10 +80,10 @@ def first_batches(
 ) -> Iterator[dict[str, Any]]:
     """The first sentence pairs of the training text, ``src`` and ``tgt`` of a few at a time.
 
-    The same on every worker and for every seed: what is taken from them is no matter of chance.
+    The same on every worker and for every seed: what is computed from them is deterministic.
     """
     feed = pair_feed(folder, "train", pair, cfg, positions, None)
-    rng = np.random.default_rng(0)  # of no account: nothing is drawn in `PairText`
+    rng = np.random.default_rng(0)  # irrelevant: `PairText` draws nothing
     count = min(FIRST, len(feed.source))
     for start in range(0, count, AT_A_TIME):
         ids = range(start, min(start + AT_A_TIME, count))

@@ -18,7 +18,8 @@ class UnifiedTaskConfig(PrecisionConfig):
         metadata={"help": "languages to train on, e.g. en,de (default: all of the data folder)"},
     )
     objectives: str = field(
-        default="mlm", metadata={"help": "objectives, e.g. mlm,tlm; batches are dealt out evenly"}
+        default="mlm",
+        metadata={"help": "objectives, e.g. mlm,tlm; each has an equal share of the batches"},
     )
     objective_shares: str = field(
         default="", metadata={"help": "shares of the batches, e.g. mlm=3,tlm=1 (default: equal)"}
@@ -28,7 +29,7 @@ class UnifiedTaskConfig(PrecisionConfig):
     )
     mix_in_batch: bool = field(
         default=False,
-        metadata={"help": "let languages and objectives share a batch (nothing may be private)"},
+        metadata={"help": "mix languages and objectives in a batch (requires no private parts)"},
     )
     directions: str = field(
         default="",
@@ -43,12 +44,14 @@ class UnifiedTaskConfig(PrecisionConfig):
     mono_text: str = field(
         default="mono",
         metadata={
-            "help": "what monolingual objectives read: mono, or parallel (a side of the pairs)"
+            "help": "text for monolingual objectives: mono, or parallel (one side of the pairs)"
         },
     )
     alternate: bool = field(
         default=False,
-        metadata={"help": "languages and objectives take turns by their shares, not by chance"},
+        metadata={
+            "help": "alternate languages and objectives by their shares, instead of sampling"
+        },
     )
     too_long: str = field(
         default="truncate",
@@ -56,42 +59,42 @@ class UnifiedTaskConfig(PrecisionConfig):
     )
     lang_sampling_alpha: float = field(
         default=0.7,
-        metadata={"help": "languages are drawn by (share of sentences)^alpha; 0 is uniform"},
+        metadata={"help": "languages are sampled by (share of sentences)^alpha; 0 is uniform"},
     )
     sample_break_mode: str = field(
         default="none",
-        metadata={"help": "none: continuous text in blocks; sentence: a sentence a row"},
+        metadata={"help": "none: continuous text in blocks; sentence: one sentence per row"},
     )
     tokens_per_sample: int = field(
-        default=256, metadata={"help": "length of a block, in tokens, its <s> included"}
+        default=256, metadata={"help": "length of a block in tokens, including its <s>"}
     )
     mask_prob: float = field(default=0.15, metadata={"help": "share of tokens that are predicted"})
     leave_unmasked: float = field(
-        default=0.1, metadata={"help": "share of the predicted that the model sees as they are"}
+        default=0.1, metadata={"help": "share of the predicted tokens left unchanged in the input"}
     )
     random_token: float = field(
-        default=0.1, metadata={"help": "share of the predicted that become a random token"}
+        default=0.1, metadata={"help": "share of the predicted tokens replaced by a random token"}
     )
     random_within_language: bool = field(
         default=False,
-        metadata={"help": "draw random tokens from those of the same language's training text"},
+        metadata={"help": "draw random tokens from the same language's training text"},
     )
     extra_anchors: bool = field(
         default=False,
-        metadata={"help": "code-switch words by the data folder's dictionary (training only)"},
+        metadata={"help": "code-switch words with the data folder's dictionary (training only)"},
     )
     anchor_prob: float = field(
         default=0.3, metadata={"help": "share of dictionary words that are replaced"}
     )
     anchor_cap: float = field(
-        default=0.15, metadata={"help": "most words of a batch that may be replaced, as a share"}
+        default=0.15, metadata={"help": "maximum share of a batch's words that may be replaced"}
     )
     epoch_updates: int = field(
         default=0,
         metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
     )
     sort_window: int = field(
-        default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
+        default=32768, metadata={"help": "rows sorted by length together; more rows, less padding"}
     )
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}

@@ -2,8 +2,8 @@
 
     L = - sum over predicted positions u of w(objective) log p(w_u | S, A)
 
-divided by the number of predicted positions (SPEC G7: a mean per token, whatever the mixture), plus
-the mean loss of each auxiliary head that the model has, by `--auxiliary-weights`.
+divided by the number of predicted positions (a mean per token, whatever the mixture), plus the mean
+loss of each auxiliary head of the model, weighted by `--auxiliary-weights`.
 """
 
 from dataclasses import dataclass, field
@@ -90,7 +90,7 @@ class UnifiedLMCriterion(FairseqCriterion):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
         for name, (total, count) in auxiliary.items():
-            # Its mean stands beside the language model's mean, which the trainer takes later.
+            # Its mean is added to the language model's mean, which the trainer computes later.
             mean = total / count.clamp(min=1)
             loss = loss + self.auxiliary_weights[name] * mean * nll.numel()
             logs[f"{name}_nll"], logs[f"{name}_count"] = total.detach(), count

@@ -1,7 +1,7 @@
 """`--task cross_lingual_transfer`: fine-tune an encoder on annotated files.
 
-Training reads the files that it is given and no others: for zero-shot transfer (SPEC E1), those of
-the source language. Other languages are tested by `fairseq-xling predict` and `eval transfer`.
+Training reads only the given files: for zero-shot transfer, those of the source language. Other
+languages are tested by `fairseq-xling predict` and `eval transfer`.
 """
 
 import functools
@@ -44,17 +44,18 @@ class CrossLingualTransferConfig(PrecisionConfig):
     )
     train_file: str = field(default="", metadata={"help": "training files: en=FILE[,de=FILE]"})
     valid_file: str = field(
-        default="", metadata={"help": "files that choose the checkpoint: en=FILE"}
+        default="", metadata={"help": "files for selecting the checkpoint: en=FILE"}
     )
     format: str = field(
-        default="", metadata={"help": "of the files, e.g. json_lines (default: the head's own)"}
+        default="",
+        metadata={"help": "format of the files, e.g. json_lines (default: the head's own)"},
     )
     columns: str = field(
         default="", metadata={"help": "which column holds what, e.g. text=0,label=2"}
     )
     unknown_labels: str = field(
         default="refuse",
-        metadata={"help": "labels that training has not: refuse, or wrong (count as mistakes)"},
+        metadata={"help": "labels not seen in training: refuse, or wrong (count as mistakes)"},
     )
     too_long: str = field(
         default="truncate",
@@ -82,8 +83,8 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
         self._kind = heads[cfg.head]
         self.format = find_format(self._kind.format, cfg.format)
         self._options = parse_options("--head-options", cfg.head_options, self._kind.Options)
-        # Part of a checkpoint, which gives it back before the head is asked for: what a model can
-        # say must not depend on what the training file holds later.
+        # Part of a checkpoint, which restores it before the head is requested: a model's labels
+        # must not depend on what the training file contains later.
         self.state.add_factory("labels", self._labels)
 
     @classmethod
@@ -119,7 +120,7 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
     def make_dataset(
         self, files: Iterable[tuple[str, list[Item]]], shuffle: bool = False
     ) -> ItemDataset:
-        """What `read` gave, encoded; needs a model, whose positions bound the length."""
+        """The items that `read` returns, encoded; needs a model, which bounds the length."""
         parts = []
         for lang, items in files:
             if self.cfg.unknown_labels == "refuse":
@@ -151,7 +152,7 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
 
     @exits_on_user_error
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
-        """fairseq's, but nothing is dropped, and each epoch has batches of its own."""
+        """fairseq's, but nothing is dropped, and each epoch has its own batches."""
         kwargs |= {
             "required_batch_size_multiple": 1,
             "disable_iterator_cache": True,
@@ -168,7 +169,7 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
             return super().valid_step(sample, model, criterion)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        """Beside loss and speed the head's figures, in validation."""
+        """Loss, speed and, in validation, the head's metrics."""
         super().reduce_metrics(logging_outputs, criterion)
         names = self.head.count_names
         if not any(f"{COUNT}{names[0]}" in log for log in logging_outputs):
@@ -214,5 +215,5 @@ def _check(cfg: CrossLingualTransferConfig) -> None:
     check_precision(cfg)
 
 
-# By task, the rows of the specification that it is of.
+# By task, the rows of the specification that it implements.
 SPEC_ROWS = {"cross_lingual_transfer": ("A11",)}

@@ -16,7 +16,7 @@ from fairseq_xling.training.private import leaving_alone, zero_untouched
 
 class PlannedTask(InPrecision, FairseqTask):
     """A task whose batches come from a `Plan`: nothing grows with the corpus, and a training that
-    was killed goes on where it was.
+    was killed resumes where it was.
 
     ``cfg`` is a `PrecisionConfig` with ``seed``, ``sort_window``, ``epoch_updates`` and
     ``update_freq``.

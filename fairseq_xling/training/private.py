@@ -2,8 +2,8 @@
 
 In one process their gradient is ``None`` and the optimiser skips them. But data-parallel wrappers
 and mixed-precision optimisers turn a missing gradient into zeros, and then Adam's momentum and
-weight decay would still move them. `leaving_alone` holds them, and their optimiser state, still
-for one step, in every such setting.
+weight decay would still move them. `leaving_alone` keeps them, and their optimiser state,
+unchanged for one step, in every such setting.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def zero_untouched(parameters: Sequence[nn.Parameter]) -> list[nn.Parameter]:
 
 @contextlib.contextmanager
 def leaving_alone(optimizer: Any, parameters: Sequence[nn.Parameter]) -> Iterator[None]:
-    """Within this block ``optimizer.step()`` leaves ``parameters`` as they are.
+    """Within this block ``optimizer.step()`` leaves ``parameters`` unchanged.
 
     Args:
         optimizer: any of fairseq's, with or without a mixed-precision wrapper.
@@ -74,7 +74,7 @@ def _restoring(optimizer: Any, absent: set[int]) -> Iterator[None]:
         half.data.copy_(model)
         for name, value in states.get(flat, {}).items():
             if torch.is_tensor(value) and value.shape == flat.shape:
-                value[piece] = before.get(name, 0)  # no state yet: it would begin at zero
+                value[piece] = before.get(name, 0)  # no state yet: it would start at zero
 
 
 def _slices(

@@ -76,8 +76,8 @@ class UnifiedTask(PlannedTask):
             raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
         if cfg.extra_anchors and any(c.needs_order for c in self._classes):
             raise UserError(
-                "`--extra-anchors` moves words, which word alignments do not follow; it cannot go "
-                f"with objective {next(c.name for c in self._classes if c.needs_order)!r}"
+                "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be "
+                f"used with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
         for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
             if not 0 <= getattr(cfg, name) <= 1:
@@ -86,7 +86,7 @@ class UnifiedTask(PlannedTask):
         check_precision(cfg)
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
-            raise UserError(f"`--leave-unmasked` + `--random-token` must not pass 1, got {total}")
+            raise UserError(f"`--leave-unmasked` + `--random-token` must not exceed 1, got {total}")
 
     def check_plan(self, plan: SharingPlan) -> None:
         """Refuse a sharing plan that the vocabularies or objectives do not allow.
@@ -106,7 +106,7 @@ class UnifiedTask(PlannedTask):
         if mixing:
             raise UserError(
                 f"objective {mixing[0]!r} puts two languages into one input, which private parts "
-                f"cannot serve; `--separate` must be empty with it, got {str(plan)!r}"
+                f"do not support; `--separate` must be empty with it, got {str(plan)!r}"
             )
         if self.cfg.mix_in_batch:
             raise UserError(

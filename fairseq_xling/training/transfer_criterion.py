@@ -1,4 +1,4 @@
-"""`--criterion cross_lingual_transfer`: the loss of a head; in validation its metric, too."""
+"""`--criterion cross_lingual_transfer`: the loss of a head and, in validation, its metric."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fairseq.logging import metrics
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.transfer.heads import total_counts
 
-COUNT = "count_"  # begins the log keys of what a head counts
+COUNT = "count_"  # prefix of the log keys of a head's counts
 
 
 class TransferCriterionConfig(FairseqDataclass):
@@ -19,9 +19,9 @@ class TransferCriterionConfig(FairseqDataclass):
 
 @register_criterion("cross_lingual_transfer", dataclass=TransferCriterionConfig)
 class TransferCriterion(FairseqCriterion):
-    """The mean loss over all terms; in validation also what the head counts.
+    """The mean loss over all terms; in validation also the head's counts.
 
-    `--best-checkpoint-metric accuracy --maximize-best-checkpoint-metric` chooses by the metric.
+    `--best-checkpoint-metric accuracy --maximize-best-checkpoint-metric` selects by the metric.
     """
 
     @exits_on_user_error

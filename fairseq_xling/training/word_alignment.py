@@ -1,13 +1,13 @@
 """`--criterion word_alignment`: fine-tune an encoder until aligned words have the same states.
 
 Cao et al. (2020), "Multilingual Alignment of Contextual Word Representations", Section 3, a
-transfer of TreLM's Table 9 (SPEC T23). For sentence pairs with aligned tokens (i, j):
+transfer of TreLM's Table 9. For sentence pairs with aligned tokens (i, j):
 
     L = sum over (i, j) |h_s[i] - h_t[j]|^2 + w sum over source tokens i |h_s[i] - h0_s[i]|^2
 
-h are the states of a layer, each sentence read by itself, and h0 those of the encoder that training
-began with: the source language is anchored to where it was, or all states could fall together. The
-first sum leaves special symbols out. Divided by the number of aligned pairs.
+h are the states of a layer, each sentence encoded on its own, and h0 those of the initial encoder:
+they anchor the source language to where it was, since otherwise all states could collapse. The
+first sum excludes special symbols. Divided by the number of aligned pairs.
 
     fairseq-train data --user-dir ... --task cdlm --objectives word-alignment --directions en-de \\
         --criterion word_alignment --initial-encoder mlm.pt --finetune-from-model mlm.pt ...
@@ -35,15 +35,15 @@ from fairseq_xling.objectives import objectives
 class WordAlignmentConfig(FairseqDataclass):
     initial_encoder: str = field(
         default="",
-        metadata={"help": "checkpoint whose states anchor the source language; training begins "
-        "with the same, by --finetune-from-model"},
+        metadata={"help": "checkpoint whose states anchor the source language; training starts "
+        "from the same, by --finetune-from-model"},
     )  # fmt: skip
     drift_weight: float = field(
         default=1.0, metadata={"help": "factor on the source language's drift; 0 is no anchor"}
     )
     align_layer: Optional[int] = field(
         default=None,
-        metadata={"help": "bring together the states after this layer (default: the last)"},
+        metadata={"help": "align the states after this layer (default: the last)"},
     )
 
 
@@ -66,17 +66,17 @@ class WordAlignmentCriterion(FairseqCriterion):
             raise UserError("`--criterion word_alignment` needs `--objectives word-alignment`")
         if not task.cfg.directions:
             raise UserError(
-                "`--directions` must say which language stays where it is, the first of each, as "
+                "`--directions` must say which language stays in place, the first of each, as "
                 "in en-de"
             )
         if drift_weight < 0:
             raise UserError(f"`--drift-weight` must be at least 0, got {drift_weight}")
         if drift_weight and not initial_encoder:
             raise UserError(
-                "`--initial-encoder` must name the checkpoint that training begins with"
+                "`--initial-encoder` must name the checkpoint that training starts from"
             )
         self.drift_weight, self.layer = drift_weight, align_layer
-        # In a list, so that it is no part of what is trained and saved.
+        # In a list, so that it is neither trained nor saved.
         self._initial = [load_initial(initial_encoder, task)] if drift_weight else []
 
     @property
@@ -115,7 +115,7 @@ class WordAlignmentCriterion(FairseqCriterion):
         return loss, size, logs
 
     def _states(self, encoder: Any, side: Mapping[str, Tensor], lang: Optional[str]) -> Tensor:
-        """(B, T, D) float32 of sentences that are read by themselves."""
+        """(B, T, D) float32 of sentences that are encoded on their own."""
         layer = encoder.depth if self.layer is None else self.layer
         check_layer("--align-layer", layer, encoder.depth)
         read = {name: x for name, x in side.items() if name != "predict"}
@@ -136,9 +136,9 @@ class WordAlignmentCriterion(FairseqCriterion):
 
 
 def aligned(source: Tensor, target: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Row, place in the target, and place in the source of each aligned pair of words, (P,) each.
+    """Row, target position and source position of each aligned pair of words, (P,) each.
 
-    Special symbols and padding belong to none.
+    Special symbols and padding are excluded.
 
     Args:
         source: tokens (B, T); target: tokens (B, U); order: (B, U), -1 for none.

@@ -1,10 +1,11 @@
 """Exact match and F1 of an answer, as SQuAD 1.1 defines them (Rajpurkar et al., 2016, Section 6.1).
 
-Text is normalised: small letters, without ASCII punctuation, without the articles a, an and the,
-cut at white space. For languages without spaces, where a whole answer would be one word, the
-segmentation ``mixed`` makes every Chinese or Japanese character a word of its own, and drops the
-punctuation of all scripts, as MLQA does (Lewis et al., 2020). MLQA also has articles of other
-languages; here they are those of English in every language, as where XQuAD is scored by SQuAD's.
+Text is normalised: lower case, without ASCII punctuation, without the articles a, an and the, split
+at white space. For languages without spaces, where a whole answer would be one word, the
+segmentation ``mixed`` makes every Chinese or Japanese character a separate word, and drops the
+punctuation of all scripts, like MLQA (Lewis et al., 2020). MLQA also drops articles of other
+languages; here only those of English are dropped, in every language, as when XQuAD is scored by
+SQuAD's script.
 """
 
 import re
@@ -50,7 +51,7 @@ SEGMENTATIONS: Mapping[str, Callable[[str], list[str]]] = {"words": words, "mixe
 
 
 def check_segmentation(name: str) -> None:
-    """Refuse a name that is not in `SEGMENTATIONS`.
+    """Reject a name that is not in `SEGMENTATIONS`.
 
     Raises:
         UserError: with all names.
@@ -70,14 +71,13 @@ def exact(predicted: Sequence[str], gold: Sequence[str]) -> float:
 
 
 def overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """F1 = 2 c / (p + g) of p and g words with c in common, each as often as both have it.
+    """F1 = 2 c / (p + g) of p and g words with c in common, counted as multisets.
+    Without a common word it is 0, also for two answers without any word, as in SQuAD 1.1.
 
-    Without a common word it is 0, two answers without any word included: SQuAD 1.1 has it so.
-
-    >>> overlap(words("a red house in rain"), words("red red house"))  # c = 2, p = 4, g = 3
-    0.5714285714285714
-    >>> overlap([], [])
-    0.0
+        >>> overlap(words("a red house in rain"), words("red red house"))  # c = 2, p = 4, g = 3
+        0.5714285714285714
+        >>> overlap([], [])
+        0.0
     """
     common = sum((Counter(predicted) & Counter(gold)).values())
     return 2 * common / (len(predicted) + len(gold)) if common else 0.0
@@ -86,7 +86,7 @@ def overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
 def compare(
     prediction: str, answers: Sequence[str], segmentation: str = "words"
 ) -> tuple[float, float]:
-    """Exact match and F1, each with the gold answer that it is best with.
+    """Exact match and F1, each with its best gold answer.
 
     >>> compare("red house", ["a house", "The red house!"])
     (1.0, 1.0)

@@ -5,8 +5,8 @@ Table 1: each word has one vector as the left member of a pair and another as th
 by a perceptron; dropout has one mask for all words of a sentence.
 
 B sentences, X and Y words, M pairs, I and J sizes of left and right vectors, K outputs. A weight is
-(K, I or I + 1, J or J + 1): where it is larger by one, the vectors get a 1 at their end, so that it
-holds the terms that are linear in the other side. All scores are computed in float32.
+(K, I or I + 1, J or J + 1): if it is larger by one, a 1 is appended to the vectors, so that it
+contains the terms that are linear in the other side. All scores are computed in float32.
 """
 
 import torch
@@ -35,7 +35,7 @@ class Perceptron(nn.Sequential):
 
 
 def new_weight(outputs: int, left: int, right: int) -> nn.Parameter:
-    """A weight (K, left, right) that gives all pairs the same score, as Dozat and Manning begin."""
+    """A weight (K, left, right) with equal scores for all pairs, as in Dozat and Manning."""
     return nn.Parameter(torch.zeros(outputs, left, right))
 
 

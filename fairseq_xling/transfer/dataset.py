@@ -28,11 +28,11 @@ _WINDOW = 64  # batches whose items are sorted by length together in training
 
 
 class ItemDataset(FairseqDataset):
-    """Items of one language or more.
+    """Items of one or more languages.
 
     Args:
         parts: the language's codec, its number for the model, and its items, for each file.
-        shuffle: whether the order, and what shares a batch, change with the epoch (training).
+        shuffle: whether the order and the batches change with the epoch (training).
         seed: of that order.
     """
 
@@ -72,7 +72,7 @@ class ItemDataset(FairseqDataset):
 
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        return False  # the order is another one in each epoch
+        return False  # the order differs between epochs
 
     def num_tokens(self, index: int) -> int:
         return int(self.sizes[index])
@@ -92,7 +92,7 @@ class ItemDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[np.ndarray]:
-        """Batches of one language each; in training of like, not of equal, length.
+        """Batches of one language each; in training of similar, not of equal, length.
 
         Raises:
             UserError: for a limit below 1.
@@ -116,7 +116,7 @@ class ItemDataset(FairseqDataset):
         return _WINDOW * max(rows, 1)
 
     def collater(self, samples: Sequence[int]) -> dict[str, Any]:
-        """One batch; the layout stands at the top of this file."""
+        """One batch; the layout is at the top of this file."""
         if not len(samples):
             return {}
         encoded = [self.encoded[i] for i in samples]
@@ -147,7 +147,7 @@ class ItemDataset(FairseqDataset):
 
 
 def pad_fields(fields: Sequence[dict[str, np.ndarray]], fills: Any) -> dict[str, Tensor]:
-    """Fields of B items, of any but the same number of dimensions, as tensors (B, ...).
+    """Fields of B items, with the same number of dimensions, as tensors (B, ...).
 
     >>> pad_fields([{"x": np.array([1, 2])}, {"x": np.array([3])}], {"x": -1})["x"].tolist()
     [[1, 2], [3, -1]]

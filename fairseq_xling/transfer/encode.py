@@ -17,20 +17,20 @@ from fairseq_xling.transfer.items import Item
 
 logger = logging.getLogger(__name__)
 
-TOO_LONG = ("truncate", "refuse")  # what `Codec` takes, and what the options' help says of it
+TOO_LONG = ("truncate", "refuse")  # what `Codec` accepts, and the options' help on it
 TOO_LONG_HELP = (
-    "items that the encoder cannot read in one piece: truncate (texts, candidates and questions "
+    "items too long for the encoder: truncate (texts, candidates and questions "
     "are cut; tagged and parsed sentences, and the contexts of questions, are read in pieces), or "
     "refuse"
 )
-# What becomes of an item that does not fit into one row.
+# What happens to an item that does not fit into one row.
 CUT, PIECES = "cut", "read in pieces"
 _VERBS = {CUT: "cuts it", PIECES: "reads it in pieces"}
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """An item as the model reads it.
+    """An item as model input.
 
     Attributes:
         rows: framed ids, each (n,); most heads have one row for an item.
@@ -47,8 +47,8 @@ class Codec:
     """Encodes the texts of one language for a model with ``max_positions`` positions.
 
     Args:
-        too_long: what becomes of items that do not fit into one row: with ``truncate`` a head cuts
-            them or reads them in pieces, and they are counted; ``refuse`` ends at the first.
+        too_long: what happens to items that do not fit into one row: with ``truncate`` a head cuts
+            them or reads them in pieces, and they are counted; ``refuse`` fails at the first.
     """
 
     def __init__(self, data: str | Path, lang: str, max_positions: int, too_long: str = "truncate"):
@@ -62,25 +62,25 @@ class Codec:
         return self._encoder.encode([text])[0][:-1]
 
     def words(self, words: Sequence[str]) -> list[np.ndarray]:
-        """Ids of each word (n,), at least one: a word that vanishes is unknown."""
+        """Ids of each word (n,), at least one: a word that normalisation deletes is unknown."""
         new = [word for word in dict.fromkeys(words) if word not in self._words]
         for word, ids in zip(new, self._encoder.encode(new) if new else [], strict=True):
             self._words[word] = ids[:-1] if len(ids) > 1 else np.array([UNK])
         return [self._words[word] for word in words]
 
     def surfaces(self, words: Sequence[str]) -> list[list[str]]:
-        """What each id of `words` stands for in its word: one text for each id, possibly empty."""
+        """The text of each id of `words` in its word, possibly empty."""
         found = self._encoder.surfaces(words)
         return [surfaces or [word] for word, surfaces in zip(words, found, strict=True)]
 
     def segment(self, text: str) -> list[str]:
-        """``text`` as the words that the data folder's segmentation makes of it."""
+        """``text`` as the words of the data folder's segmentation."""
         return self._encoder.segment([text])[0].split()
 
     def frame(self, item: Item, *texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``<s> a </s>`` or ``<s> a </s> b </s>``: ids and segments, both (n,).
 
-        What is too long loses ids from the end of the longer text.
+        If it is too long, ids are cut from the end of the longer text.
 
         Raises:
             UserError: if it is too long, with ``refuse``.
@@ -101,12 +101,12 @@ class Codec:
         return np.concatenate(ids), np.concatenate(segments)
 
     def note_long(self, item: Item, length: int, how: str = CUT, limit: str = "") -> None:
-        """Count an item that does not fit, or refuse it.
+        """Count an item that does not fit, or reject it.
 
         Args:
             length: its tokens.
-            how: what becomes of it, `CUT` or `PIECES`.
-            limit: what it does not fit into, if not the model's positions.
+            how: what happens to it, `CUT` or `PIECES`.
+            limit: the limit that it exceeds, if not the model's positions.
 
         Raises:
             UserError: with ``refuse``; names file and line.
@@ -120,7 +120,7 @@ class Codec:
         self._long.setdefault((how, limit), []).append(item.place)
 
     def report(self) -> None:
-        """Warn once of all that was too long since the last report."""
+        """Warn once about everything that was too long since the last report."""
         for (how, limit), places in self._long.items():
             logger.warning(
                 "%d items are longer than %s and were %s; the first is %s",

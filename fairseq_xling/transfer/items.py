@@ -1,4 +1,4 @@
-"""What stands in an annotated file: one item for each sentence, pair, tree or question."""
+"""The contents of an annotated file: one item for each sentence, pair, tree or question."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from fairseq_xling.languages import parse_languages
 
 @dataclass(frozen=True)
 class Item:
-    """The part that all items have in common.
+    """The fields that all items have in common.
 
     Attributes:
-        path, line: where it stands; lines count from 1.
+        path, line: its location; lines count from 1.
     """
 
     path: str
@@ -26,7 +26,7 @@ class Item:
         return f"{self.path}:{self.line}"
 
     def place_of(self, number: int) -> str:
-        """Where its label of that number stands, from 0; for items of several lines."""
+        """The location of its label of that number, from 0; for items of several lines."""
         return self.place
 
 
@@ -82,12 +82,12 @@ def is_number(column: str) -> bool:
 def column_number(
     columns: Mapping[str, str], field: str, header: Mapping[str, int] | None, default: int
 ) -> int:
-    """The number of the column that holds ``field``.
+    """The number of the column of ``field``.
 
     Args:
-        columns: as the user gave them.
-        header: numbers by heading, where the file has one.
-        default: where the user said nothing.
+        columns: as given by the user.
+        header: numbers by heading, if the file has one.
+        default: if the user did not name it.
 
     Raises:
         UserError: for a heading that the file has not.
@@ -101,7 +101,7 @@ def column_number(
 
 
 def heading_number(option: str, heading: str, header: Mapping[str, int]) -> int:
-    """The number of the column under ``heading``; ``option`` says how it was asked for.
+    """The number of the column under ``heading``; ``option`` is quoted in the error.
 
     Raises:
         UserError: for a heading that the file has not.

@@ -1,4 +1,4 @@
-"""What a JSON object must hold: each broken rule is one line that says where."""
+"""Checks of JSON objects: each broken rule is one line that says where."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number
 
 
 def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
-    """The value that ``text`` holds, which begins in that line of the file.
+    """The JSON value in ``text``, which begins at that line of the file.
 
     Raises:
         UserError: if it is not JSON, or an object has a key twice; names file and line.
@@ -27,10 +27,10 @@ def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):  # json would keep the last and say nothing
+    if len(found) < len(pairs):  # json would silently keep the last
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shown(twice)} stands twice in one object")
+        raise ValueError(f"the key {shown(twice)} occurs twice in one object")
     return found
 
 
@@ -51,7 +51,7 @@ def get_value(where: str, values: Any, key: str, kind: type) -> Any:
 
 
 def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
-    """``value``, which must be of that kind; a text must hold more than white space.
+    """``value``, which must be of that kind; a text must contain more than white space.
 
     Raises:
         UserError: for anything else; begins with ``where``.
@@ -62,19 +62,19 @@ def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
         if not value.strip():
             raise UserError(f"{where}: {name} is empty")
         if any("\ud800" <= letter <= "\udfff" for letter in value):
-            # JSON's escapes can name such halves; no UTF-8 file can hold them.
-            raise UserError(f"{where}: {name} holds half a surrogate pair, got {shown(value)}")
+            # JSON's escapes can encode such halves; a UTF-8 file cannot contain them.
+            raise UserError(f"{where}: {name} contains half a surrogate pair, got {shown(value)}")
     return value
 
 
 def check_columns(columns: Sequence[str], name: str) -> None:
-    """Refuse `--columns`, of which such a file has none."""
+    """Reject `--columns`, which such a file does not have."""
     if columns:
         raise UserError(f"`--columns` must be empty for {name} files, got {', '.join(columns)}")
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it, on one line and not too long.
+    """A value for a message, on one line and not too long.
 
     >>> shown("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."

@@ -1,9 +1,8 @@
-"""Zero-shot transfer by a map between two encoders (SPEC S6).
-
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: a text is read by the lower
-layers of its own language's encoder, its states after layer i are mapped to where the source
-encoder has its own, and the source encoder's layers above i and its head go on from there. Neither
-encoder has seen the other's language.
+"""Zero-shot transfer by a map between two encoders.
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the lower layers of its own
+language's encoder read a text, its states after layer i are mapped into the source encoder's space,
+and the source encoder's layers above i and its head continue from there. Neither encoder has seen
+the other's language.
 
 B batch, T length, D width.
 """
@@ -34,7 +33,7 @@ from fairseq_xling.transfer.predict import Predictor
 def module_of(encoder: SeparableEncoder, layer: int, lang: str) -> nn.Module:
     """The module whose output, in evaluation, are the states after ``layer``, as `extract` counts.
 
-    0 is the embeddings; a TRILayer counts where it stands.
+    0 is the embeddings; a TRILayer counts as a layer.
 
     Raises:
         UserError: if there is no such layer.
@@ -48,7 +47,7 @@ def module_of(encoder: SeparableEncoder, layer: int, lang: str) -> nn.Module:
 def states_after(
     encoder: SeparableEncoder, src: Mapping[str, Tensor], pair: Pair, layer: int
 ) -> Tensor:
-    """The states (B, T, D) that the next layer reads; behind them the null state, where it does."""
+    """The states (B, T, D) that the next layer reads, followed by a null state if it reads one."""
     kept: list[Tensor] = []
     module = module_of(encoder, layer, pair[0])
     handle = module.register_forward_hook(lambda _, __, output: kept.append(output))
@@ -61,7 +60,7 @@ def states_after(
 
 @contextmanager
 def replacing(encoder: SeparableEncoder, layer: int, lang: str, states: Tensor) -> Iterator[None]:
-    """Within this block, the states after ``layer`` are ``states``, whatever is read.
+    """Within this block, the states after ``layer`` are ``states``, whatever the input.
 
     Raises:
         UserError: if they have another shape than the encoder's own.
@@ -92,8 +91,8 @@ class MappedModel(nn.Module):
         layer: the last one of ``lower`` that is used; 0 is the embeddings.
 
     Raises:
-        UserError: if the map has no such layer, does not lead back to plain states, or is not as
-            wide as the encoders.
+        UserError: if the map has no such layer, does not lead back to unnormalised states, or does
+            not have the encoders' widths.
     """
 
     def __init__(
@@ -121,18 +120,18 @@ class MappedModel(nn.Module):
             raise UserError(
                 f"`layer` must be at most {upper.read_layer}, which the head reads, got {layer}"
             )
-        fitted.carry(torch.zeros(1, widths[0]), layer)  # what cannot be carried is told here
+        fitted.carry(torch.zeros(1, widths[0]), layer)  # raises if the map does not allow it
 
     def forward(
         self, src: Mapping[str, Tensor], pair: Pair, fields: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """As `TransferEncoder.forward`, of a text in a language of ``lower``."""
+        """As `TransferEncoder.forward`, for a text in a language of ``lower``."""
         last = max(self.lower.shape.num_segments - 1, 0)
         seen = {**src, "segments": src["segments"].clamp(max=last)}
         states = states_after(self.lower, seen, pair, self.layer)
         carried = self._fitted.carry(states.flatten(0, 1), self.layer)
         carried = carried.view(*states.shape[:2], -1)
-        # What stands at the text's places below the layer has no influence.
+        # The input at the text's positions below the layer has no influence.
         blind = {
             **src,
             "tokens": torch.full_like(src["tokens"], UNK),
@@ -161,7 +160,7 @@ class MappedTask:
         return list(self._task.format.read(Path(path), self._task.columns))
 
     def make_dataset(self, files: Iterable[tuple[str, list[Item]]]) -> ItemDataset:
-        """What `read` gave, as the other encoder reads it."""
+        """The items that `read` returned, as input of the other encoder."""
         parts = []
         for lang, items in files:
             if self._task.cfg.unknown_labels == "refuse":
@@ -179,9 +178,9 @@ def mapped_predictor(
     """A predictor for the languages of ``reader`` with the upper layers and head of ``predictor``.
 
     Args:
-        fitted: the map from ``reader``'s states to those of ``predictor``'s encoder, such as
-            `fairseq-xling map contextual` fits it; its fixed side names the language as which they
-            go on.
+        fitted: the map from ``reader``'s states to those of ``predictor``'s encoder, as fitted by
+            `fairseq-xling map contextual`; its fixed side determines the language as which the
+            upper layers read them.
 
     Raises:
         UserError: if encoders, map and layer do not fit together.

@@ -1,10 +1,9 @@
-"""Maximum spanning trees with one root: from scores of arcs to the heads of words (SPEC E4).
-
+"""Maximum spanning trees with one root: from scores of arcs to the heads of words.
 Chu and Liu (1965) and Edmonds (1967), contracted in dense form as by Tarjan (1977): O(W^2) for a
-sentence. That a single word hangs from the root is exact: where the best tree has more, an arc from
-the root is made to cost more than anything else can bring, and a tree is found anew, as Stanojević
-and Cohen (2021), "A Root of a Problem: Optimizing Single-Root Dependency Parsing", do. A large
-constant would swallow small differences, so this cost is compared before the scores are.
+sentence. The single-root constraint is exact: if the best tree has several roots, an arc from the
+root is made to cost more than anything else can gain, and the tree is found again, as in Stanojević
+and Cohen (2021), "A Root of a Problem: Optimizing Single-Root Dependency Parsing". A large constant
+would swallow small differences, so this cost is compared before the scores.
 
 B sentences, W words, N = W + 1: word 0 is the root. ``scores[b, d, h]`` is that of the arc from
 head h to dependent d; row 0 is not read.
@@ -21,7 +20,7 @@ def best_trees(scores: Tensor, lengths: Tensor) -> Tensor:
     """The heads of the words (B, W) in the tree with the highest sum of scores; 0 in padding.
 
     Args:
-        scores: (B, N, N); -inf forbids an arc, as far as there is a tree without it.
+        scores: (B, N, N); -inf forbids an arc, if there is a tree without it.
         lengths: words of each sentence (B,).
 
     >>> scores = torch.tensor([[[0.0, 0, 0], [5, 0, 9], [4, 9, 0]]])
@@ -52,7 +51,7 @@ def best_trees(scores: Tensor, lengths: Tensor) -> Tensor:
 def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
     """Whether ``heads`` (B, N), which are 0 in padding, are trees with one root (B,).
 
-    Each word follows its heads by doubling steps, and must come to the root.
+    Each word follows its heads by doubling steps, and must reach the root.
 
     >>> heads = torch.tensor([[0, 2, 0, 2], [0, 0, 3, 2], [0, 0, 0, 1]])
     >>> are_trees(heads, torch.tensor([3, 3, 3])).tolist()
@@ -72,8 +71,8 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
     >>> best_tree(np.array([[0, 0, 0], [7, 0, 1], [7.0, 2, 0]]))  # two roots would be better
     array([0, 0, 1])
     """
-    # Complex numbers are added part by part, and numpy compares the real part first: what an arc
-    # costs by its kind, then its score. N - 1 forbidden arcs are still cheaper than one more root.
+    # Complex numbers are added part by part, and numpy compares the real part first: an arc's cost
+    # by its kind, then its score. N - 1 forbidden arcs are still cheaper than an additional root.
     forbidden = np.isneginf(scores)
     value = np.where(forbidden, 0, scores) * 1j - forbidden
     np.fill_diagonal(value, -np.inf)
@@ -85,9 +84,9 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
 
 
 def _edmonds(value: np.ndarray) -> np.ndarray:
-    """The heads of the best tree with any number of roots; ``value`` (N, N) is used up."""
+    """The heads of the best tree with any number of roots; ``value`` (N, N) is overwritten."""
     size = len(value)
-    # An arc between rows stands for one between words: its dependent * N + its head.
+    # An arc between rows represents one between words: its dependent * N + its head.
     arc = np.arange(size * size).reshape(size, size)
     best = value.argmax(1)
     # A row is a word, or a cycle that was contracted into it: a node with a number from N upwards.
@@ -118,7 +117,7 @@ def _edmonds(value: np.ndarray) -> np.ndarray:
         node, head = divmod(entering, size)
         heads[node] = head
         while node != top:
-            # The member that is entered leaves its place in the cycle; the others keep theirs.
+            # The member that is entered leaves its arc in the cycle; the others keep theirs.
             above = parents[node]
             chosen += [(other, arcs[other]) for other in members[above] if other != node]
             node = above
@@ -126,9 +125,9 @@ def _edmonds(value: np.ndarray) -> np.ndarray:
 
 
 def _contract(value: np.ndarray, arc: np.ndarray, best: np.ndarray, cycle: np.ndarray) -> None:
-    """Let the first row of ``cycle`` stand for all of it, in place."""
+    """Contract ``cycle`` into its first row, in place."""
     first, every = cycle[0], np.arange(len(value))
-    # Into the cycle: what is gained when a member takes that head instead of the one before it.
+    # Into the cycle: the gain when a member gets that head instead of the one before it.
     gains = value[cycle] - value[cycle, best[cycle]][:, None]
     member = gains.argmax(0)
     value[first], arc[first] = gains[member, every], arc[cycle[member], every]

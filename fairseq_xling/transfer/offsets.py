@@ -1,9 +1,8 @@
-"""Where tokens stand in the text that they were made from: from ids back to characters.
+"""The positions of tokens in their text: from ids back to characters.
 
-n units (words, or subwords as they are spelt), in the order of the text. All shipped segmentations
-change white space alone, so letter after letter is the same. One that changes more is aligned as
-far as it agrees: a unit that cannot be found takes the place that its neighbours leave it, and
-those after it keep theirs.
+n units (words, or spelt-out subwords), in the order of the text. All shipped segmentations change
+only white space, so all letters are the same. One that changes more is aligned as far as it agrees:
+a unit that cannot be found gets the gap between its neighbours, and those after it keep theirs.
 """
 
 import functools
@@ -26,9 +25,8 @@ class Located:
     end: np.ndarray
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
-        """First and last token of what holds a letter of the characters ``[begin, end)``.
-
-        The first is after the last where there are none.
+        """First and last token with a letter of the characters ``[begin, end)``.
+        The first is after the last if there are none.
         """
         first = np.searchsorted(self.end, begin, side="right")
         last = np.searchsorted(self.begin, end, side="left") - 1
@@ -37,7 +35,7 @@ class Located:
 
 @functools.lru_cache(maxsize=8)  # the questions about a paragraph follow each other
 def encode_located(codec: Codec, text: str) -> Located:
-    """``text`` as ids, with their places; at least one."""
+    """``text`` as ids, with their positions; at least one."""
     words = codec.segment(on_one_line(text)) or [text]
     ids = np.concatenate(codec.words(words))
     units = [unit for word in codec.surfaces(words) for unit in word]
@@ -45,15 +43,15 @@ def encode_located(codec: Codec, text: str) -> Located:
 
 
 def on_one_line(text: str) -> str:
-    """``text`` without line ends, of the same length: texts are encoded a line each."""
+    """``text`` without line ends, of the same length: texts are encoded line by line."""
     return text.replace("\n", " ")
 
 
 def locate(units: Sequence[str], text: str) -> tuple[np.ndarray, np.ndarray]:
     """The first character of each unit in ``text``, and the one after its last: both (n,).
 
-    Neither ever goes down. A unit without letters, such as the mark that begins a word, has the
-    place of the next one with some.
+    Both are non-decreasing. A unit without letters, such as the mark that begins a word, has the
+    position of the next one with some.
 
     >>> [list(map(int, places)) for places in locate(["", "do", "n't", ";", "go"], "don't;  go")]
     [[0, 0, 2, 5, 8], [2, 2, 5, 6, 10]]
@@ -77,7 +75,7 @@ def locate(units: Sequence[str], text: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(text: str) -> str:
-    """Small letters in compatible forms, without white space."""
+    """Lower-case letters in compatibility form, without white space."""
     return "".join(unicodedata.normalize("NFKD", text).casefold().split())
 
 
@@ -88,7 +86,7 @@ def _letters(text: str, form: Callable[[str], str]) -> tuple[str, list[int]]:
 
 
 def _matches(ours: str, theirs: str) -> np.ndarray:
-    """The letter of ``theirs`` that each of ``ours`` is, by the longest blocks, or -1: (l,)."""
+    """The letter of ``theirs`` that each of ``ours`` matches, by longest blocks, or -1: (l,)."""
     match = np.full(len(ours), -1)
     for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
         match[block.a : block.a + block.size] = np.arange(block.b, block.b + block.size)

@@ -1,7 +1,7 @@
 """Settings of a head, given as one text.
 
-Most decide what is trained. Those that `at_test` marks may have other values later: they are about
-reading, decoding and counting.
+Most determine training. Those marked by `at_test` can be changed later: they concern reading,
+decoding and counting.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from fairseq_xling.registry import unknown_name
 
 
 def at_test(default: Any) -> Any:
-    """A field of which a trained model may be given another value."""
+    """A field whose value can be changed for a trained model."""
     return dataclasses.field(default=default, metadata={"at_test": True})
 
 
@@ -27,13 +27,13 @@ def parse_options(option: str, text: str, kind: type) -> Any:
     Sizes(width=8, rate=0.5)
 
     Raises:
-        UserError: for a name that is not there or stands twice, or a value of another type.
+        UserError: for an unknown or repeated name, or a value of another type.
     """
     return kind(**_values(option, text, kind))
 
 
 def change_options(option: str, text: str, trained: Any) -> Any:
-    """The settings of a trained head with those that ``text`` names instead.
+    """The settings of a trained head, with those in ``text`` replaced.
 
     >>> @dataclasses.dataclass
     ... class Sizes:

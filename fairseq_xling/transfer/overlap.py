@@ -1,11 +1,11 @@
-"""Entity overlap against zero-shot F1: Pires et al. (2019), Figure 2 (SPEC E9).
+"""Entity overlap against zero-shot F1: Pires et al. (2019), Figure 2.
 
     overlap = |E_train ∩ E_eval| / |E_train ∪ E_eval|
 
-with ``E`` the set of the subwords inside the entities of a file. Subwords are compared as they are
-written, not by their ids: the definition is of wordpieces, and in folders whose languages have ids
-of their own (``--vocab prefixed``, ``separate``) one wordpiece has several ids, or one id stands
-for several. In all other folders both come to the same. ``<unk>`` is no subword.
+with ``E`` the set of the subwords inside the entities of a file. Subwords are compared by spelling,
+not by id: the definition is of wordpieces, and in folders whose languages have their own ids
+(``--vocab prefixed``, ``separate``) one wordpiece has several ids, or one id means several. In all
+other folders both are the same. ``<unk>`` is not a subword.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def jaccard(first: Set[str], second: Set[str]) -> float:
 
 @dataclass(frozen=True)
 class Entities:
-    """The different subwords inside a file's spans, and the share of the words there that have an
+    """The distinct subwords inside a file's spans, and the share of the words there with an
     unknown one."""
 
     subwords: frozenset[str]
@@ -51,7 +51,7 @@ class Entities:
 
 
 def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
-    """The different words inside the spans of a file, in its order.
+    """The distinct words inside the spans of a file, in its order.
 
     Raises:
         UserError: for a damaged row or a tag that is not BIO (file and line), or no span at all.
@@ -69,14 +69,14 @@ def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
 
 @functools.cache
 def read_entities(path: Path, head: str, columns: str, data: Path, lang: str) -> Entities:
-    """What stands inside the spans of a file, as encoders that read ``data`` are given it.
+    """The subwords inside the spans of a file, as input of encoders that read ``data``.
 
     Raises:
-        UserError: as `entity_words`, and for a folder that is none or has no such language.
+        UserError: as `entity_words`, and for an invalid folder or one without the language.
     """
     words = entity_words(path, head, columns)
     folder = DataFolder(data)
-    # Words are read one by one: there is nothing to cut, however few the positions.
+    # Words are read one by one, so nothing is cut, however few the positions.
     found = Codec(data, lang, max_positions=0).words(words)
     piece = modes[folder.meta["vocab"]["mode"]]().piece
     symbols = read_dictionary(folder.dictionary_path(lang))
@@ -97,7 +97,7 @@ def measure(cell: Cell) -> tuple[Point, dict[str, Path]]:
     for path in (data, *(path for _, path in trained), test):
         if not path.exists():
             raise UserError(
-                f"{path}: not there; the files of the run {cell.run} are sought from the folder "
+                f"{path}: no such file; the files of the run {cell.run} are relative to the folder "
                 "where it was started"
             )
     read = functools.partial(_read, cell, data)
@@ -127,8 +127,8 @@ def run_overlap(args: argparse.Namespace) -> str:
     """The verb ``eval overlap``; returns what it prints.
 
     Raises:
-        UserError: for a folder that holds no run, a run of another head, or files that are not
-            there or are damaged; nothing is written then.
+        UserError: for a folder without a run, a run of another head, or missing or damaged files;
+            nothing is written then.
     """
     output = Path(args.output)
     check_output(output, args.runs)
@@ -147,13 +147,13 @@ def run_overlap(args: argparse.Namespace) -> str:
 PROPERTY = Property(
     title="Zero-shot transfer and entity overlap",
     lead="Does an encoder transfer because the entities of two languages share subwords? Then its "
-    "points rise to the right; where they lie level, it carries more over than shared subwords.",
+    "points rise to the right; if they are level, it transfers more than shared subwords.",
     csv="overlap.csv",
     xlabel="entity subword overlap (share of the union)",
     notes=(
-        "Overlap: of the different subwords inside the spans of the training file (in train) or "
-        "the test file (in test), as they are written, the share that both have (shared). Unknown "
-        "ones do not count.",
-        "Unknown: different words inside the test file's spans with an unknown subword.",
+        "Overlap: of the distinct subwords inside the spans of the training file (in train) or "
+        "the test file (in test), compared by spelling, the share that both have (shared). Unknown "
+        "ones are excluded.",
+        "Unknown: distinct words inside the test file's spans with an unknown subword.",
     ),
 )

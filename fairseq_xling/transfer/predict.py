@@ -1,4 +1,4 @@
-"""What a fine-tuned model says about files: predictions, and scores where they are annotated."""
+"""Predictions of a fine-tuned model for files, with scores if they are annotated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,16 +53,16 @@ class Predictor:
         format: str = "",
         **settings: Any,
     ) -> "Predictor":
-        """The model in ``checkpoint``; ``data`` where its data folder has moved.
+        """The model in ``checkpoint``; ``data`` if its data folder has moved.
 
         Args:
             head_options: settings of the head that may change after training.
-            format: of the files, if another one than in training.
-            settings: options of the task with other values, such as ``columns``.
+            format: of the files, if not as in training.
+            settings: changed options of the task, such as ``columns``.
 
         Raises:
-            UserError: if the file is missing, damaged, or holds another kind of model, and for
-                settings that are wrong.
+            UserError: if the file is missing, damaged, or has another kind of model, and for
+                invalid settings.
         """
         prepare_engine()
         from fairseq import checkpoint_utils
@@ -81,7 +81,7 @@ class Predictor:
             raise UserError(f"{checkpoint}: is not of `--task cross_lingual_transfer`")
         head = task.head
         head.options = change_options("--head-options", head_options, head.options)
-        if format:  # not among the overrides: a checkpoint of before has no such option
+        if format:  # not among the overrides: an older checkpoint has no such option
             task.format = find_format(head.format, format)
         return cls(models[0], task, usable)
 
@@ -90,7 +90,8 @@ class Predictor:
         """Read a file, and predict all of it.
 
         Raises:
-            UserError: for a language that the model has not, or a damaged row (file and line).
+            UserError: for a language that the model does not have, or a damaged row (file and
+            line).
         """
         items = self.task.read(lang, path)
         dataset = self.task.make_dataset([(lang, items)])
@@ -107,7 +108,7 @@ class Predictor:
         return Predicted(lang, Path(path), items, found, annotated, scores)
 
     def write(self, predicted: Predicted, path: str | Path) -> None:
-        """Predictions in the form of the file that was read."""
+        """Predictions in the format of the input file."""
         self.task.format.write(
             Path(path), predicted.items, predicted.predictions, self.task.columns
         )

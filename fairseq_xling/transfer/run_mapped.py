@@ -32,7 +32,7 @@ def _adapt(
 
 
 def no_map(predictor: Predictor, reader: Encoder, layer: int) -> FittedMap:
-    """The map that changes nothing; states go on in the language of training."""
+    """The identity map; the upper layers read states in the language of training."""
     lang = parse_files("--train-file", predictor.task.cfg.train_file)[0][0]
     sides = Side(reader.width), Side(predictor.model.encoder.shape.dim)
     return FittedMap({layer: LayerMap(*sides)}, "none", {"fixed": {"lang": lang}})

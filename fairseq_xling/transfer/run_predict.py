@@ -25,8 +25,8 @@ def predict_files(
     """Predict ``args.files``, write all into ``args.output``; returns a table of the scores.
 
     Args:
-        adapt: what becomes of the checkpoint's predictor before anything is read.
-        inputs: files beside the checkpoint and those to predict, by role.
+        adapt: a change of the checkpoint's predictor before anything is read.
+        inputs: further input files by role, besides the checkpoint and those to predict.
 
     Raises:
         UserError: for bad arguments or input; nothing is written then.
@@ -36,7 +36,7 @@ def predict_files(
     files = parse_files("FILE", ",".join(args.files))
     settings = {name: getattr(args, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}
-    if args.format is not None:  # another one has columns of its own
+    if args.format is not None:  # another one has its own columns
         given.setdefault("columns", "")
     predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
     output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
@@ -86,8 +86,8 @@ def predict_files(
 def output_names(files: Sequence[tuple[str, Path]], suffix: str) -> list[str]:
     """A name for the predictions of each file: its own, without endings, and ``suffix``.
 
-    The language stands in front where no part of the name between dots, ``-`` and ``_`` is it, and
-    a number in front of that where two would have one name.
+    The language is put in front unless it is a part of the name between dots, ``-`` and ``_``, and
+    a number in front of that if two would have the same name.
 
     >>> files = [("de", Path("gold/test.de.conllu.gz")), ("de", Path("de/test.conll"))]
     >>> output_names(files, ".conllu")

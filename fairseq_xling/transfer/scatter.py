@@ -1,6 +1,6 @@
 """Zero-shot figures against a property of the languages: table, correlation and scatter plot.
 
-What `eval overlap` and `eval word-order` have in common (Pires et al., 2019, Figures 2 and 3).
+Shared by `eval overlap` and `eval word-order` (Pires et al., 2019, Figures 2 and 3).
 """
 
 import dataclasses
@@ -26,14 +26,14 @@ CORRELATIONS = ("encoder", "points", "Pearson", "Spearman")
 
 @dataclasses.dataclass(frozen=True)
 class Property:
-    """What the figures are compared with.
+    """The property that figures are compared with.
 
     Attributes:
         title, lead: of the report.
         csv: name of the file of all figures.
         xlabel: of the plot, with its unit.
-        whole: whether it counts something.
-        notes: what else a reader should know.
+        whole: whether it is a count.
+        notes: further notes for the reader.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Property:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A figure with its property ``x``, None where that is not known; ``details`` by column."""
+    """A figure with its property ``x``, None if unknown; ``details`` by column."""
 
     cell: Cell
     x: float | None
@@ -54,7 +54,7 @@ class Point:
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
-    """Pearson's and Spearman's; None for fewer than three points, or where all are alike.
+    """Pearson's and Spearman's; None for fewer than three points, or if all are equal.
 
     >>> [round(value, 3) for value in correlation([1, 2, 3], [1, 2, 9])]
     [0.918, 1.0]
@@ -67,7 +67,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] |
 
 
 def check_output(output: Path, runs: Sequence[str]) -> None:
-    """Refuse to write over a run, whose report and results have the same names."""
+    """Refuse to overwrite a run, whose report and results have the same names."""
     for run in runs:
         if output.resolve() == Path(run).resolve():
             raise UserError(f"`--output` must be another folder than the run's, got {output}")
@@ -76,17 +76,17 @@ def check_output(output: Path, runs: Sequence[str]) -> None:
 def write_scatter(
     output: Path, prop: Property, points: Sequence[Point], inputs: Mapping[str, Path]
 ) -> str:
-    """Write figures, plot, report and results into ``output``; returns what is to be printed.
+    """Write figures, plot, report and results into ``output``; returns the text to print.
 
     Args:
-        inputs: the files that ``points`` come from, by role, beside the runs' results.
+        inputs: the files that ``points`` come from, by role, besides the runs' results.
 
     Raises:
-        UserError: if the property is known of no language that was not trained on.
+        UserError: if the property is not known for any language that was not trained on.
     """
     drawn = [point for point in points if point.cell.zero_shot and point.x is not None]
     if not drawn:
-        raise UserError(f"{prop.xlabel}: known of no language that was not trained on")
+        raise UserError(f"{prop.xlabel}: unknown for all languages that were not trained on")
     head = drawn[0].cell.config.head
     metric = drawn[0].cell.config.figure
     header, rows = _every_figure(points, metric)
@@ -121,7 +121,7 @@ def write_scatter(
 
 
 def _table(points: Sequence[Point], metric: str) -> tuple[list[str], list[list[Any]]]:
-    """As shown: narrow enough for a page."""
+    """As displayed: narrow enough for a page."""
     header = ["encoder", "languages", *points[0].details, f"{metric} (%)"]
     return header, [
         [point.cell.row, _pair(point.cell), *point.details.values(), point.cell.mean]
@@ -169,6 +169,6 @@ def _notes(metric: str) -> list[str]:
     return [
         f"{metric} in percent, the mean over seeds and chosen settings.",
         "Plot and correlation: languages that the model was not trained on. An arrow leads from "
-        "the training language. A name that finds no room in the plot is left out.",
-        f"Correlation: not given for fewer than {LEAST} points, or where all are alike.",
+        "the training language. Names that do not fit in the plot are left out.",
+        f"Correlation: not given for fewer than {LEAST} points, or if all are equal.",
     ]

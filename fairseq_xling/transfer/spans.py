@@ -1,7 +1,6 @@
-"""Spans in sequences of BIO tags: reading, repairing, counting (SPEC E3).
-
-A tag is ``O``, or ``B-X`` or ``I-X`` for a span of type X. Sequences need not be sound: spans are
-read as the CoNLL-2003 evaluation does, an ``I`` that continues nothing begins a span.
+"""Spans in sequences of BIO tags: reading, repairing, counting.
+A tag is ``O``, or ``B-X`` or ``I-X`` for a span of type X. Sequences need not be valid: spans are
+read as in the CoNLL-2003 evaluation, where an ``I`` that continues nothing begins a span.
 """
 
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ Span = tuple[str, int, int]
 
 
 def is_bio(tag: str) -> bool:
-    """Whether it is a tag at all.
+    """Whether it is a valid tag.
 
     >>> is_bio("O"), is_bio("I-PER"), is_bio("PER"), is_bio("B-"), is_bio("Orecurring")
     (True, True, False, False, False)
@@ -22,7 +21,7 @@ def is_bio(tag: str) -> bool:
 
 
 def check_bio(item: TaggedItem) -> None:
-    """Refuse tags that are none; an item without tags passes.
+    """Reject invalid tags; an item without tags passes.
 
     Raises:
         UserError: for the first; names file and line.
@@ -51,7 +50,7 @@ def spans(tags: Sequence[str]) -> set[Span]:
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """Make a sequence sound: a span begins with B, and its last type is the type of all of it.
+    """Make a sequence valid: a span begins with B, and its last type is the type of all of it.
 
     Conneau et al. (2020), Section 3.2.2: a standalone ``I-X`` becomes ``B-X``, and in ``B-X I-Y
     I-Z`` all become Z.
@@ -75,7 +74,7 @@ def repair(tags: Sequence[str]) -> list[str]:
 
 
 def count_spans(gold: Sequence[str], predicted: Sequence[str]) -> tuple[float, float, float]:
-    """How many spans are right, predicted, and gold.
+    """The numbers of correct, predicted and gold spans.
 
     >>> count_spans(["B-A", "I-A", "O", "B-B"], ["B-A", "I-A", "O", "B-A"])
     (1.0, 2.0, 2.0)

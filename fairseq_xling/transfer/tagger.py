@@ -1,7 +1,7 @@
-"""What the heads that tag words have in common: linear on the state of a word's first subword.
+"""The base of heads that tag words: linear on the state of a word's first subword.
 
 B sentences, R rows, T tokens, W words, D width, K tags. A sentence that is longer than the model's
-positions is several rows, cut between words, so that no word goes without a tag.
+positions becomes several rows, cut between words, so that every word gets a tag.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,12 +85,12 @@ def word_states(states: Tensor, fields: Fields) -> Tensor:
 
 
 def word_rows(item: TaggedItem, codec: Codec) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """The rows of a sentence's ids, and each word's row (W,) and place in it (W,).
+    """The rows of a sentence's ids, and each word's row (W,) and position in it (W,).
 
     A word that is longer than a whole row is cut.
 
     Raises:
-        UserError: for a sentence that does not fit into one row, where `Codec` refuses such.
+        UserError: for a sentence that does not fit into one row, if `Codec` refuses these.
     """
     room = codec.max_positions - 2
     words = codec.words(item.words)

@@ -1,7 +1,6 @@
-"""Shared word-order features against zero-shot figures: Pires et al. (2019), Figure 3 (SPEC E10).
-
-The table of features is the user's, for example of the World Atlas of Language Structures' features
-on the order of subject, object and verb, or adjective and noun. A feature that is unknown of either
+"""Shared word-order features against zero-shot figures: Pires et al. (2019), Figure 3.
+The user supplies the table of features, for example from the World Atlas of Language Structures, on
+the order of subject, object and verb, or adjective and noun. A feature that is unknown for either
 language is neither shared nor different.
 """
 
@@ -20,7 +19,7 @@ _UNKNOWN = ("?", "-", "--", "nan")  # two unknown values must not count as equal
 
 
 def shared_features(first: Sequence[str], second: Sequence[str]) -> tuple[int, int]:
-    """How many features have one value in both languages, and how many are known of both.
+    """The numbers of features with the same value in both languages, and of those known for both.
 
     >>> shared_features(["SVO", "", "Adj-N", "Prep"], ["SOV", "Gen-N", "Adj-N", "Prep"])
     (2, 3)
@@ -30,10 +29,10 @@ def shared_features(first: Sequence[str], second: Sequence[str]) -> tuple[int, i
 
 
 def read_features(path: str | Path) -> dict[str, list[str]]:
-    """By language its value of every feature; empty where it is unknown.
+    """By language its value of every feature; empty if unknown.
 
     Raises:
-        UserError: for the first row that breaks the format (file and line).
+        UserError: for the first malformed row (file and line).
     """
     table: dict[str, list[str]] = {}
     names: list[str] = []
@@ -50,7 +49,7 @@ def read_features(path: str | Path) -> dict[str, list[str]]:
         if not lang:
             raise UserError(f"{place}: the language is empty")
         if lang in table:
-            raise UserError(f"{place}: there is a row of language {lang!r} before")
+            raise UserError(f"{place}: there is already a row of language {lang!r}")
         for name, value in zip(names[1:], values, strict=True):
             if value in _UNKNOWN:
                 raise UserError(
@@ -58,7 +57,7 @@ def read_features(path: str | Path) -> dict[str, list[str]]:
                 )
         table[lang] = values
     if not table:
-        raise UserError(f"{path}: holds no languages")
+        raise UserError(f"{path}: contains no languages")
     return table
 
 
@@ -66,7 +65,7 @@ def _header(place: str, cells: list[str]) -> list[str]:
     if cells[0] != KEY or len(cells) < 2:
         got = "\t".join(cells)
         raise UserError(
-            f"{place}: the first row must be {KEY!r} and names of features, separated by tabs, "
+            f"{place}: the first row must be {KEY!r} and names of features, tab-separated, "
             f"got {got!r}"
         )
     for name in cells:
@@ -78,10 +77,10 @@ def _header(place: str, cells: list[str]) -> list[str]:
 def measure(
     path: str | Path, table: Mapping[str, Sequence[str]], cells: Sequence[Cell]
 ) -> list[Point]:
-    """A `Point` for each cell; x is None where no feature is known of both languages.
+    """A `Point` for each cell; x is None if no feature is known for both languages.
 
     Raises:
-        UserError: for a model of several training languages, or languages that have no row.
+        UserError: for a model of several training languages, or languages without a row.
     """
     for cell in cells:
         if len(cell.sources) > 1:
@@ -107,7 +106,7 @@ def run_word_order(args: argparse.Namespace) -> str:
     """The verb ``eval word-order``; returns what it prints.
 
     Raises:
-        UserError: for a folder that holds no run, or a table that is damaged or lacks a language;
+        UserError: for a folder without a run, or a table that is damaged or lacks a language;
             nothing is written then.
     """
     output = Path(args.output)
@@ -125,13 +124,13 @@ def run_word_order(args: argparse.Namespace) -> str:
 
 PROPERTY = Property(
     title="Zero-shot transfer and word order",
-    lead="Does an encoder transfer better between languages whose words are ordered alike? Then "
+    lead="Does an encoder transfer better between languages with similar word order? Then "
     "its points rise to the right.",
     csv="word_order.csv",
     xlabel="shared word-order features",
     whole=True,
     notes=(
-        "Shared: features of the table with one value in the training and the test language; "
-        "known: those with a value in both. Languages of which less is known can share less.",
+        "Shared: features of the table with the same value in the training and the test language; "
+        "known: those with a value in both. Languages with fewer known features can share less.",
     ),
 )

@@ -1,8 +1,7 @@
-"""One model out of the two that the transfer phases trained (TreLM, Algorithm 1, line 17).
-
-The forward model (source to target) was free to change its upper half, the backward one its lower
-half, and both everything else. So the combined model takes the upper half of the first, the lower
-half of the second, and the arithmetic mean of all the rest: embeddings, TRILayer and heads.
+"""One model from the two that the transfer phases trained (TreLM, Algorithm 1, line 17).
+The forward model (source to target) could change its upper half, the backward one its lower half,
+and both everything else. So the combined model has the upper half of the first, the lower half of
+the second, and the arithmetic mean of everything else: embeddings, TRILayer and heads.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,10 @@ from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
 from fairseq_xling.trelm.phases import LOWER, UPPER, part_of
 
 PHASE = "combined"
-_OWN = {"phase", "parent"}  # what the two halves say about themselves; all else must be equal
+_OWN = {
+    "phase",
+    "parent",
+}  # where the identities of the two halves differ; everything else must be equal
 
 
 def combine_states(
@@ -27,8 +29,8 @@ def combine_states(
 ) -> dict[str, Tensor]:
     """The combined weights, from two state dicts with the same names and shapes.
 
-    A mean is taken in double precision and rounded once. What is not a floating-point number, such
-    as a buffer of indices, is the forward model's, untouched.
+    Means are computed in double precision and rounded once. Anything but floating-point numbers,
+    such as a buffer of indices, is copied from the forward model.
     """
     combined = {}
     for name, upper in forward.items():
@@ -43,16 +45,16 @@ def combine_states(
 
 
 def combine(forward: str | Path, backward: str | Path, output: str | Path) -> str:
-    """Combine two checkpoints into a third, written whole or not at all.
+    """Combine two checkpoints into a third, written atomically.
 
     The result is a checkpoint of fairseq before its first update, of phase ``combined``:
     ``fairseq-train --finetune-from-model``, ``fairseq-validate`` and `Encoder.load` read it.
 
     Returns:
-        What came from where, in one line.
+        The source of each part, in one line.
 
     Raises:
-        UserError: if a file is not a checkpoint of its phase, or the two do not belong together.
+        UserError: if a file is not a checkpoint of its phase, or the two do not match.
     """
     prepare_engine()
     first, second = _Half(forward, "forward"), _Half(backward, "backward")
@@ -85,7 +87,7 @@ class _Half:
         self.state = load_plain(path)
         weights = self.state.get("model") if isinstance(self.state, dict) else None
         if not isinstance(weights, dict):
-            raise UserError(f"{path}: not a fairseq checkpoint (it holds no model)")
+            raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
         self.identity = read_identity(weights)
         self.weights = {k: v for k, v in weights.items() if k != KEY}
 
@@ -103,7 +105,7 @@ def _check_phases(first: _Half, second: _Half) -> None:
 
 
 def _check_pair(first: _Half, second: _Half) -> None:
-    """Raise a UserError unless both began with the same weights and are of the same form."""
+    """Raise a UserError unless both started from the same weights and have the same form."""
     between = f"{first.path} and {second.path}: halves must"
     for name in sorted((first.identity.keys() | second.identity.keys()) - _OWN):
         if first.identity.get(name) != second.identity.get(name):
@@ -127,7 +129,7 @@ def _check_pair(first: _Half, second: _Half) -> None:
     parents = [half.identity.get("parent") or "unknown" for half in (first, second)]
     if parents[0] != parents[1] or parents[0] == "unknown":
         raise UserError(
-            f"{between} begin with the same weights, got {parents[0][:8]} and {parents[1][:8]}; "
+            f"{between} start from the same weights, got {parents[0][:8]} and {parents[1][:8]}; "
             "start both from one checkpoint"
         )
 
@@ -137,7 +139,7 @@ def _owner(name: str, first: _Half, second: _Half) -> str | Path:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, dict):  # digests of dictionaries: eight characters tell them apart
+    if isinstance(value, dict):  # digests of dictionaries: eight characters distinguish them
         return ", ".join(f"{lang}:{str(digest)[:8]}" for lang, digest in sorted(value.items()))
     return ",".join(value) if isinstance(value, list) else repr(value)
 

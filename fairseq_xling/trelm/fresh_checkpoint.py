@@ -1,4 +1,4 @@
-"""Writing a model as fairseq writes a checkpoint before its first update.
+"""Write a model as fairseq writes a checkpoint before its first update.
 
 ``fairseq-train --finetune-from-model``, ``fairseq-validate`` and `Encoder.load` read it.
 """
@@ -20,10 +20,10 @@ def write_fresh_checkpoint(
     trained_by: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> None:
-    """Write ``weights`` and the configuration ``cfg`` (plain values), whole or not at all.
+    """Write ``weights`` and the configuration ``cfg`` (plain values), atomically.
 
     Args:
-        trained_by: ``criterion_name`` and ``optimizer_name``, as fairseq looks for them.
+        trained_by: ``criterion_name`` and ``optimizer_name``, which fairseq expects.
         about: plain values that are stored with it, in ``extra_state``.
 
     Raises:

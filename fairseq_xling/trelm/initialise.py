@@ -1,10 +1,9 @@
-"""The first weights of a migrated model: a source encoder's, and what it cannot give.
-
+"""The initial weights of a migrated model: a source encoder's, and those that it does not have.
 TreLM, Section 3.2. Positions, segments, embedding LayerNorm and all layers are the source's; the
-TRILayer begins as a copy of the layer in the middle (SPEC G1); embeddings of words come from
-`trelm.words`, of languages from `trelm.language_init` (G2); the LM head is drawn anew or kept (G3).
-Every draw comes from a generator of its part's own, so two models that differ in one option are
-equal in everything else.
+TRILayer starts as a copy of the middle layer; embeddings of words come from `trelm.words`, of
+languages from `trelm.language_init`; the LM head is reinitialised or kept.
+Each part is drawn by its own generator, so two models that differ in one option are equal in
+everything else.
 
 N layers, V ids of the new vocabulary, D width.
 """
@@ -29,7 +28,7 @@ from fairseq_xling.trelm.words import WordRequest, word_ways
 
 SPECIAL_ROWS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 
-# The 0-based number of the layer that the TRILayer is copied from, of N (SPEC G1).
+# The 0-based number of the layer of N that the TRILayer is copied from.
 trilayer_origins: Registry[Callable[[int], int]] = Registry("`--trilayer-from`")
 trilayer_origins.register("code")(lambda layers: layers // 2)
 trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
@@ -37,11 +36,11 @@ trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
 
 @dataclass(frozen=True)
 class HeadWay:
-    """What is kept of the source's LM head (SPEC G3).
+    """What is kept of the source's LM head.
 
     Attributes:
         layers: whether its dense layer and its LayerNorm are.
-        biases: whether symbols that the source has too, spelt alike, keep their bias.
+        biases: whether symbols with the same spelling in the source keep their bias.
     """
 
     layers: bool = False
@@ -56,16 +55,16 @@ head_ways.register("whole")(HeadWay(layers=True, biases=True))
 
 @dataclass(frozen=True)
 class InitOptions:
-    """How the parts that the source cannot give begin.
+    """How the parts that the source does not have are initialised.
 
     Attributes:
-        embeddings: name of a way in `trelm.words`.
-        keep_norms: whether ready vectors keep their length.
-        copy_shared: whether a symbol that the source has too, spelt alike, takes its embedding.
+        embeddings: name of a method in `trelm.words`.
+        keep_norms: whether given vectors keep their length.
+        copy_shared: whether a symbol with the same spelling in the source gets its embedding.
         trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
-        language_init: name of a way in `trelm.language_init`.
+        language_init: name of a method in `trelm.language_init`.
         head: ``reset``, ``keep`` or ``whole``.
-        seed: of all that is drawn.
+        seed: random seed.
     """
 
     embeddings: str = "random"
@@ -84,28 +83,27 @@ def initialise(
     options: InitOptions,
     vectors: Mapping[str, Vectors] | None = None,
 ) -> list[str]:
-    """Give every parameter of ``encoder`` its first value.
+    """Initialise every parameter of ``encoder``.
 
     Args:
-        encoder: with or without a TRILayer, of the source's sizes; what it held is of no account.
+        encoder: with or without a TRILayer, of the source's sizes; its weights are overwritten.
         source: is not changed, and shares no storage with it afterwards.
         symbols: the vocabulary of each of the encoder's languages, by id, word starts marked ``▁``.
         options: see `InitOptions`.
-        vectors: ready vectors by language, for the ways that read them.
+        vectors: given vectors by language, for the methods that read them.
 
     Returns:
-        What came from where, a line for each part.
+        The source of each part, one line each.
 
     Raises:
-        UserError: for an unknown name, sizes that do not fit, or something that is asked of the
-            source and that it has not.
+        UserError: for an unknown name, sizes that do not fit, or something that the source lacks.
     """
     _check_sizes(encoder.shape, source)
     maker = _Maker(encoder, source, symbols, options, vectors or {})
     state = {}
     for name, parameter in encoder.named_parameters():
         tensor = maker.make(name)
-        if tensor.shape != parameter.shape:  # a mistake of ours: sizes were checked
+        if tensor.shape != parameter.shape:  # a bug: sizes were checked
             raise ValueError(f"{name}: {tuple(tensor.shape)} for {tuple(parameter.shape)}")
         state[name] = tensor
     with torch.no_grad():
@@ -123,7 +121,7 @@ def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
                 f"{source.origin}, got {getattr(shape, name)}"
             )
     if not theirs.token_positions:
-        raise UserError(f"{source.origin}: has no position embeddings to go on from")
+        raise UserError(f"{source.origin}: has no position embeddings to start from")
     if shape.max_positions > theirs.max_positions:
         raise UserError(
             f"`--max-positions` must be at most {theirs.max_positions}, the rows that "
@@ -137,7 +135,7 @@ def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
 
 
 class _Maker:
-    """Makes one parameter after the other, and notes what it did."""
+    """Initialises one parameter after another, and records how."""
 
     def __init__(
         self,
@@ -170,13 +168,13 @@ class _Maker:
         return way
 
     def make(self, name: str) -> Tensor:
-        """The first value of parameter ``name``, with memory of its own."""
+        """The initial value of parameter ``name``, with its own memory."""
         match = re.search(r"\.private\.(.+?)\.", name)
         shared = name.replace(match[0], ".shared.") if match else name
         part, _, rest = shared.partition(".")
         how = getattr(self, f"_{part}", None)
         if how is None:
-            raise ValueError(f"{name}: nobody knows how to initialise it")
+            raise ValueError(f"{name}: no rule to initialise it")
         return how(rest, match[1] if match else self.languages[0]).clone()
 
     def _note(self, line: str) -> None:
@@ -200,7 +198,9 @@ class _Maker:
             self._tables[lang] = self._words(lang)
         return self._tables[lang]
 
-    _output_tokens = _tokens  # where the softmax is not tied, it begins as the input does
+    _output_tokens = (
+        _tokens  # if the softmax is not tied, it starts as a copy of the input embeddings
+    )
 
     def _positions(self, rest: str, lang: str) -> Tensor:
         rows = self.shape.max_positions
@@ -213,8 +213,8 @@ class _Maker:
         return language_inits[way](self.languages, self.source, self._generator("languages"))
 
     def _segment_table(self, rest: str, lang: str) -> Tensor:
-        """The source's rows; further ones are drawn. Without any in the source, the first is 0, so
-        that text of one segment is read as before."""
+        """The source's rows; further ones are drawn. If the source has none, the first is 0, so
+        that text of one segment is encoded as before."""
         rows, theirs = self.shape.num_segments, self.source.shape.num_segments
         table = self._draw("segments", rows, self.shape.dim)
         if theirs:
@@ -268,7 +268,7 @@ class _Maker:
         return self._draw(f"head {name}", self.shape.dim, self.shape.dim)
 
     def _in_common(self, lang: str) -> tuple[list[int], list[int]]:
-        """Ids here and ids there of the words that both spell alike."""
+        """Ids here and in the source of the words with identical spelling."""
         theirs = {symbol: i for i, symbol in enumerate(self.source.symbols)}
         mine = [i for i, s in enumerate(self.symbols[lang]) if i >= SPECIALS and s in theirs]
         return mine, [theirs[self.symbols[lang][i]] for i in mine]
@@ -283,7 +283,7 @@ class _Maker:
             mine, its = self._in_common(lang)
             rows[mine] = source.embeddings[its]
             text += f"; {len(mine):,} symbols in common have the source's"
-        # No word in particular: the mean, and noise that tells it from other means.
+        # No particular word: the mean, with noise that distinguishes it from other means.
         null = source.embeddings[source.words()].mean(0) + self._draw("null", self.shape.dim)
         for kind, row in SPECIAL_ROWS.items():
             found = source.special_ids.get(kind)

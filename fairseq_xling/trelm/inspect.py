@@ -1,6 +1,5 @@
-"""How a word lies among all others in one or more files of vectors.
-
-TreLM, appendix A.2, looks at the raw embeddings of encoders this way: the histogram of a term's
+"""A word among all others in one or more files of vectors.
+TreLM, appendix A.2, inspects the raw embeddings of encoders in this way: the histogram of a term's
 cosines to all words, and its 50 nearest neighbours on their first two principal components.
 
 Symbols: ``V`` words, ``D`` width, ``N`` neighbours.
@@ -43,11 +42,11 @@ def principal_plane(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first two principal components of rows ``x`` (N, D).
 
     With ``x - mean = U S V^T``, the components are the first two rows of ``V^T`` and component i
-    holds the share ``s_i^2 / sum_j s_j^2`` of the variance. The sign of each is chosen so that its
-    largest coordinate is positive.
+    explains the share ``s_i^2 / sum_j s_j^2`` of the variance. The sign of each is chosen so that
+    its largest coordinate is positive.
 
     Returns:
-        The mean (D,), the components (2, D), their shares (2,); zero where ``x`` has fewer.
+        The mean (D,), the components (2, D), their shares (2,); zero if ``x`` has fewer.
 
     >>> mean, components, shares = principal_plane(np.array([[0.0, 3], [0, -3], [1, 0], [-1, 0]]))
     >>> components.round(6).tolist(), shares.round(6).tolist()
@@ -90,7 +89,7 @@ class Neighbourhood:
 
 
 def neighbourhood(vectors: Vectors, name: str, word: str, top: int) -> Neighbourhood:
-    """Look at ``word`` in ``vectors``; special symbols and words that never occur count as others.
+    """Inspect ``word`` in ``vectors``; special symbols and words that never occur are others, too.
 
     Raises:
         UserError: if ``name`` has no symbols or not this one (near matches are named).
@@ -116,10 +115,10 @@ def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Pat
     """Write ``inspect.{svg,png,json}``, ``histogram.csv`` and ``neighbours.csv`` into ``output``.
 
     Returns:
-        What to print: the nearest neighbours by file.
+        The text to print: the nearest neighbours by file.
 
     Raises:
-        UserError: for a file or word that is not there, or ``top`` below 2.
+        UserError: for a missing file or word, or ``top`` below 2.
     """
     if top < 2:
         raise UserError(f"`--top` must be at least 2, got {top}")
@@ -176,7 +175,7 @@ def _about(found: Neighbourhood) -> dict[str, Any]:
 
 
 def from_record(about: Mapping[str, Any]) -> Neighbourhood:
-    """What one of the ``files`` of ``inspect.json`` says.
+    """One of the ``files`` of ``inspect.json``.
 
     Raises:
         KeyError: if something is missing.

@@ -32,7 +32,7 @@ def _drawn(found: Sequence[Neighbourhood]) -> Figure:
     for (left, right), each in zip(axes, found, strict=True):
         _draw_histogram(left, each)
         _draw_plane(right, each)
-    figure.canvas.draw()  # places are final before labels are tried
+    figure.canvas.draw()  # positions are final before labels are tried
     for right, each in zip(axes[:, 1], found, strict=True):
         _label_plane(right, each)
     return figure
@@ -66,7 +66,7 @@ def _draw_plane(axis: Axes, found: Neighbourhood) -> None:
 
 
 def _label_plane(axis: Axes, found: Neighbourhood) -> None:
-    """Name the word and its neighbours, nearest first, where there is room."""
+    """Label the word and its neighbours, nearest first, where there is room."""
     renderer = axis.figure.canvas.get_renderer()
     inside, taken = axis.get_window_extent(renderer), []
     points = [(found.word, found.own, _WORD), *((s, p, "black") for s, p in _named(found))]
@@ -96,14 +96,14 @@ def _named(found: Neighbourhood) -> list[tuple[str, np.ndarray]]:
 def to_svg(figure: Figure) -> bytes:
     """The figure as an ``<svg>`` element; the same figure gives the same bytes.
 
-    Text stays text: whoever looks at it has the letters of more languages than we have.
+    Text stays text: the viewer may have fonts for more languages.
     """
     with _without_glyph_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
         return figures.to_svg(figure).encode("utf-8")
 
 
 def to_png(figure: Figure) -> bytes:
-    """The figure as a PNG image; letters that no font here has are boxes."""
+    """The figure as a PNG image; letters missing from all fonts are boxes."""
     image = io.BytesIO()
     with _without_glyph_warnings():
         figure.savefig(image, format="png", dpi=130, metadata={"Software": None})
@@ -118,6 +118,6 @@ def _without_glyph_warnings() -> Iterator[None]:
 
 
 def _fonts() -> list[str]:
-    """A font for European letters and what is installed for others, so that few are boxes."""
+    """A font for European letters and those installed for others, so that few are boxes."""
     known = {font.name for font in font_manager.fontManager.ttflist}
     return ["DejaVu Sans", *(name for name in _WIDER if name in known)]

@@ -1,4 +1,4 @@
-"""The first values of language embeddings (SPEC G2).
+"""The initial values of language embeddings (TreLM, Section 3.2).
 
 L languages, D width of the encoder.
 """
@@ -14,20 +14,20 @@ from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.registry import Registry
 
 LanguageInit = Callable[[Sequence[str], SourceModel, torch.Generator], Tensor]
-# Each gives (L, D) for the languages, in their order.
+# Each returns (L, D) for the languages, in their order.
 language_inits: Registry[LanguageInit] = Registry("`--language-init`")
 
 
 @language_inits.register("normal")
 def normal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
-    """Normal with the source's initial deviation, as the paper's released code leaves them."""
+    """Normal with the source's initial deviation, as in the paper's released code."""
     shape = source.shape
     return torch.randn(len(languages), shape.dim, generator=generator) * shape.init_std
 
 
 @language_inits.register("orthogonal")
 def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
-    """Orthogonal to each other, as TreLM says, and as long as `normal` makes them on average.
+    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`.
 
     Raises:
         UserError: if there are more languages than dimensions.
@@ -35,7 +35,7 @@ def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.G
     shape = source.shape
     if len(languages) > shape.dim:
         raise UserError(
-            f"`--language-init orthogonal` can serve at most {shape.dim} languages, the width of "
+            f"`--language-init orthogonal` supports at most {shape.dim} languages, the width of "
             f"the encoder, got {len(languages)}"
         )
     drawn = torch.randn(shape.dim, len(languages), generator=generator, dtype=torch.float64)

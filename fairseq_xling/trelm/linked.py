@@ -1,9 +1,9 @@
 """Embeddings of new words from the source's embeddings of the words that they are aligned with.
-
-TreLM maps skip-gram vectors (section 3.2), which little text does not allow. The parallel text of
-its transfer phases says more: a word begins as the mean of the source's embeddings of its
-translations. Subwords t and s with ``n(t, s)`` links weigh ``n(t, s)^2 / (n(t) n(s))``, which is
-``p(s | t) p(t | s)``, so that an article linked to everything counts little.
+TreLM maps skip-gram vectors (section 3.2), which requires much text. With little text, the parallel
+text of its transfer phases is more informative: a word starts as the mean of the source's
+embeddings of its translations. Subwords t and s with ``n(t, s)`` links have weight ``n(t, s)^2 /
+(n(t) n(s))``, which is ``p(s | t) p(t | s)``, so that an article linked to everything counts
+little.
 
 T and S ids of the target's and the source language's vocabulary, D width.
 """
@@ -32,32 +32,33 @@ def link_vectors(
     language: str,
     source_vectors: str | Path,
 ) -> str:
-    """Write vectors for the dictionary of ``language``, one of ``pair``; returns what was found.
+    """Write vectors for the dictionary of ``language``, one of ``pair``; returns a report.
+    Subwords with the same spelling in the source get its embedding; the others the mean of those
+        they are linked with, words of the source language last. A subword without either gets a
+        zero vector, which `fairseq-xling init` replaces by a random one.
 
-    Subwords that the source spells alike have its embedding; the others the mean of those they are
-    linked with, words of the source language last. A subword without either has a zero vector,
-    which `fairseq-xling init` takes as one to draw.
+        Args:
+            data: data folder with aligned parallel training text of the pair.
+            pair: the source's language, the target.
+            source_vectors: the source's embeddings, as `fairseq-xling init --source-vectors`
+            writes.
 
-    Args:
-        data: data folder with aligned parallel training text of the pair.
-        pair: the source's language, the target.
-        source_vectors: the source's embeddings, as `fairseq-xling init --source-vectors` writes.
-
-    Raises:
-        UserError: if the folder has no aligned text of the pair, ``language`` is not of the pair,
-            the file of vectors is none or has no symbols, or no word was found at all.
+        Raises:
+            UserError: if the folder has no aligned text of the pair, ``language`` is not of the
+            pair,
+                the file of vectors is invalid or has no symbols, or no word was found at all.
     """
     if language not in pair:
         raise UserError(f"`--language` must be one of {', '.join(pair)}, got {language!r}")
     folder = DataFolder(data)
     theirs = read_vectors(source_vectors)
     if theirs.symbols is None:
-        raise UserError(f"{source_vectors}: has no symbols; make it by `init --source-vectors`")
+        raise UserError(f"{source_vectors}: has no symbols; make it with `init --source-vectors`")
     source, target = pair
     symbols = {lang: _symbols(folder, lang) for lang in pair}
     shared = not folder.separate_vocabularies
     links = count_links(folder, source, target)
-    # What a source-language subword means: its own embedding, or else that of its translations.
+    # The embedding of a source-language subword: its own, or else that of its translations.
     rows_s, known_s = _spelt_alike(symbols[source], theirs)
     rows_t, known_t = mean_of_linked(links, rows_s, known_s)
     back, found = mean_of_linked(count_links(folder, target, source), rows_t, known_t)
@@ -87,9 +88,8 @@ def link_vectors(
 
 
 def count_links(folder: DataFolder, source: str, target: str) -> sparse.csr_array:
-    """(T, S) how often a subword of ``target`` is linked to one of ``source``, in training text.
-
-    Links of special symbols are left out. The text is read in pieces.
+    """(T, S) the number of links from each subword of ``target`` to each of ``source``, in
+    training. Links of special symbols are left out. The text is read in pieces.
     """
     sides = folder.parallel("train", source, target)
     order = folder.order("train", source, target)
@@ -118,7 +118,7 @@ def mean_of_linked(
     """The means of ``rows`` (S, D), of those that are ``known`` (S,), by ``links`` (T, S).
 
     Returns:
-        (T, D) means, zero where there is nothing to take the mean of, and (T,) where there is.
+        (T, D) means, zero where there are no links, and (T,) whether there are.
 
     >>> links = sparse.csr_array(np.array([[3, 1, 0], [0, 0, 2], [0, 0, 0]]))
     >>> means, found = mean_of_linked(links, np.array([[4.0], [8.0], [0.0]]), np.array([1, 1, 0]))
@@ -159,6 +159,6 @@ def _fill(
 
 
 def _count(file: TokenFile, size: int) -> np.ndarray:
-    from fairseq_xling.trelm.skipgram import count_ids  # brings gensim, which takes its time
+    from fairseq_xling.trelm.skipgram import count_ids  # imports gensim, which is slow
 
     return count_ids([file], size)

@@ -5,7 +5,7 @@ TreLM, Section 3.2 and Algorithm 1:
     commonality  MLM on both languages; all Transformer layers are frozen
     forward      CdLM source to target; the lower half is frozen
     backward     CdLM target to source; the upper half is frozen
-    (combine     upper half of forward, lower half of backward, the mean of all else)
+    (combine     upper half of forward, lower half of backward, the mean of everything else)
     language     MLM on the target language; everything is trained
 
 Embeddings, TRILayer and heads are trained in every phase.
@@ -61,7 +61,7 @@ def part_of(name: str, num_layers: int) -> str:
 
 
 def freeze(model: nn.Module, phase: str, num_layers: int) -> None:
-    """Mark what ``phase`` does not train, so that no optimiser gets it.
+    """Freeze what ``phase`` does not train, so that no optimiser gets it.
 
     Raises:
         UserError: for an unknown phase.
@@ -84,7 +84,7 @@ def check_succession(phase: str, previous: str) -> None:
 
 
 def fingerprint(state: Mapping[str, Tensor]) -> str:
-    """A digest of all weights of a state dict, by which the halves of one parent are known."""
+    """A digest of all weights of a state dict, which identifies the halves of one parent."""
     digest = hashlib.sha256()
     for name in sorted(state):
         value = state[name]

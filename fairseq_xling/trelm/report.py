@@ -1,4 +1,4 @@
-"""The report of ``trelm run``: a page, and its numbers beside it as JSON, CSV and text."""
+"""The report of ``trelm run``: a page, and its figures as JSON, CSV and text."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def write_report(
     sections = [
         Section(
             "Bits per word after each phase",
-            text=f"Over the same masks of the {config.bpw_split} text for all checkpoints.",
+            text=f"With the same masks of the {config.bpw_split} text for all checkpoints.",
             header=words[0],
             rows=words[1],
             notes=[_uniform(one) for one in found],
@@ -111,9 +111,7 @@ def bleu_table(found: Sequence[dict[str, Any]]) -> Table:
 
 def _uniform(one: dict[str, Any]) -> str:
     values = ", ".join(f"{value:.2f} ({lang})" for lang, value in one["uniform_bpw"].items())
-    return (
-        f"A model that knows nothing has {values} bits per word with the words of {one['target']}."
-    )
+    return f"Chance is {values} bits per word with the words of {one['target']}."
 
 
 def _translation(found: Sequence[dict[str, Any]], table: Table) -> list[Section]:
@@ -123,12 +121,13 @@ def _translation(found: Sequence[dict[str, Any]], table: Table) -> list[Section]
     sections = [
         Section(
             "Translation with the forward model",
-            text="All words are written at once; the orderings differ in where each target word "
-            "takes its state from.",
+            text="All words are predicted at once; the orderings differ in the source position "
+            "of each "
+            "target word.",
             header=table[0],
             rows=table[1],
             notes=[
-                "Precisions as sacrebleu prints them, without smoothing; BLEU is their geometric "
+                "Precisions as printed by sacrebleu, without smoothing; BLEU is their geometric "
                 "mean times the brevity penalty. References are the data folder's subwords joined "
                 "again.",
                 f"sacrebleu {'; '.join(sorted(signatures))}",
@@ -156,7 +155,7 @@ def _maps(found: Sequence[dict[str, Any]]) -> list[Section]:
         for one in {one["target"]: one for one in found}.values()
         for entry in one["maps"]
     ]
-    header = ["target", "best seed", "mean cosine", "without the map", "failed", "failed seeds"]
+    header = ["target", "best seed", "mean cosine", "unmapped", "failed", "failed seeds"]
     text = "Mean cosine of the vectors to their nearest source embeddings after the map."
     return [Section("Map of the embeddings", text=text, header=header, rows=rows)] if rows else []
 
@@ -191,7 +190,7 @@ def _cost(one: dict[str, Any]) -> Section:
         "transfer are trained; the paper counts them as one.",
         header=header,
         rows=rows,
-        notes=["Minutes are those that fairseq-train worked, without interruptions."],
+        notes=["Minutes are fairseq-train's running time, without interruptions."],
     )
 
 

@@ -1,8 +1,7 @@
-"""BLEU-1 to BLEU-4 of what fairseq-generate wrote (TreLM, Table 6; SPEC T18, G19).
-
-Both readings of "BLEU-n" are given, without smoothing: the precision of n-grams alone, as sacrebleu
-prints it, and the cumulative score, the geometric mean of the precisions up to n with the brevity
-penalty.
+"""BLEU-1 to BLEU-4 of fairseq-generate's output (TreLM, Table 6).
+Both definitions of "BLEU-n" are reported, without smoothing: the precision of n-grams alone, as
+printed by sacrebleu, and the cumulative score, the geometric mean of the precisions up to n with
+the brevity penalty.
 """
 
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 
 ORDERS = 4
-# Languages that are written without spaces; all others take sacrebleu's usual tokenizer.
+# Languages that are written without spaces; all others use sacrebleu's default tokenizer.
 _TOKENIZERS = {"zh": "zh", "ja": "char"}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sentence of the test text, its translation, and what a model wrote."""
+    """A sentence of the test text, its translation, and a model's output."""
 
     number: int
     source: str
@@ -33,7 +32,7 @@ def read_samples(path: str | Path) -> list[Sample]:
     """The sentences in an output file of fairseq-generate, in the order of the test text.
 
     Raises:
-        UserError: if the file is missing, or holds no sentence with source, reference and output.
+        UserError: if the file is missing, or has no sentence with source, reference and output.
     """
     found: dict[str, dict[int, str]] = {"S": {}, "T": {}, "D": {}}
     for line in read_lines(path):
@@ -45,7 +44,7 @@ def read_samples(path: str | Path) -> list[Sample]:
             found[kind].setdefault(int(number), fields[-1])
     numbers = sorted(found["S"].keys() & found["T"].keys() & found["D"].keys())
     if not numbers:
-        raise UserError(f"{path}: holds no translations beside references")
+        raise UserError(f"{path}: contains no translations with references")
     return [Sample(n, found["S"][n], found["T"][n], found["D"][n]) for n in numbers]
 
 

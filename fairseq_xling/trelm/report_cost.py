@@ -1,7 +1,6 @@
-"""What a migration cost: TreLM's Table 4 (SPEC T25), from the logs of its trainings.
-
+"""The cost of a migration: TreLM's Table 4, from the logs of its trainings.
 The paper counts 120K steps (20K, 20K and 80K); but the transfer phase trains two models, so 140K
-are run (G9). Both sums are given.
+are run. Both sums are reported.
 """
 
 import re
@@ -24,11 +23,11 @@ class Cost:
 
     Attributes:
         phase: its name.
-        parameters, trained: of the model, and those that this phase may change.
-        steps: optimiser steps done.
-        sentences, tokens: seen in all, repetitions included.
-        seconds: wall time, interruptions not counted.
-        devices: on how many devices it ran.
+        parameters, trained: of the model, and those trained in this phase.
+        steps: number of optimiser steps.
+        sentences, tokens: seen in total, with repetitions.
+        seconds: wall time, without interruptions.
+        devices: number of devices.
     """
 
     phase: str
@@ -46,7 +45,7 @@ class Cost:
 
 
 def read_cost(phase: str, log: str | Path) -> Cost:
-    """The cost of the training with this log; the numbers of a stopped and resumed one are whole.
+    """The cost of the training with this log, including all parts of a resumed one.
 
     Raises:
         UserError: if the log is missing or not that of a finished training.
@@ -54,10 +53,10 @@ def read_cost(phase: str, log: str | Path) -> Cost:
     sizes, devices = _read_head(log)
     epochs: dict[int, dict[str, float]] = {}
     for tag, record in read_records(log):
-        if tag == "train":  # of an epoch that was repeated after a kill, the last record counts
+        if tag == "train":  # if an epoch was repeated after a kill, its last record counts
             epochs[int(record["train_num_updates"])] = record
     if not epochs:
-        raise UserError(f"{log}: holds no finished training")
+        raise UserError(f"{log}: contains no finished training")
     steps = sentences = tokens = 0
     for done in sorted(epochs):
         record, new = epochs[done], done - steps
@@ -78,7 +77,7 @@ def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
                 devices = int(match[1])
                 break
     if sizes is None:
-        raise UserError(f"{log}: this training log names no parameter count")
+        raise UserError(f"{log}: this training log has no parameter count")
     return sizes, devices
 
 

@@ -1,4 +1,4 @@
-"""Everything that a migration measured, read from its files, as JSON values."""
+"""All measurements of a migration, read from its files, as JSON values."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +15,12 @@ SHOWN = 10
 
 
 def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
-    """What one migration measured.
+    """The measurements of one migration.
 
     ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
     both languages; ``translation``: as `report_bleu.score`, by the names in
-    ``outcome.translations``; ``samples``: some sentences of the first split that is translated,
-    with every ordering's output; ``cost``; ``maps``: how well vectors were mapped;
+    ``outcome.translations``; ``samples``: some sentences of the first translated split, with every
+    ordering's output; ``cost``; ``maps``: the quality of the map;
     ``curves``: by phase, split and name, points of update and value.
     """
     measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
@@ -85,7 +85,7 @@ def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
 
 
 def _read_map(path: Path) -> dict[str, Any] | None:
-    """What the map of these vectors reports; ``None`` if they are not mapped."""
+    """The report of the map of these vectors; ``None`` if they are not mapped."""
     report = Path(f"{path}.json")
     found = read_json(report) if report.is_file() else {}
     if "criterion" not in found:

@@ -1,4 +1,4 @@
-"""The table of a study: a row per variation, the paper's figure beside ours."""
+"""The table of a study: a row per variation, the paper's figure next to ours."""
 
 import dataclasses
 import statistics
@@ -56,7 +56,7 @@ def write_study(
         Section("Bits per word", svg=svg),
         Section(
             "Settings of the rows",
-            text="What differs from the settings of the study.",
+            text="Differences from the settings of the study.",
             header=["row", "what it is", "changes"],
             rows=[
                 (row.code, row.name, ", ".join(f"{k} = {v}" for k, v in row.changes.items()))
@@ -175,9 +175,9 @@ def _notes(found: Found, config: TrelmConfig) -> list[str]:
         seeds = f"mean ± standard deviation over seeds {config.seeds}"
     return [
         f"Bits per word of masked words of the {config.bpw_split} text, with the same masks for "
-        f"every row; {seeds}; Δ is the difference to {found[0][0].code}. A model that knows "
-        f"nothing: {nothing}.",
-        "The paper's figures are of models and texts thousands of times larger; they stand here "
-        "for the order of the rows only.",
+        f"every row; {seeds}; Δ is the difference to {found[0][0].code}. "
+        f"Chance: {nothing}.",
+        "The paper's figures are from models and texts thousands of times larger; they are shown "
+        "only for the order of the rows.",
         f"{machine()}.",
     ]

@@ -22,7 +22,7 @@ def run_trelm(args: argparse.Namespace) -> None:
     """Plan and run everything; or only print the plan, with ``args.dry_run``.
 
     Raises:
-        UserError: for bad settings, input that is missing, or a step that fails.
+        UserError: for bad settings, missing input, or a step that fails.
     """
     run = Path(args.output)
     config, settled = settle_config(run, read_config(args))

@@ -1,4 +1,4 @@
-"""An ordinary translation model beside a migration: same text, same width, same time."""
+"""An autoregressive translation model next to a migration: same text, same width, same time."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ _GENERATE_BATCH = 64
 def add_compared(
     book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
 ) -> Outcome:
-    """`add_migration`, and the ordinary model beside it where the settings ask for one."""
+    """`add_migration`, and the autoregressive model next to it if the settings ask for one."""
     outcome = add_migration(book, config, facts, target, seed, label)
     if config.autoregressive and outcome.translations:
         add_autoregressive(book, config, facts, outcome)
@@ -33,8 +33,8 @@ def add_compared(
 
 
 def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
-    """Train it for as long as everything took that the forward model is built on, the data folder
-    aside; its beam search becomes one more of the translations of ``outcome``.
+    """Train it for as long as everything that the forward model is built on took, except the data
+    folder; its beam search becomes one of the translations of ``outcome``.
 
     It has half of the source's layers in its encoder and half in its decoder.
     """
@@ -70,7 +70,7 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
             options=[*options, *config.words("autoregressive_args")],
             device=config.device,
         )
-        # It must not begin before it is known how long it may take.
+        # It must not start before its time limit is known.
         return dataclasses.replace(step, inputs=[*step.inputs, outcome.checkpoints["forward"]])
 
     kind = f"{NAME}-{outcome.target}-{outcome.seed}"

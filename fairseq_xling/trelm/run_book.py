@@ -1,7 +1,6 @@
-"""The steps of several migrations, where equal work is one step.
-
-Two rows of a study that differ late share what comes early: a data folder, vectors, a first phase.
-A step is the same as an earlier one of its kind if it has the same commands, settings and inputs.
+"""The steps of several migrations, in which equal work is one step.
+Two rows of a study that differ late share the early steps: a data folder, vectors, a first phase.
+A step equals an earlier one of its kind if it has the same commands, settings and inputs.
 """
 
 import json
@@ -26,11 +25,11 @@ class Book:
         self._known: dict[tuple[str, str], str] = {}
 
     def add(self, kind: str, label: str, build: Callable[[str], Step], plain: bool = False) -> str:
-        """Add a step, unless an equal one is there; returns its name.
+        """Add a step, unless an equal one exists; returns its name.
 
         Args:
             kind: what it does, such as ``forward-de-1``; its name if ``label`` is empty.
-            label: which row asks for it; becomes the end of the name.
+            label: the row that needs it; becomes the end of the name.
             build: makes the step of a given name. All outputs must contain that name, and nothing
                 else may depend on it.
             plain: whether the first step of its kind has no label in its name.
@@ -47,7 +46,7 @@ class Book:
         return self.steps[name]
 
     def needed(self, paths: list[Path]) -> list[Step]:
-        """The steps that make ``paths``, and all that those build on, in their order."""
+        """The steps that make ``paths``, and all steps that those depend on, in their order."""
         wanted = Step("wanted", call=lambda: None, inputs=paths)
         chosen: list[Step] = []
         for step in reversed(self.steps.values()):

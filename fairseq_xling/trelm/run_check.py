@@ -13,7 +13,7 @@ from fairseq_xling.trelm.run_vectors import vector_ways
 
 
 def read_config(args: argparse.Namespace) -> TrelmConfig:
-    """The settings that ``args`` and the file they name give.
+    """The settings of ``args`` and of the file that they name.
 
     Raises:
         UserError: for an unknown key, a value that breaks a rule, or missing text.
@@ -24,7 +24,7 @@ def read_config(args: argparse.Namespace) -> TrelmConfig:
 
 
 def check_config(config: TrelmConfig) -> None:
-    """Raise a UserError for settings that do not go together, or files that are not there."""
+    """Raise a UserError for incompatible settings, or missing files."""
     if not config.source:
         raise UserError("`--source` must name a source encoder (a folder or a checkpoint)")
     if not Path(config.source).exists():
@@ -41,7 +41,7 @@ def check_config(config: TrelmConfig) -> None:
     if vector_ways[config.embeddings].at_source and config.mapping != NO_MAP:
         raise UserError(
             f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
-            f"lie among the source's embeddings already, got {config.mapping!r}"
+            f"are already in the source's embedding space, got {config.mapping!r}"
         )
     _check_text(config)
     _check_training(config)
@@ -49,7 +49,7 @@ def check_config(config: TrelmConfig) -> None:
 
 def _check_text(config: TrelmConfig) -> None:
     if config.data and (config.text or config.mono or config.parallel):
-        raise UserError("`--data` is a ready folder; it cannot go with `--text` or other text")
+        raise UserError("`--data` is a ready folder; it cannot be used with `--text` or other text")
     if not (config.data or config.text or config.mono or config.parallel):
         raise UserError("`--text` must name a folder of text (or give `--mono` and `--parallel`)")
     for target in config.targets:
@@ -78,9 +78,9 @@ def _check_training(config: TrelmConfig) -> None:
     for name in names_in(config.transfer_objectives):
         if objectives[name].reorders and not config.trilayer:
             raise UserError(
-                f"`--transfer-objectives` {name} needs a TRILayer; without one take tlm,mlm, got "
+                f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
                 f"{config.transfer_objectives!r}"
             )
     for stage in stages:
         for name in names_in(stage.objectives):
-            _ = objectives[name]  # an unknown one ends here
+            _ = objectives[name]  # raises for an unknown one

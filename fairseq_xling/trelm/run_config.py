@@ -24,7 +24,7 @@ STAGES = ("commonality", "transfer", "language")
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """What one part of the training does: ``transfer`` stands for both directions."""
+    """The settings of one training stage; ``transfer`` covers both directions."""
 
     name: str
     steps: int
@@ -39,20 +39,20 @@ class TrelmConfig:
 
     preset: str = option("", "values of a published system: trelm")
     source: str = option("", "source encoder: a Hugging Face folder or a fairseq checkpoint")
-    source_data: str = option("", "where a source checkpoint's dict.txt or data folder is")
-    source_language: str = option("", "whose parts to take of a source with private ones")
+    source_data: str = option("", "location of a source checkpoint's dict.txt or data folder")
+    source_language: str = option("", "language whose private parts of the source are used")
     languages: str = option("en,de", "the source's language, then one target or more")
 
     text: str = option("", "folder of text in the layout of `fairseq-xling synthesize`")
     mono: tuple[str, ...] = option((), "SPLIT.LANG=FILE[,FILE...], as for prepare; repeatable")
     parallel: tuple[str, ...] = option((), "SPLIT.A-B=FILE_A,FILE_B, as for prepare; repeatable")
     alignment: tuple[str, ...] = option((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
-    data: str = option("", "ready data folder of all languages, instead of text")
+    data: str = option("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
     vocab_type: str = option("bpe", "bpe, unigram or word")
-    vocab_size: int = option(8000, "pieces of the vocabulary of a pair of languages", least=1)
+    vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
     segment: str = option("", "LANG=HOW for prepare, comma-separated")
-    aligner: str = option("fast_align", "word aligner of parallel text without ready links")
+    aligner: str = option("fast_align", "word aligner of parallel text without given links")
     prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
     parallel_limit: int = option(0, "transfer with this many sentence pairs; 0 is all", least=0)
     extra_mono: bool = option(
@@ -64,17 +64,15 @@ class TrelmConfig:
         "vectors of the new subwords: skip-gram, random, or linked (means of the source's "
         "embeddings by word alignment, which need no map)",
     )
-    vectors: str = option("", "ready text file of vectors (.vec), instead of training them")
+    vectors: str = option("", "existing text file of vectors (.vec), instead of training them")
     embed_languages: str = option(
         TARGET,
-        "whose text gives words of a joint vocabulary their vectors: target, or both",
+        "language whose text trains the vectors of a joint vocabulary: target, or both",
         choices=(TARGET, "both"),
     )
-    copy_shared: bool = option(
-        True, "give words that the source has too, spelt alike, the source's embedding"
-    )
+    copy_shared: bool = option(True, "copy the source's embedding for words with the same spelling")
     embed_epochs: int = option(10, "passes of skip-gram over the text", least=1)
-    embed_threads: int = option(1, "threads of skip-gram; above 1 runs differ", least=1)
+    embed_threads: int = option(1, "threads of skip-gram; above 1 is not reproducible", least=1)
     embed_args: str = option("", "more options of `fairseq-xling embed train`, as one text")
     mapping: str = option(
         "adversarial",
@@ -82,66 +80,61 @@ class TrelmConfig:
         "none",
         choices=(*METHODS, NO_MAP),
     )
-    map_seeds: str = option("1,2,3,4,5", "seeds of adversarial mapping; the best counts")
+    map_seeds: str = option("1,2,3,4,5", "seeds of adversarial mapping; the best is used")
     map_refine: int = option(5, "rounds of refinement of the map", least=0)
-    map_keep_failed: bool = option(False, "go on with the best map even if every seed failed")
+    map_keep_failed: bool = option(False, "use the best map even if every seed failed")
     map_args: str = option("", "more options of `fairseq-xling map`, as one text")
 
-    arch: str = option("tri_bert_base", "architecture; its sizes are overruled by the source's")
+    arch: str = option("tri_bert_base", "architecture; the source's sizes override its own")
     trilayer: bool = option(True, "whether the model has a TRILayer")
     copy_embeddings: bool = option(
-        False, "tell tokens of one source word apart by their number; not in the paper"
+        False, "distinguish target tokens of one source word by their number; not in the paper"
     )
-    separate: str = option("", "parts that each language has for itself, e.g. tokens,softmax")
+    separate: str = option("", "parts that are private to each language, e.g. tokens,softmax")
     max_positions: int = option(0, "longest sentence in tokens; 0 is the source's", least=0)
-    auxiliary: str = option("order", "heads trained beside CdLM, for translation")
+    auxiliary: str = option("order", "heads trained together with CdLM, for translation")
     init_args: str = option("", "more options of `fairseq-xling init`, as one text")
 
-    commonality_steps: int = option(2000, "steps of commonality training; 0 leaves it out", least=0)
+    commonality_steps: int = option(2000, "steps of commonality training; 0 skips it", least=0)
     commonality_lr: float = option(1e-3, "its peak learning rate", least=0)
     commonality_objectives: str = option("mlm", "its objectives")
     commonality_args: str = option("", "more options of its fairseq-train, as one text")
-    transfer_steps: int = option(4000, "steps of either direction; 0 leaves them out", least=0)
+    transfer_steps: int = option(4000, "steps of each direction; 0 skips them", least=0)
     transfer_lr: float = option(1e-3, "their peak learning rate", least=0)
     transfer_objectives: str = option("cdlm,mlm", "their objectives")
     transfer_args: str = option("", "more options of their fairseq-train, as one text")
-    language_steps: int = option(
-        4000, "steps of target language training; 0 leaves it out", least=0
-    )
+    language_steps: int = option(4000, "steps of target language training; 0 skips it", least=0)
     language_lr: float = option(5e-4, "its peak learning rate", least=0)
     language_objectives: str = option("mlm", "its objectives")
     language_args: str = option("", "more options of its fairseq-train, as one text")
-    nsp: bool = option(False, "train next sentence prediction, too, in the last phase (BERT only)")
-
-    batch_size: int = option(128, "most sentences in a batch; 0 is no limit", least=0)
-    max_tokens: int = option(0, "most padded tokens in a batch; 0 is no limit", least=0)
-    update_freq: int = option(1, "batches of a step", least=1)
+    nsp: bool = option(False, "also train next sentence prediction in the last phase (BERT only)")
+    batch_size: int = option(128, "maximum sentences per batch; 0 is no limit", least=0)
+    max_tokens: int = option(0, "maximum padded tokens per batch; 0 is no limit", least=0)
+    update_freq: int = option(1, "batches per step", least=1)
     warmup: int = option(200, "steps of warm-up", least=0)
     schedule: str = option("polynomial_decay", "learning rate scheduler of fairseq-train")
     adam_betas: str = option("0.9,0.999", "Adam's betas")
     adam_eps: float = option(1e-6, "Adam's epsilon", least=0)
     weight_decay: float = option(0.01, "weight decay", least=0)
-    clip: float = option(5.0, "largest norm of the gradient", least=0)
+    clip: float = option(5.0, "maximum gradient norm", least=0)
     every: int = option(500, "steps between two validations and checkpoints", least=1)
     checkpoint: str = option(
-        "last", "checkpoint that a phase hands on: last, or best by validation", choices=CHECKPOINTS
+        "last", "checkpoint for the next phase: last, or best by validation", choices=CHECKPOINTS
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    seeds: str = option("1", "seeds of training; each is a migration of its own")
+    seeds: str = option("1", "seeds of training; each is a separate migration")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
-    orderings: str = option("identity,predicted,oracle", "how translation finds its order")
-    translate_split: str = option(
-        "test", "splits that are translated, comma-separated, e.g. test,test1"
+    orderings: str = option(
+        "identity,predicted,oracle", "orderings of translation, comma-separated"
     )
-    bleu_tokenizer: str = option(
-        "", "sacrebleu's tokenizer; by default 13a, zh for zh, char for ja"
-    )
+    translate_split: str = option("test", "splits to translate, comma-separated, e.g. test,test1")
+    bleu_tokenizer: str = option("", "sacrebleu's tokenizer (default: 13a, zh for zh, char for ja)")
     generate_args: str = option("", "more options of fairseq-generate, as one text")
     autoregressive: bool = option(
-        False, "train an ordinary translation model for the same time, to compare with"
+        False, "train an autoregressive translation model for the same time, as a baseline"
     )
     autoregressive_args: str = option("", "more options of its fairseq-train, as one text")
     jobs: int = option(1, "steps that run at the same time", least=1)
@@ -181,15 +174,15 @@ class TrelmConfig:
         return Stage(name, **values, args=self.words(f"{name}_args"))
 
     def words(self, field: str) -> tuple[str, ...]:
-        """The options in a field that holds several as one text.
+        """The options in a field that contains several as one text.
 
         Raises:
-            UserError: if a quotation in it does not end.
+            UserError: for an unclosed quotation.
         """
         return split_words(f"--{option_name(field)}", getattr(self, field))
 
     def segment_of(self, target: str) -> list[str]:
-        """The parts of ``segment`` that concern the source language or ``target``."""
+        """The parts of ``segment`` for the source language or ``target``."""
         return segment_parts(self.segment, [self.source_lang, target])
 
 
@@ -203,12 +196,12 @@ def names_in(text: str) -> list[str]:
 
 
 def named_languages(text: str) -> set[str]:
-    """The languages in ``train.en-de=...``; what has another form is left to `prepare`."""
+    """The languages in ``train.en-de=...``; other forms are left to `prepare`."""
     return set(text.partition("=")[0].partition(".")[2].split("-"))
 
 
 def result_settings(config: TrelmConfig) -> dict[str, Any]:
-    """The settings that decide results: all but how many steps run at a time."""
+    """The settings that affect results: all except the number of parallel steps."""
     return {name: v for name, v in dataclasses.asdict(config).items() if name != "jobs"}
 
 
@@ -234,5 +227,5 @@ PRESETS: dict[str, dict[str, Any]] = {
         "device": "cuda",
     },
 }
-# By preset, the rows of the specification that it is of.
+# By preset, the rows of the specification that it implements.
 SPEC_ROWS = {"trelm": ("P9",)}

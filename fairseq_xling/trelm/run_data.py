@@ -1,7 +1,6 @@
-"""Data folders made of a data folder: with fewer sentence pairs, or with more monolingual text.
-
-Vocabulary and alignments stay as they are, so what is trained on one folder can be compared with
-what is trained on another. Files that do not change are hard links.
+"""Data folders derived from another: with fewer sentence pairs, or with more monolingual text.
+Vocabulary and alignments are unchanged, so models trained on different folders are comparable.
+Files that do not change are hard links.
 """
 
 import os
@@ -20,7 +19,7 @@ from fairseq_xling.files import read_json, write_json
 def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: int) -> None:
     """``data`` with ``count`` training pairs of languages ``pair``, drawn at random.
 
-    The draw of a smaller number is part of that of a larger one, for the same seed.
+    A smaller draw is a subset of a larger one, for the same seed.
 
     Raises:
         UserError: if there are fewer pairs.

@@ -1,4 +1,4 @@
-"""What the plan of a migration must know before any of its steps has run."""
+"""Facts that the plan of a migration needs before any of its steps has run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from fairseq_xling.trelm.run_vectors import vector_ways
 
 @dataclass(frozen=True)
 class Facts:
-    """About the source encoder, and about the text of one pair of languages.
+    """Facts about the source encoder, and about the text of one language pair.
 
     Attributes:
         shape: the source encoder's sizes.
         mono: (split, language) of all monolingual text.
         parallel: splits with parallel text.
-        dictionaries: the languages of each dictionary; one group where all share one.
-        files: all text files; none with a ready data folder.
+        dictionaries: the languages of each dictionary; one group if all share one.
+        files: all text files; none with an existing data folder.
     """
 
     shape: EncoderShape
@@ -42,7 +42,7 @@ def read_shape(config: TrelmConfig) -> EncoderShape:
     """The sizes of the source encoder.
 
     Raises:
-        UserError: if it cannot be read, or has an odd number of layers where a TRILayer is wanted.
+        UserError: if it cannot be read, or has an odd number of layers and a TRILayer is wanted.
     """
     from fairseq_xling.interop.sources import read_source
 
@@ -64,7 +64,7 @@ def survey(config: TrelmConfig, target: str, shape: EncoderShape) -> Facts:
     """The facts about the pair of the source language and ``target``.
 
     Raises:
-        UserError: if text that the settings need is not there.
+        UserError: if text that the settings need is missing.
     """
     pair = (config.source_lang, target)
     facts = _of_folder(config, pair, shape) if config.data else _of_files(config, target, shape)
@@ -75,7 +75,7 @@ def survey(config: TrelmConfig, target: str, shape: EncoderShape) -> Facts:
 def _of_folder(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -> Facts:
     folder = DataFolder(config.data)
     for lang in pair:
-        folder.dictionary_path(lang)  # an unknown language ends here
+        folder.dictionary_path(lang)  # raises for an unknown language
     mono = {(split, lang) for split, found in folder.meta.get("mono", {}).items() for lang in found}
     splits = {
         split

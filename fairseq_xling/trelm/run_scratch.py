@@ -1,4 +1,4 @@
-"""Encoders trained from scratch beside a migrated one (TreLM, Table 2 and Appendix A.5)."""
+"""Encoders trained from scratch, to compare with a migrated one (TreLM, Table 2, Appendix A.5)."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ from fairseq_xling.trelm.run_training import checkpoint, model_options, training
 
 
 def budget(config: TrelmConfig) -> int:
-    """The steps of a migration as it is run: the transfer phase trains two models."""
+    """The total steps of a migration: the transfer phase trains two models."""
     return config.commonality_steps + 2 * config.transfer_steps + config.language_steps
 
 
@@ -30,11 +30,11 @@ def add_scratch(
     languages: Sequence[str] | None = None,
     model: Sequence[str] | None = None,
 ) -> Outcome:
-    """Steps that train an encoder on the migration's data folder for as many steps.
+    """Steps that train an encoder on the migration's data folder for as many updates.
 
     Args:
-        languages: those of the monolingual text; both by default.
-        model: its options; by default those of the migrated one without a TRILayer.
+        languages: those of the monolingual text (default: both).
+        model: its options (default: those of the migrated one without a TRILayer).
     """
     data = data_folder(book, config, facts, target, label)
     outcome = Outcome(target, seed, label, data)

@@ -24,18 +24,18 @@ from fairseq_xling.trelm.run_text import (
 )
 from fairseq_xling.trelm.run_training import checkpoint, model_options, training_step
 
-# fairseq-generate's own default is a single sentence where no limit is given.
+# fairseq-generate's own default is a single sentence if no limit is given.
 _GENERATE_TOKENS = 8192
 
 
 @dataclass
 class Outcome:
-    """Where a migration leaves what.
+    """The files of a migration.
 
     Attributes:
         target, seed, label: which one it is.
         data: its data folder.
-        vectors: the files of vectors that its embeddings began as.
+        vectors: the files of vectors that its embeddings were initialised from.
         checkpoints: by phase, in their order; the last is the migrated model.
         logs: of the phases that are trainings.
         updates: their numbers of steps.
@@ -57,14 +57,14 @@ class Outcome:
 
     @property
     def results(self) -> list[Path]:
-        """All that a report reads."""
+        """All files that a report reads."""
         return [self.bpw, *self.translations.values(), *self.logs.values()]
 
 
 def add_migration(
     book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
 ) -> Outcome:
-    """Put the steps of a migration into ``book``; ``label`` tells apart the rows of a study."""
+    """Add the steps of a migration to ``book``; ``label`` distinguishes the rows of a study."""
     data = data_folder(book, config, facts, target, label)
     outcome = Outcome(target, seed, label, data)
     first, outcome.vectors = first_weights(book, config, facts, data, target, seed, label)
@@ -92,7 +92,7 @@ def translation_name(config: TrelmConfig, what: str, split: str) -> str:
 
 
 class _Phases:
-    """Adds the phases one after the other; each starts from what the one before hands on."""
+    """Adds the phases one after another; each starts from the previous one's checkpoint."""
 
     def __init__(self, book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome):
         self.book, self.config, self.facts, self.outcome = book, config, facts, outcome
@@ -126,12 +126,12 @@ class _Phases:
         if self.config.language_steps:
             data = language_folder(*self._where())
             heads, instead = "", {}
-            if self.config.nsp:  # it is MLM, too, over two segments
+            if self.config.nsp:  # it is also MLM, over two segments
                 heads, instead = "nsp", {"mlm": "nsp"}
             self._train("language", "language", data, self.pair[1:], heads=heads, instead=instead)
 
     def _has_heads(self) -> bool:
-        """Whether an objective teaches how to write in another order."""
+        """Whether an objective trains prediction in another order."""
         return any(objectives[name].reorders for name in names_in(self.config.transfer_objectives))
 
     def _where(self) -> tuple[Book, TrelmConfig, Path, str, str]:
@@ -148,7 +148,7 @@ class _Phases:
         heads: str = "",
         instead: Mapping[str, str] | None = None,
     ) -> None:
-        """Train on ``data`` from the last checkpoint; ``instead`` exchanges objectives."""
+        """Train on ``data`` from the last checkpoint; ``instead`` replaces objectives."""
         config, facts = self.config, self.facts
         stage = config.stage(stage_name)
         chosen = [(instead or {}).get(name, name) for name in names_in(stage.objectives)]

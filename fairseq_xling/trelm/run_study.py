@@ -1,6 +1,6 @@
 """A study of TreLM: the same migration several times, each with a few settings changed.
 
-Work that two rows have in common is done once. A study is one file in `runs.studies` with a class
+Work that two rows share is done once. A study is one file in `runs.studies` with a class
 derived from `TrelmStudy`; imports here are light, because all studies are declared before any runs.
 """
 
@@ -23,11 +23,12 @@ class Row:
 
     Attributes:
         code: its name in options, files and tables.
-        name: what it is, in a few words.
+        name: a short description.
         changes: settings that differ from the study's.
-        paper: the paper's bits per word, where it gives them.
-        add: adds its steps, if it is no migration: called like `run_autoregressive.add_compared`.
-        needs_text: whether it makes a data folder of its own, and so cannot use a ready one.
+        paper: the paper's bits per word, if reported.
+        add: adds its steps, if it is not a migration: called like
+        `run_autoregressive.add_compared`.
+        needs_text: whether it makes its own data folder, and so cannot use an existing one.
     """
 
     code: str
@@ -41,8 +42,8 @@ class Row:
 class TrelmStudy:
     """Base class of the studies.
 
-    ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` stand under
-    the table; ``spec_rows`` are the rows of the specification that it is of.
+    ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` are printed
+    under the table; ``spec_rows`` are the rows of the specification that it implements.
     """
 
     help: str
@@ -52,11 +53,11 @@ class TrelmStudy:
     spec_rows: Sequence[str] = ()
 
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Row]:
-        """All variations of the settings ``config``; the first is what others are compared with."""
+        """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
 
     def size(self, row: Row) -> float | None:
-        """Where the row stands on the horizontal axis, in a study that draws a curve."""
+        """The row's position on the horizontal axis, in a study that draws a curve."""
         return None
 
     axis: str = ""  # what `size` is
@@ -76,10 +77,10 @@ class TrelmStudy:
 
 
 def choose_rows(rows: Sequence[Row], asked: str | None, ready_data: bool) -> list[Row]:
-    """The rows asked for, or all that the inputs allow.
+    """The requested rows, or all that the inputs allow.
 
     Raises:
-        UserError: for a row that is unknown, or that a ready data folder does not allow.
+        UserError: for an unknown row, or one that an existing data folder does not allow.
     """
     if not asked:
         return [row for row in rows if not (row.needs_text and ready_data)]
@@ -90,7 +91,7 @@ def choose_rows(rows: Sequence[Row], asked: str | None, ready_data: bool) -> lis
             raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
         if by_code[code].needs_text and ready_data:
             raise UserError(
-                f"`--rows` {code} needs a vocabulary of its own: give `--text` instead of `--data`"
+                f"`--rows` {code} needs its own vocabulary: give `--text` instead of `--data`"
             )
         chosen.append(by_code[code])
     return chosen

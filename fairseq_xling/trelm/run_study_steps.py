@@ -24,7 +24,7 @@ def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
     """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
 
     Raises:
-        UserError: for bad settings, input that is missing, or a step that fails.
+        UserError: for bad settings, missing input, or a step that fails.
     """
     run = Path(args.output)
     config, settled = settle_config(run, read_config(args))
@@ -46,7 +46,7 @@ def study_steps(
 ) -> list[Step]:
     """The steps of the ``chosen`` ones of ``rows``, the table last.
 
-    All rows are planned, so that a step has the same name whichever of them are run.
+    All rows are planned, so that a step's name does not depend on which of them are run.
     """
     book = Book(run)
     outcomes: dict[str, list[Outcome]] = {}
@@ -74,7 +74,7 @@ def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
     """The settings of one row.
 
     Raises:
-        UserError: if they do not go together; names the row.
+        UserError: if they are incompatible; names the row.
     """
     changed = dataclasses.replace(config, **row.changes)
     try:

@@ -1,4 +1,4 @@
-"""The first steps of a migration: data folder, vectors, their map, first weights."""
+"""The first steps of a migration: data folder, vectors, their map, initial weights."""
 
 import functools
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are ne
 
 
 def data_folder(book: Book, config: TrelmConfig, facts: Facts, target: str, label: str) -> Path:
-    """The data folder of the source language and ``target``, ready or made by a step."""
+    """The data folder of the source language and ``target``, given or made by a step."""
     if config.data:
         return Path(config.data)
     build = functools.partial(_prepare, book.run, config, facts, target)
@@ -135,7 +135,7 @@ def first_weights(
 
 
 def source_options(config: TrelmConfig) -> list[str]:
-    """How `init` finds what belongs to the source checkpoint."""
+    """The options by which `init` finds the files of the source checkpoint."""
     data, lang = config.source_data, config.source_language
     return [
         *(("--source-data", data) if data else ()),
@@ -152,8 +152,8 @@ def _vectors(
     languages: tuple[str, ...],
     label: str,
 ) -> Path | None:
-    """Vectors of one dictionary's subwords, mapped where that is asked for; ``None`` if they are
-    drawn by `init`."""
+    """Vectors of one dictionary's subwords, mapped if requested; ``None`` if they are drawn by
+    `init`."""
     way, mapped = vector_ways[config.embeddings], config.mapping != NO_MAP
     if way.drawn and not mapped:
         return None

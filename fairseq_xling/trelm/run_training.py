@@ -10,12 +10,12 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.trelm.run_config import Stage, TrelmConfig
 
-# What a scheduler needs to know beside the warm-up.
+# Further options of each scheduler, besides the warm-up.
 _LENGTH_OPTION = {"polynomial_decay": "--total-num-update"}
 
 
 def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
-    """The options of a model that `fairseq-xling init` makes of a source of ``shape``."""
+    """The options of a model that `fairseq-xling init` makes from a source of ``shape``."""
     sizes = {
         "encoder-layers": shape.layers,
         "encoder-embed-dim": shape.dim,
@@ -34,7 +34,7 @@ def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
 
 
 def trilayer_options(config: TrelmConfig) -> list[str]:
-    """What the TRILayer is like, or that there is none."""
+    """The options of the TRILayer, or of leaving it out."""
     if not config.trilayer:
         return ["--no-trilayer"]
     return ["--copy-embeddings"] if config.copy_embeddings else []
@@ -58,7 +58,7 @@ def training_step(
     validate: bool = True,
     task: str = "cdlm",
 ) -> Step:
-    """One call of fairseq-train, which goes on where it was stopped.
+    """One call of fairseq-train, which resumes where it was stopped.
 
     Args:
         options: of the model, its objectives and their text.
@@ -102,5 +102,5 @@ def optimisation(config: TrelmConfig, stage: Stage) -> list[str]:
 
 
 def checkpoint(run: Path, name: str, config: TrelmConfig) -> Path:
-    """What the training step ``name`` hands on."""
+    """The checkpoint that the training step ``name`` passes on."""
     return run / "models" / name / f"checkpoint_{config.checkpoint}.pt"

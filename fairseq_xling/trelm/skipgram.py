@@ -1,7 +1,7 @@
 """Skip-gram with negative sampling over subword ids (Mikolov et al. 2013), trained by gensim.
 
 TreLM, appendix A.5, trains the vectors of the new vocabulary on monolingual text that is already
-cut into subwords. Text is read from the token files of a data folder and never held in memory.
+split into subwords. Text is streamed from the token files of a data folder.
 
 Symbols: ``V`` ids of the vocabulary, ``K`` ids that are trained, ``D`` width.
 """
@@ -20,7 +20,7 @@ from fairseq_xling.data.permutation import permute
 from fairseq_xling.errors import UserError
 
 _PIECE = 1 << 16  # sentences numbered, or thousands of tokens counted, at a time
-_LONGEST = 10_000  # gensim silently cuts what is longer, so we hand it over in pieces
+_LONGEST = 10_000  # gensim silently cuts longer sentences, so they are passed in pieces
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +30,12 @@ class SkipGramOptions:
     Attributes:
         dim: D.
         epochs: passes over the text.
-        window: most ids on each side that a word predicts; each centre draws its own, 1 to window.
-        negative: words drawn at random for each predicted one.
+        window: maximum number of ids on each side; each centre draws its own, from 1 to window.
+        negative: negative samples per predicted word.
         min_count: ids that occur less often are left out.
-        sample: ids of a larger share of the text are thinned out; 0 keeps all.
-        lr: first learning rate, falling linearly to 1e-4.
-        threads: more than 1 is faster, but then two runs differ.
+        sample: ids of a larger share of the text are subsampled; 0 keeps all.
+        lr: initial learning rate, falling linearly to 1e-4.
+        threads: more than 1 is faster, but not reproducible.
         seed: of the initial vectors, the order of the sentences, windows and drawn words.
     """
 
@@ -64,7 +64,7 @@ class SkipGramOptions:
 
 
 def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:
-    """How often each of ``size`` ids occurs in ``files``, (V,) int64; 0 for special symbols."""
+    """The count of each of ``size`` ids in ``files``, (V,) int64; 0 for special symbols."""
     counts = np.zeros(size, dtype=np.int64)
     for file in files:
         for start in range(0, len(file.tokens), 16 * _PIECE):
@@ -95,17 +95,16 @@ def mixed_sentences(files: Sequence[TokenFile], *key: int) -> Iterator[np.ndarra
 
 
 class SkipGram:
-    """The vectors in training: one epoch at a time, so that its state can be kept in between.
+    """The vectors in training: one epoch at a time, so that the state can be saved in between.
+    With one thread the result depends only on the text and the options: gensim's hash function is
+        never used, the initial vectors and all draws come from the seed.
 
-    With one thread the result depends on the text and the options alone: gensim's hash function
-    is never used, the initial vectors and all draws come from the seed.
+        Args:
+            files: training text.
+            counts: (V,), `count_ids` of it.
 
-    Args:
-        files: training text.
-        counts: (V,), `count_ids` of it.
-
-    Raises:
-        UserError: if no id occurs often enough.
+        Raises:
+            UserError: if no id occurs often enough.
     """
 
     def __init__(self, files: Sequence[TokenFile], counts: np.ndarray, options: SkipGramOptions):
@@ -154,13 +153,13 @@ class SkipGram:
         return self._model.wv.vectors
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """All that training goes on from: arrays, and a JSON value."""
+        """Everything needed to resume training: arrays, and a JSON value."""
         _, keys, *rest = self._model.random.get_state()
         arrays = {"input": self.vectors(), "output": self._model.syn1neg, "random": keys}
         return arrays, {"random": rest}
 
     def restore(self, arrays: dict[str, np.ndarray], rest: dict[str, Any]) -> None:
-        """Go on from what ``state`` gave."""
+        """Resume from a `state`."""
         self._model.wv.vectors[:] = arrays["input"]
         self._model.syn1neg[:] = arrays["output"]
         self._model.random.set_state(("MT19937", arrays["random"], *rest["random"]))

@@ -23,13 +23,13 @@ PHASE = "init"
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What a migrated model has beside the source's sizes.
+    """The settings of a migrated model besides the source's sizes.
 
     Attributes:
-        arch: a named architecture of ours; what it says about sizes is overruled by the source.
+        arch: a named architecture of ours; the source's sizes override its own.
         trilayer: whether there is a TRILayer.
-        copy_embeddings: whether it tells tokens of one source word apart.
-        separate: parts that each language has for itself, as `--separate`.
+        copy_embeddings: whether it distinguishes target tokens of one source word.
+        separate: parts that are private to each language, as `--separate`.
         languages: their codes, or none for all of the data folder's.
         max_positions, num_segments: rows of the tables, if not as many as the source's.
     """
@@ -45,12 +45,12 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class Start:
-    """A model with its first weights.
+    """A model with its initial weights.
 
     Attributes:
         cfg: fairseq's whole configuration.
         task, model: as fairseq built them.
-        report: what came from where, a line for each part.
+        report: the source of each part, one line each.
     """
 
     cfg: Any
@@ -69,10 +69,10 @@ def start(
     """A model of ``source``'s sizes for the vocabulary of the folder ``data``, initialised.
 
     Args:
-        vector_files: ready vectors, one file for each dictionary of the folder.
+        vector_files: given vectors, one file for each dictionary of the folder.
 
     Raises:
-        UserError: if sizes, vocabulary, vectors and options do not go together.
+        UserError: if sizes, vocabulary, vectors and options are incompatible.
     """
     prepare_engine()
     import fairseq_xling.plugin  # noqa: F401
@@ -85,7 +85,7 @@ def start(
             f"{source.shape.layers} (`--no-trilayer` leaves it out)"
         )
     if vector_files and not word_ways[options.embeddings].reads_vectors:
-        raise UserError(f"`--vectors` is of no use with `--embeddings {options.embeddings}`")
+        raise UserError(f"`--vectors` has no effect with `--embeddings {options.embeddings}`")
     files = [(path, read_vectors(path)) for path in vector_files]
     cfg, task, built = _build(data, _command_line(source, model, options.seed))
     vectors = _vectors(task, files, source)
@@ -101,11 +101,11 @@ def start(
 
 
 def _build(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
-    """Configuration, task and model, as fairseq-train makes them of its command line."""
+    """Configuration, task and model, as fairseq-train builds them from its command line."""
     from fairseq import options, tasks
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    with warnings.catch_warnings():  # of hydra, on how fairseq uses it
+    with warnings.catch_warnings():  # of hydra, about fairseq's use of it
         warnings.simplefilter("ignore")
         parser = options.get_training_parser()
         args = options.parse_args_and_arch(parser, input_args=[str(data), *line])
@@ -120,12 +120,12 @@ def _build(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
 
 
 def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
-    """Sizes from the source; dropout is the architecture's, since it is no part of the weights."""
+    """Sizes from the source; dropout is the architecture's, since weights do not depend on it."""
     shape = source.shape
     segments = shape.num_segments if model.num_segments is None else model.num_segments
     given = {
         "task": "cdlm",
-        "objectives": "mlm",  # which every model can do, with or without a TRILayer
+        "objectives": "mlm",  # supported by every model, with or without a TRILayer
         "criterion": "unified_lm",
         "optimizer": "adam",
         "arch": model.arch,

@@ -29,7 +29,7 @@ def make_start(
     options: InitOptions,
     vector_files: Sequence[str | Path] = (),
 ) -> str:
-    """Write the checkpoint ``output``, as `start` makes it; returns a text that describes it.
+    """Write the model of `start` to the checkpoint ``output``; returns a description.
 
     Raises:
         UserError: as `start`, or if it cannot be written.
@@ -73,7 +73,7 @@ def write_source_vectors(path: str | Path, source: SourceModel) -> str:
 
 
 def write_checkpoint(path: str | Path, made: Start, about: Mapping[str, Any]) -> None:
-    """Write ``made`` as fairseq writes a checkpoint before its first update, whole or not at all.
+    """Write ``made`` as fairseq writes a checkpoint before its first update, atomically.
 
     ``about`` (plain values) is stored with it, in ``extra_state``.
     """
@@ -91,10 +91,9 @@ def write_checkpoint(path: str | Path, made: Start, about: Mapping[str, Any]) ->
 
 
 def training_options(cfg: Any) -> list[str]:
-    """The options of fairseq-train that give a model of these sizes, ``--arch`` first.
-
-    ``cfg`` is a checkpoint's configuration of its model; values that the architecture sets by
-    itself are left out.
+    """The options of fairseq-train for a model of these sizes, ``--arch`` first.
+    ``cfg`` is a checkpoint's configuration of its model; the architecture's own values are left
+        out.
     """
     from fairseq.models import (
         ARCH_CONFIG_REGISTRY,

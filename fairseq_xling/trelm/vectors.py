@@ -1,7 +1,6 @@
-"""Vectors of a data folder's subwords: trained on its text, or taken from a ``.vec`` file.
-
-TreLM, sections 3.2 and A.5 (T14 of its recipe): 10 epochs, window 5, 10 negative samples, every
-subword however rare.
+"""Vectors of a data folder's subwords: trained on its text, or read from a ``.vec`` file.
+TreLM, section 3.2 and its released code: 10 epochs, window 5, 10 negative samples, every subword
+however rare.
 
 Symbols: ``V`` ids of the vocabulary, ``D`` width.
 """
@@ -32,15 +31,15 @@ def train_vectors(
 ) -> dict[str, Any]:
     """Train subword vectors on the training text of ``languages`` (empty: all of the folder's).
 
-    Special symbols are not trained. They, and ids too rare for ``min_count``, get what
-    `fill_missing` draws. Epochs that a killed run finished are not repeated.
+    Special symbols are not trained. They, and ids too rare for ``min_count``, are drawn by
+    `fill_missing`. Epochs that a killed run finished are not repeated.
 
     Args:
-        output: vectors file to write, with ``<output>.json``, the returned report, beside it.
+        output: vectors file to write, together with the returned report, ``<output>.json``.
 
     Raises:
-        UserError: if a language or its text is missing, several languages have vocabularies of
-            their own, or another run is writing ``output``.
+        UserError: if a language or its text is missing, several languages have separate
+            vocabularies, or another run is writing ``output``.
     """
     folder = DataFolder(data)
     languages = _checked(folder, languages)
@@ -84,11 +83,10 @@ def import_vectors(
     seed: int = 1,
 ) -> dict[str, Any]:
     """The same from a text file in word2vec's or fastText's format, for ids it has a word for.
+    Ids whose word is missing from the file are drawn by `fill_missing`, counted and reported.
 
-    Ids whose word the file lacks get what `fill_missing` draws; the report counts and names them.
-
-    Raises:
-        UserError: as `train_vectors`; and if the file is damaged or has none of the words.
+        Raises:
+            UserError: as `train_vectors`; and if the file is damaged or has none of the words.
     """
     folder = DataFolder(data)
     languages = _checked(folder, languages)
@@ -115,7 +113,7 @@ def fill_missing(vectors: np.ndarray, known: np.ndarray, seed: int) -> np.ndarra
     """Draw the rows of ids without a vector from the normal distribution of those with one.
 
     ``x[i, d] ~ N(m_d, s_d^2)`` with the mean and the standard deviation of column d over the known
-    rows; ``seed`` and ``i`` choose what is drawn for row i.
+    rows; ``seed`` and ``i`` determine the draw for row i.
 
     Args:
         vectors: (V, D); known: (V,) bool, with at least one True.

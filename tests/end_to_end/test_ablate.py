@@ -127,7 +127,7 @@ def test_the_readme_of_the_example_is_made_from_a_run(study, tmp_path):
     assert "seeds 1,2" in text
     done = example("make_readme.py", tmp_path, "--output", tmp_path / "README.md")
     assert done.stderr.startswith("fairseq-xling: error: ")
-    assert "holds no finished run" in done.stderr
+    assert "contains no finished run" in done.stderr
 
 
 def test_real_text_is_arranged_so_that_no_training_sentence_is_translated(tmp_path):

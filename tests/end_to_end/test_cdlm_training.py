@@ -294,18 +294,19 @@ OPTIONS = [
     ),
     (
         "--trelm-phase forward --arch separable_transformer_tiny --objectives mlm",
-        "`--trelm-phase` forward needs an `--arch` that knows phases, such as tri_bert_base, got "
+        "`--trelm-phase` forward needs an `--arch` that supports phases, such as tri_bert_base, "
+        "got "
         "SeparableTransformer",
     ),
     (
         "--extra-anchors",
-        "`--extra-anchors` moves words, which word alignments do not follow; it cannot go with "
-        "objective 'cdlm'",
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be used "
+        "with objective 'cdlm'",
     ),
     (
         "--objectives mlm,brlm-mask --extra-anchors",
-        "`--extra-anchors` moves words, which word alignments do not follow; it cannot go with "
-        "objective 'brlm-mask'",
+        "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be used "
+        "with objective 'brlm-mask'",
     ),
     ("--too-long drop", "`--too-long` must be truncate or refuse, got 'drop'"),
     ("--mono-text both", "`--mono-text` must be mono or parallel, got 'both'"),
@@ -318,8 +319,8 @@ OPTIONS = [
     ),
     (
         "--objectives brlm-attn --separate 1",
-        "objective 'brlm-attn' puts two languages into one input, which private parts cannot "
-        "serve; `--separate` must be empty with it, got '1'",
+        "objective 'brlm-attn' puts two languages into one input, which private parts do "
+        "not support; `--separate` must be empty with it, got '1'",
     ),
     (
         "--auxiliary-weights ordr=1",

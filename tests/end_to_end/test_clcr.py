@@ -211,9 +211,9 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
     for extra, message in (
         ([*both, "--attention-score", "raw"], "encoders of one width, got states of 16 and 24"),
         ([*both, "--clcr-layer", "en=9"], r"`--clcr-layer` of en must lie in \[0, 4\]"),
-        (["--encoder", f"en={world}/en/checkpoint_last.pt"], "must name one for 'de', too"),
+        (["--encoder", f"en={world}/en/checkpoint_last.pt"], "must also name one for 'de'"),
         ([], "`--clcr-start` the checkpoint of an earlier one, got neither"),
-        (["--clcr-start", last(world, "en")], "holds no model of `--task clcr`"),
+        (["--clcr-start", last(world, "en")], "contains no model of `--task clcr`"),
         (
             ["--clcr-start", last(world, "lm2"), "--clcr-pair", "de,en"],
             "is of the pair en,de, got `--clcr-pair` de,en",
@@ -240,7 +240,7 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
             train(world, "mistake", *extra)
     model, _ = modules
     line = fails(capsys, "clcr", "label", last(world, "en"), "--output", world / "no")
-    assert "holds no model of `--task clcr`" in line
+    assert "contains no model of `--task clcr`" in line
     text = world / "text" / "parallel" / "test.en-de.en.txt"
     line = fails(
         *(capsys, "clcr", "encode", last(world, "lm2"), "--lang", "en", "--text", text),
@@ -262,14 +262,14 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
         (["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
         (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
-        (["--threshold", "3"], "`--threshold` is read by row T+pGA alone, got row T+E+R with it"),
+        (["--threshold", "3"], "`--threshold` is only for row T+pGA, got it with row T+E+R"),
     ):
         encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
         assert message in fails(capsys, *encode, "--output", world / "no")
     (world / "a_file").write_text("")
     for output, message in (
         ("", "`--output` must name a folder, got none"),
-        (world / "data", "is the data folder; name one of its own"),
+        (world / "data", "is the data folder; name a separate one"),
         (world / "a_file", "a_file is a file, not a folder"),
     ):
         line = fails(capsys, "clcr", "label", model, "--threshold", "9", "--output", output)
@@ -351,8 +351,8 @@ def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_sai
 def test_no_pair_under_the_threshold_is_said_and_cannot_be_trained_on(world, phases, capsys):
     command = ["clcr", "label", last(world, "lm2"), "--threshold", "1e-9"]
     xling(*command, "--output", world / "none")
-    assert "no pair of tokens lies under the threshold 1e-09" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="holds no pivots to learn from"):
+    assert "no pair of tokens is under the threshold 1e-09" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="contains no pivots to learn from"):
         train(
             *(world, "mistake", "--clcr-start", last(world, "lm2"), "--clcr-module", "extract"),
             *("--clcr-labels", world / "none"),

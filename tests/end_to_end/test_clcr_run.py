@@ -69,7 +69,7 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--schedule tri_stage": "must be one with `--warmup-updates` (cosine, fixed, inverse_sqrt",
         "--orders abc": "unknown name in `--orders` 'abc'; did you mean 'abs'?",
         "--rows T+F": "unknown name in `--rows` 'T+F'",
-        "--rows=": "`--rows` must name what to write of the texts to encode, got none",
+        "--rows=": "`--rows` must name what to write for the texts to encode, got none",
         f"--rows T+pGA --encode-text x.en={__file__}": (
             "`--rows` T+pGA needs the translation of a text: give x.en with `--encode-pairs`"
         ),

@@ -287,7 +287,7 @@ def test_candidates_case_and_words_spelt_alike(types, capsys):
     found = result(types / "r.json")
     assert found["details"]["entries"] == {"used": 3, "all": 4, "alike": 1}
     assert found["details"]["candidates"] == 3
-    assert "1 spelt alike left out" in capsys.readouterr().out
+    assert "1 identical ones left out" in capsys.readouterr().out
 
 
 # --- eval correlate
@@ -354,7 +354,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["tatoeba", "en", "types"], "types: must hold sentences, got types"),
+        (["tatoeba", "en", "types"], "types: must contain sentences, got types"),
         (["tatoeba", "en", "short"], "must have equally many rows, got 60 and 59"),
         (["tatoeba", "en", "wide"], "widths must be equal, or a map must be given, got 8 and 9"),
         (["tatoeba", "en", "nan"], "layer02.npy: must be finite, got NaN or infinity in row 17"),
@@ -378,9 +378,9 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["cka", "en", "nan", "--layers", "2"], "layer02.npy: must be finite, got NaN"),
         (
             ["cka", "en", "same"],
-            "layer 1: CKA needs rows that differ, those of `y` are all the same",
+            "layer 1: CKA needs rows that differ, those of `y` are all identical",
         ),
-        (["cka", "en", "same", "--all-layers"], "those of `y` are all the same"),
+        (["cka", "en", "same", "--all-layers"], "those of `y` are all identical"),
         (["cka", "en", "de", "--all-layers", "--layers", "1"], "got `--layers` 1, too"),
         (["cka", "en", "de", "--output", "d.json"], "`--output` d.json: is a folder, not a file"),
         (["cka", "en", "de", "--figure", "d.svg"], "`--figure` d.svg: is a folder, not a file"),
@@ -401,7 +401,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["bli", "types", "thin", "--dictionary", "d2"], "widths must be equal, or a map must be"),
         (
             ["bli", "thin", "types", "--dictionary", "d2"],
-            "; the other way round it has 1: give X and Y in the dictionary's order",
+            "; in the reverse direction it has 1: give X and Y in the dictionary's order",
         ),
     ],
 )

@@ -145,8 +145,8 @@ BOTH = ["--parallel", "train.en-de={0}/en.txt,{0}/de.txt"]
         (
             "en,de",
             [*BOTH, "--alignment", "train.en-de={0}/bad.pharaoh"],
-            "/bad.pharaoh:39: link 0-9 points past the 5 word(s) of the target sentence, its words "
-            "counted after `--segment en=pre,de=pre`",
+            "/bad.pharaoh:39: link 0-9 points past the 5 word(s) of the target sentence, with "
+            "words counted after `--segment en=pre,de=pre`",
         ),
         (
             "en,de",
@@ -190,7 +190,7 @@ def test_a_vocabulary_too_small_for_its_alphabet_leaves_nothing(files, tmp_path)
     done = call("prepare", tmp_path / "out", "--languages", "en,de", *options)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        "fairseq-xling: error: `--vocab-size` must hold at least the alphabet of en+de "
+        "fairseq-xling: error: `--vocab-size` must be at least the alphabet of en+de "
         "(16 characters), got 9; raise it, or lower `--alphabet`"
     )
     assert not (tmp_path / "out").exists()

@@ -123,7 +123,7 @@ def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, caps
     assert translate(study, tmp_path / "grid", *options, text(study, "de")) == 0
     capsys.readouterr()
     line = fails(capsys, translate(study, tmp_path / "grid", *options, text(study, "en")))
-    assert "must be a new folder; it holds something else" in line
+    assert "must be a new folder; it contains something else" in line
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, caps
         (["--layer", "1", "--alpha", "1", "--to", "fr"], "not on 'fr' of the data folder"),
         (["--layer", "1", "--alpha", "1", "--means", "x", "y"], "x: no such file"),
         (["--layer", "1", "--alpha", "1", "--reference", __file__], "must have the 40 lines of"),
-        (["--layer", "1", "--alpha", "1e30"], "`--alpha` 1e+30 is too large: no state can hold"),
+        (["--layer", "1", "--alpha", "1e30"], "`--alpha` 1e+30 is too large: the states overflow"),
         (["--layer", "1", "--alpha", "1", "--from", "en,de"], "`--from` must be one language, got"),
         (["--layer", "1", "--alpha", "1", "--means-split", "no"], "has no monolingual 'no' text"),
         ([*GRID, "--means-split", "no"], "has no monolingual 'no' text"),

@@ -12,20 +12,23 @@ from tests.end_to_end.engine import command, launch, run, training_options
 
 OPTIONS = [
     ("--separate 1-9", r"`--separate` layers must lie in 1-2 \(the encoder's depth\), got '1-9'"),
-    ("--separate embb", r"`--separate` takes 'emb', .* got 'embb'"),
+    ("--separate embb", r"`--separate` accepts 'emb', .* got 'embb'"),
     ("--lang-sampling-alpha 1.5", r"`--lang-sampling-alpha` must lie in \[0, 1\], got 1.5"),
     ("--objectives tlm --separate 1", r"objective 'tlm' puts two languages into one input"),
     ("--mix-in-batch --separate emb", r"`--mix-in-batch` needs a model without private parts"),
     ("--objectives mlmm", r"unknown objective 'mlmm'; did you mean 'mlm'\?"),
     ("--objective-weights tlm=1", r"`--objective-weights`: unknown objective 'tlm'"),
     ("--objective-weights mlm=x", r"`--objective-weights` must be name=number .* got 'mlm=x'"),
-    ("--objective-shares mlm=0", r"`--objective-shares` must give at least one objective more"),
+    (
+        "--objective-shares mlm=0",
+        r"`--objective-shares` must give at least one objective more",
+    ),
     ("--languages en,fr", r"unknown language 'fr'; known: en, de"),
     ("--languages en,en", r"language 'en' is named twice in 'en,en'"),
     ("--mask-prob 1.2", r"`--mask-prob` must lie in \[0, 1\], got 1.2"),
-    ("--leave-unmasked 0.6 --random-token 0.6", r"must not pass 1, got 1.2"),
+    ("--leave-unmasked 0.6 --random-token 0.6", r"must not exceed 1, got 1.2"),
     ("--sample-break-mode eos", r"unknown `--sample-break-mode` 'eos'; known: none, sentence"),
-    ("--tokens-per-sample 500", r"`--tokens-per-sample` must not pass .* 128, got 500"),
+    ("--tokens-per-sample 500", r"`--tokens-per-sample` must not exceed .* 128, got 500"),
     ("--encoder-attention-heads 3", r"must be a multiple of `--encoder-attention-heads`"),
     ("--lm-head brt", r"unknown LM head 'brt'; did you mean 'bert'\?"),
     ("--restore-file nowhere.pt", r"`--restore-file` nowhere.pt: no such checkpoint"),
@@ -188,7 +191,7 @@ def test_nothing_in_a_hostile_checkpoint_runs(write, tiny_corpus, tmp_path, in_p
     target, hostile = tmp_path / "pwned", tmp_path / "hostile.pt"
     write({"model": _Attack(target)}, hostile)
     message = _resume(in_process, tiny_corpus.path, tmp_path, hostile)
-    assert "hostile.pt: not loaded, because it holds more than plain data" in message
+    assert "hostile.pt: not loaded, because it contains more than plain data" in message
     assert "weights_only" not in message, "torch's advice to load it unsafely"
     assert not target.exists()
 

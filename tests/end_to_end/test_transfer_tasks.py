@@ -147,7 +147,7 @@ def test_questions_without_answer_are_learned_counted_and_written(home, tune, tm
     train = questions(tmp_path / "train.json", *both)
     printed = tune(tmp_path / "tuned", train, train, "--head", "span_qa")
     assert (
-        f"{train}: 1 of 4 items have no annotation that is learned or counted; the first is {train}"
+        f"{train}: 1 of 4 items have no annotation to learn or count; the first is {train}"
         ": question 'c'"
     ) in printed
     predict = ["predict", tmp_path / "tuned" / "checkpoint_last.pt", f"en={train}"]

@@ -246,5 +246,5 @@ def test_typed_lines_have_predicted_orders_but_no_oracle(relabelled):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "fairseq-xling: error: `--ordering oracle` reads the word alignments of a data folder, "
-        "which typed text has none of; take identity or predicted"
+        "but typed text has none; use identity or predicted"
     )

@@ -74,7 +74,7 @@ def test_the_papers_own_settings_are_a_plan(captions, tmp_path):
 def test_the_readme_needs_finished_runs(tmp_path):
     done, output = readme(tmp_path, tmp_path / "none")
     assert done.stderr.startswith("fairseq-xling: error: ")
-    assert "holds no finished run (no results.json)" in done.stderr
+    assert "contains no finished run (no results.json)" in done.stderr
     assert not output.exists()
 
 

@@ -1,7 +1,7 @@
 """Measures of two folders of `fairseq-xling extract`: one file each, one verb each.
 
-The folders may be of any two encoders: independently trained ones compare as well as a joint one. A
-comparison is a function ``compare(sides, args) -> Comparison``; it never imports fairseq.
+The folders may be of any two encoders, trained jointly or independently. A comparison is a function
+``compare(sides, args) -> Comparison``; it never imports fairseq.
 
 Symbols: ``L`` layers, ``N`` rows of the first folder, ``M`` of the second, ``D`` width.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Map(Protocol):
-    """What brings both sides into one space (`fairseq_xling.mapping.fitted.FittedMap` is one)."""
+    """A map of both sides into one space (`fairseq_xling.mapping.fitted.FittedMap` is one)."""
 
     def apply(self, rows: Tensor, layer: int) -> Tensor:
         """Rows (N, D) of the first folder to (N, E)."""
@@ -39,7 +39,7 @@ class Sides:
     Attributes:
         x, y: the two folders.
         wanted: layers as the user named them, or None for all.
-        mapping: what brings them into one space, where a file was given.
+        mapping: the map into one space, if a file was given.
     """
 
     x: Extracted
@@ -49,7 +49,7 @@ class Sides:
 
     @cached_property
     def layers(self) -> Sequence[int]:
-        """The layers to compare, both sides' alike; errors as `common_layers`."""
+        """The layers to compare, the same for both sides; errors as `common_layers`."""
         return common_layers(self.x, self.y, self.wanted)
 
     @property
@@ -74,7 +74,7 @@ class Sides:
         return x, y
 
     def by_layer(self, what: str) -> Iterator[tuple[Tensor, Tensor]]:
-        """`rows` of each layer, with a progress bar where that takes long."""
+        """`rows` of each layer, with a progress bar if that takes long."""
         with progress(len(self.layers), what, "layers", checks=True) as bar:
             for layer in self.layers:
                 yield self.rows(layer)
@@ -83,18 +83,18 @@ class Sides:
 
 @dataclasses.dataclass
 class Comparison:
-    """What was found.
+    """The result of a comparison.
 
     Attributes:
         title: heading of the table, with what was measured on what.
         layers: (L,).
         curves: by name, a value for each layer.
-        headline: the curve that stands for all where one must.
-        ylabel: what the values are, with their unit.
-        panels: of the figure: by title, the names of the curves to be drawn.
-        chance: a value that means nothing was learnt, with its name.
-        matrix: a value for each layer of x (rows) and each of y (columns), where asked for.
-        notes: what a reader must know to read the numbers.
+        headline: the main curve.
+        ylabel: label of the values, with their unit.
+        panels: of the figure: by title, the names of the curves to draw.
+        chance: the value at chance level, with its name.
+        matrix: a value for each layer of x (rows) and each of y (columns), if requested.
+        notes: what a reader needs to interpret the figures.
         details: anything else (JSON values).
     """
 

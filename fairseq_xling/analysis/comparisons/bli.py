@@ -1,8 +1,8 @@
-"""Bilingual lexicon induction: does a word's nearest neighbour translate it?
+"""Bilingual lexicon induction: is a word's nearest neighbour its translation?
 
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.1 (SPEC S4, S5), with the
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.1, with the
 scores of Conneau et al. 2018, "Word Translation Without Parallel Data", section 3.1 (P@1, P@5,
-P@10 over all words of the other language) and Liu et al. 2020, section 3.1.1 (MRR; SPEC S16). A
+P@10 over all words of the other language) and Liu et al. 2020, section 3.1.1 (MRR). A
 source word with several translations is scored by the best of them. Ties count as wrong.
 
 Symbols: ``Q`` source words of the dictionary, ``C`` candidates, ``P`` entries in use.
@@ -32,8 +32,8 @@ class Entries:
 
     Attributes:
         sources: (Q,) rows of the source words, each once.
-        pairs: (P, 2), place in ``sources`` and row of a right target.
-        used: entries in use, of ``all``; left_out: those that are spelt alike and not wanted.
+        pairs: (P, 2), index into ``sources`` and row of a correct target.
+        used: entries in use, of ``all``; left_out: excluded identical entries.
     """
 
     sources: Tensor
@@ -52,8 +52,8 @@ def pair_up(
 ) -> Entries:
     """Find the rows of a dictionary's words.
 
-    Where case is ignored, a source word is the first row that it fits, which is the most frequent
-    one, and every target row that fits is right.
+    If case is ignored, a source word is the first row that it matches, which is the most frequent
+    one, and every matching target row is correct.
 
     >>> entries = [("a", "b"), ("a", "c"), ("x", "b")]
     >>> found = pair_up(entries, ["q", "a"], ["b", "c", "d"])
@@ -106,7 +106,8 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
             ``skip_identical``.
 
     Raises:
-        UserError: for folders without words, an empty dictionary, or one without a word of theirs.
+        UserError: for folders without words, an empty dictionary, or one without any of their
+        words.
     """
     import torch
 
@@ -118,7 +119,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     how = args.ignore_case, args.skip_identical
     entries = pair_up(dictionary, *words, *how)
     turned = pair_up([(b, a) for a, b in dictionary], *words, *how).used
-    hint = f"; the other way round it has {turned:,}: give X and Y in the dictionary's order"
+    hint = f"; in the reverse direction it has {turned:,}: give X and Y in the dictionary's order"
     hint = hint if turned > entries.used else ""
     if not entries.used:
         raise UserError(
@@ -138,7 +139,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
             for name, value in scores(rank).items():
                 curves.setdefault(f"{name} {way}", []).append(value)
     queries, count = len(entries.sources), len(candidates)
-    skipped = f", {entries.left_out:,} spelt alike left out" if args.skip_identical else ""
+    skipped = f", {entries.left_out:,} identical ones left out" if args.skip_identical else ""
     return Comparison(
         title=f"Bilingual lexicon induction {sides.pair}, {sides.x.unit}: {queries:,} source words "
         f"among {count:,} candidates",
@@ -171,5 +172,5 @@ def _of_dictionary(entries: Entries, size: int) -> Tensor:
     return entries.pairs[:, 1].unique()
 
 
-# Among what a translation is sought, by name: rows of the target side.
+# Candidate translations, by name: rows of the target side.
 CANDIDATES = {"vocabulary": _vocabulary, "dictionary": _of_dictionary}

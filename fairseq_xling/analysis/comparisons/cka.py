@@ -1,4 +1,4 @@
-"""Linear CKA of two encoders on the same examples, by layer (SPEC S8): see `analysis.cka`.
+"""Linear CKA of two encoders on the same examples, by layer: see `analysis.cka`.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2: the examples are parallel
 sentences there. Row n of one folder is the same example as row n of the other.
@@ -18,9 +18,9 @@ from fairseq_xling.text.progress import progress
 
 
 def by_chance(rows: int, first: int, second: int) -> float:
-    """CKA of independent Gaussians, in good approximation: ``D / (N + D)`` for equal widths.
+    """CKA of independent Gaussians, to a good approximation: ``D / (N + D)`` for equal widths.
 
-    ``E ||Y^T X||^2 = N D E`` and ``E ||X^T X||^2 = N D (N + D + 1)``; few rows make all alike.
+    ``E ||Y^T X||^2 = N D E`` and ``E ||X^T X||^2 = N D (N + D + 1)``; with few rows it is high.
 
     >>> round(by_chance(1000, 64, 64), 4)
     0.0602
@@ -29,14 +29,16 @@ def by_chance(rows: int, first: int, second: int) -> float:
 
 
 def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
-    """CKA by layer; with ``args.all_layers`` that of every layer with every layer as well.
+    """CKA by layer; with ``args.all_layers`` also that of every layer with every layer.
 
     Raises:
         UserError: for rows that do not pair up, blank sentences, a layer that never changes, or
-            some layers and all of them at once.
+            selected layers together with all of them.
     """
     if args.all_layers and sides.wanted:
-        raise UserError(f"`--all-layers` compares all, got `--layers` {sides.wanted}, too")
+        raise UserError(
+            f"`--all-layers` compares all, but `--layers` {sides.wanted} was also given"
+        )
     check_same_rows(sides.x, sides.y)
     if sides.x.unit == "sentences":
         for folder in (sides.x, sides.y):

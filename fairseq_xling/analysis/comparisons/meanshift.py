@@ -1,4 +1,4 @@
-"""Vector translation between two folders of sentences (SPEC S15): see `vector_translation`.
+"""Vector translation between two folders of sentences: see `vector_translation`.
 
 Pires et al. 2019, "How Multilingual is Multilingual BERT?", section 5.
 """
@@ -19,7 +19,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         args: ``held_out`` (a share), ``seed``.
 
     Raises:
-        UserError: for folders of anything but equally many sentences, or too few.
+        UserError: unless both folders have equally many sentences, and enough.
     """
     if not 0 < args.held_out < 1:
         raise UserError(f"`--held-out` must lie between 0 and 1, got {args.held_out}")

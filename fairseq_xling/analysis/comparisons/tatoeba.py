@@ -1,8 +1,8 @@
 """Sentence retrieval between two folders: is the nearest sentence the translation?
 
-Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.3 (SPEC S7): P@1 of nearest
-neighbour search by cosine, layer by layer, on Tatoeba there; with a map between the spaces, or
-without. Row n of one folder translates row n of the other. A tie counts as wrong.
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.3: P@1 of nearest-neighbour
+search by cosine, layer by layer, on Tatoeba there; with or without a map between the spaces. Row n
+of one folder translates row n of the other. A tie counts as wrong.
 
 Symbols: ``N`` sentence pairs, ``D`` width.
 """
@@ -23,7 +23,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         args: ``nearest``, ``k``.
 
     Raises:
-        UserError: for folders of anything but equally many sentences, at least 2.
+        UserError: unless both folders have equally many sentences, at least 2.
     """
     ways = parse_ways(args.nearest)
     for folder in (sides.x, sides.y):
@@ -52,7 +52,8 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         panels={"": [name for name in names if not name.endswith("mean")]},
         chance=(1 / count, "chance"),
         notes=[
-            f"forward: a sentence of {sides.x.path} looks for its translation in {sides.y.path}",
+            f"forward: the queries are sentences of {sides.x.path}, the candidates those of "
+            f"{sides.y.path}",
             f"chance: {1 / count:.3g}; a tie counts as wrong",
         ],
         details={"sentences": count},

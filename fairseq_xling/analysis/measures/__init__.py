@@ -1,6 +1,6 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
-A measure is a class with ``add_arguments(parser)`` for options of its own and
+A measure is a class with ``add_arguments(parser)`` for its own options and
 ``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
 imports belong inside ``run``: the options of all measures are declared before any is run.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """What measures need of an encoder (``fairseq_xling.interop.encoder.Encoder`` is one)."""
+    """The interface of an encoder for measures (``fairseq_xling.interop.encoder.Encoder``)."""
 
     languages: Sequence[str]
     num_layers: int
@@ -41,7 +41,7 @@ class Encoder(Protocol):
         lang: str,
         max_tokens: int = 8192,
     ) -> Iterator[Tensor]:
-        """Batches of ln p (n,) of the subwords at ``positions``, which the model sees masked."""
+        """Batches of ln p (n,) of the subwords at ``positions``, masked in the input."""
 
     def masked_logits(
         self,
@@ -50,14 +50,14 @@ class Encoder(Protocol):
         lang: str,
         max_tokens: int = 8192,
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches of logits (n, V) there, and of the subwords that stand there (n,)."""
+        """Batches of logits (n, V) there, and of the masked subwords (n,)."""
 
     def embeddings(self, lang: str) -> Tensor:
         """The raw rows of the language's token embeddings (V, D)."""
 
 
 class TextEncoder(Protocol):
-    """Text to subword ids as the data folder holds them."""
+    """Text to subword ids as in the data folder."""
 
     def encode(self, lines: Sequence[str]) -> list[np.ndarray]:
         """One int64 array per line, ending in ``</s>``."""
@@ -68,14 +68,14 @@ class TextEncoder(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """What is measured, and on what.
+    """The model and data of a measure.
 
     Attributes:
         encoder: the trained model.
         folder: the data folder it was trained on.
         source: the language that the others are compared with.
         targets: the other languages, one column of results each.
-        text_encoder: gives the folder's encoder of a language's text.
+        text_encoder: returns the folder's encoder of a language's text.
     """
 
     encoder: Encoder
@@ -87,15 +87,15 @@ class Subject:
 
 @dataclasses.dataclass
 class Findings:
-    """What a measure found.
+    """The result of a measure.
 
     Attributes:
         title: heading of the printed table, with what was measured on what.
         header: column names.
         rows: the printed table; numbers stay numbers.
         scores: ``{language: {score name: value}}``, the figures that studies collect.
-        chance: ``{language: {score name: value}}`` of a model that knows nothing, where defined.
-        notes: what a reader must know to read the numbers.
+        chance: ``{language: {score name: value}}`` at chance level, where defined.
+        notes: what a reader needs to interpret the figures.
         details: anything else a report shows (JSON values).
     """
 
@@ -112,13 +112,13 @@ class Measure(Protocol):
     """One file in this folder, registered in ``MEASURES``."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Options of its own."""
+        """Its own options."""
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         """Measure.
 
         Raises:
-            UserError: if the data needed is not there.
+            UserError: if the required data is missing.
         """
 
 

@@ -20,7 +20,7 @@ class BitsPerWord:
             type=int,
             default=0,
             metavar="N",
-            help="use the first N sentences only; 0 = all",
+            help="use only the first N sentences; 0 = all",
         )
         parser.add_argument(
             "--mask-seed", type=int, default=7, metavar="SEED", help="seed of the fixed masks"
@@ -41,7 +41,7 @@ class BitsPerWord:
             header=["language", "bits per word", "uniform model", "masked subwords"],
             rows=[],
             scores={},
-            notes=["comparable between models that cut text into the same subwords"],
+            notes=["comparable between models with the same subwords"],
         )
         for lang in (subject.source, *subject.targets):
             file = subject.folder.mono(args.bpw_split, lang)

@@ -1,4 +1,4 @@
-"""Language leakage: probability mass of each language's own words at masked positions (SPEC S13).
+"""Language leakage: probability mass of each language's own words at masked positions.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
 BERT", section 4.1; the mathematics is in `analysis.language_mass`.
@@ -12,25 +12,28 @@ from fairseq_xling.errors import UserError
 
 @MEASURES.register("langmass")
 class LanguageLeakage:
-    """Where the model's mass goes when it fills in masked subwords of each language."""
+    """The model's probability mass by language at masked subwords of each language."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add(
-            "--langmass-split", default="valid", metavar="SPLIT", help="text whose words are masked"
+            "--langmass-split",
+            default="valid",
+            metavar="SPLIT",
+            help="split in which words are masked",
         )
         add(
             "--langmass-vocabulary",
             default="train",
             metavar="SPLIT",
-            help="text whose subwords are a language's",
+            help="split whose subwords define a language's vocabulary",
         )
         add(
             "--langmass-limit",
             type=int,
             default=1000,
             metavar="N",
-            help="mask in the first N sentences of each language only; 0 = all",
+            help="mask only in the first N sentences of each language; 0 = all",
         )
         add("--langmass-seed", type=int, default=7, metavar="SEED", help="seed of the masks")
 
@@ -51,7 +54,7 @@ class LanguageLeakage:
         if folder.separate_vocabularies:
             raise UserError(
                 f"{folder.path}: `--measure langmass` needs ids that the languages share; here "
-                "each has a dictionary of its own"
+                "each has its own dictionary"
             )
         langs, size = folder.languages, folder.vocab_sizes[subject.source]
         sets = torch.stack(
@@ -68,7 +71,7 @@ class LanguageLeakage:
                 "columns: subwords that occur in the "
                 f"{args.langmass_vocabulary!r} text of one language alone, "
                 + ", ".join(f"{n:,} of {x}" for n, x in zip(own.tolist(), langs, strict=True)),
-                f"a model that knows nothing: {', '.join(f'{n / size:.3f}' for n in own.tolist())}",
+                f"chance: {', '.join(f'{n / size:.3f}' for n in own.tolist())}",
             ],
             details={"exclusive": dict(zip(langs, own.tolist(), strict=True)), "vocabulary": size},
         )

@@ -1,4 +1,4 @@
-"""Sentence retrieval on every layer (Conneau et al. 2020, section 5.1.3), without a mapping."""
+"""Sentence retrieval at every layer (Conneau et al. 2020, section 5.1.3), without a map."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Retrieval:
             "--retrieval-text",
             nargs=2,
             metavar=("SOURCE", "TARGET"),
-            help="search in these two text files instead, line by line translations; "
-            "the languages are --source and the only one of --targets",
+            help="search in these two text files instead, which translate each other line by line; "
+            "the languages are --source and the single one of --targets",
         )
         parser.add_argument(
             "--retrieval-limit",
             type=int,
             default=0,
             metavar="N",
-            help="use the first N sentence pairs only; 0 = all",
+            help="use only the first N sentence pairs; 0 = all",
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:

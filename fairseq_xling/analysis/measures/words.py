@@ -1,4 +1,4 @@
-"""Word retrieval against a dictionary, on every layer (Liu et al. 2020, section 3.1.1)."""
+"""Word retrieval against a dictionary, at every layer (Liu et al. 2020, section 3.1.1)."""
 
 import argparse
 
@@ -14,21 +14,21 @@ class Words:
         parser.add_argument(
             "--dictionary",
             metavar="TSV",
-            help="source word, tab, target word on each line; or a folder that holds "
+            help="source word, tab, target word on each line; or a folder with "
             "<source>-<target>.tsv for every pair",
         )
         parser.add_argument(
             "--words-split",
             default="train",
             metavar="SPLIT",
-            help="monolingual split whose sentences give the words their contexts",
+            help="monolingual split whose sentences are the words' contexts",
         )
         parser.add_argument(
             "--words-limit",
             type=int,
             default=5000,
             metavar="N",
-            help="use the first N sentences of each language; 0 = all",
+            help="use only the first N sentences of each language; 0 = all",
         )
         parser.add_argument(
             "--neighbours", type=int, default=25, metavar="N", help="source words to list"
@@ -50,7 +50,7 @@ class Words:
             scores={},
             notes=[
                 "a word is the mean of its subwords, a type the mean of its occurrences; a tie "
-                "counts as wrong; pairs spelt alike are left out; the best layer is chosen by MRR"
+                "counts as wrong; identical pairs are left out; the best layer is chosen by MRR"
             ],
         )
         details = {}

@@ -1,17 +1,17 @@
-"""Edge probing: what can be read off frozen vectors of one or two spans of a text (SPEC E8).
+"""Edge probing: what can be predicted from frozen vectors of one or two spans of a text.
 
 Tenney et al. 2019, "What do you learn from context? Probing for sentence structure in
-contextualized word representations", section 3. The parts know nothing of each other's origin:
+contextualized word representations", section 3. The parts are independent of each other:
 
     examples   rows of JSON lines: a text, spans, labels
     states     vectors of their tokens from an encoder, on disk
-    spans      vectors and spans, wherever they come from: arrays are enough
+    spans      vectors and spans from any source: arrays are enough
     network    span attention pooling and a classifier
     fit        its training on spans, and prediction
     scores     micro precision, recall and F1
     tasks      rows made from treebanks and tagged files
 
-With vectors of one's own, an array (vectors, width) and the places of spans in it are enough:
+For your own vectors, an array (vectors, width) and the positions of spans in it are enough:
 
 >>> import numpy as np
 >>> from fairseq_xling.analysis.probing.fit import ProbeOptions, fit_probe

@@ -1,12 +1,12 @@
-"""Probing examples as JSON lines: a text, one or two spans of it, and what they are.
+"""Probing examples as JSON lines: a text, one or two of its spans, and their labels.
 
     {"text": "The cat sat .", "span1": [1, 2], "span2": [2, 3], "label": "nsubj"}
     {"text": "The cat sat .", "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "nsubj"}]}
 
 The second form, several targets for a text, is the one of edge probing (Tenney et al. 2019). A span
-is ``[first, end]``, ``end`` not included, in tokens of the text, which white space separates, or in
-characters. ``label`` is a text, or a list of texts for any number of labels, none included; it is
-null, or left out, where it is not known. Other keys stay as they are.
+is ``[first, end]``, ``end`` not included, in white-space-separated tokens of the text, or in
+characters. ``label`` is a text, or a list of any number of texts, possibly none; it is null, or
+left out, if unknown. Other keys are kept.
 """
 
 import json
@@ -33,7 +33,7 @@ class Example:
         place: ``file:line``, for messages.
         text: all of it.
         spans: one or two of (first, end).
-        labels: None where they are not known.
+        labels: None if unknown.
     """
 
     place: str
@@ -46,11 +46,11 @@ def read_examples(path: str | Path, offsets: str = "tokens") -> list[Example]:
     """The examples of a file in their order.
 
     Args:
-        offsets: what spans count, one of `OFFSETS`.
+        offsets: the unit of spans, one of `OFFSETS`.
 
     Raises:
-        UserError: for the first row that breaks the format, examples of which some have one span
-            and some two or some have labels and some none, or a file without any.
+        UserError: for the first malformed row, if some examples have one span and some two, or some
+            have labels and some none, or if there are none.
     """
     if offsets not in OFFSETS:
         raise UserError(f"`--offsets` must be one of {', '.join(OFFSETS)}, got {offsets!r}")
@@ -67,14 +67,13 @@ def read_examples(path: str | Path, offsets: str = "tokens") -> list[Example]:
             if (one.labels is None) != (found[0].labels is None):
                 raise UserError(f"{one.place}: `label` must be in all rows or in none")
     if not found:
-        raise UserError(f"{path}: holds no examples")
+        raise UserError(f"{path}: contains no examples")
     return found
 
 
 def write_texts(examples: Sequence[Example], output: str | Path) -> int:
-    """Write each text once, in the order of its first example, a line each; how many there are.
-
-    A line end in a text becomes a space, so that characters keep their places.
+    """Write each text once, in the order of its first example, one per line; returns their number.
+    A line end in a text becomes a space, so that character offsets are unchanged.
     """
     texts = dict.fromkeys(example.text for example in examples)
     with atomic_write(output, "w") as file:
@@ -96,7 +95,7 @@ def in_characters(example: Example) -> Example:
 def write_predictions(
     source: str | Path, output: str | Path, predictions: Sequence[Sequence[str]]
 ) -> None:
-    """The rows of ``source`` with predicted labels in the place of the annotation.
+    """The rows of ``source`` with predicted labels instead of the annotation.
 
     Args:
         predictions: the labels of each example, in the order of `read_examples`. Where the row had

@@ -1,4 +1,4 @@
-"""Training a probe on frozen vectors, and what it predicts.
+"""Train a probe on frozen vectors, and predict with it.
 
 N examples, C labels.
 """
@@ -26,9 +26,9 @@ class ProbeOptions:
 
     Attributes:
         classifier, hidden, projection, dropout: of `EdgeProbe`.
-        lr: of Adam; batch_size: examples of a step.
-        epochs: most passes over the examples; it ends after ``patience`` passes without a better
-            F1 or loss on dev, and the pass of the best F1 counts.
+        lr: of Adam; batch_size: examples per step.
+        epochs: maximum passes over the examples; training ends after ``patience`` passes without a
+            better F1 or loss on dev, and the pass with the best F1 is used.
         seed: of weights, order and dropout.
     """
 
@@ -43,7 +43,7 @@ class ProbeOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        classifiers[self.classifier]  # an unknown name ends here
+        classifiers[self.classifier]  # raises for an unknown name
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 option = name.replace("_", "-")
@@ -60,7 +60,7 @@ class Probe:
 
     Attributes:
         network: with the weights of the best pass.
-        names: the labels that it knows (C,).
+        names: its labels (C,).
         epoch: the best pass, from 1; curve: F1 on dev after each.
     """
 
@@ -82,7 +82,7 @@ class Probe:
         return found
 
     def predict(self, spans: Spans) -> list[list[str]]:
-        """The labels of each example whose probability is above one half, perhaps none."""
+        """The labels of each example with a probability above one half, possibly none."""
         return self.names_of(self.logits(spans))
 
     def names_of(self, logits: Tensor) -> list[list[str]]:
@@ -100,9 +100,9 @@ def fit_probe(
     device: str | torch.device = "cpu",
     passed: Callable[[float], object] = lambda f1: None,
 ) -> Probe:
-    """Train a probe on ``train``; ``dev`` says when it is best.
+    """Train a probe on ``train``, with early stopping on ``dev``.
 
-    The result depends on the spans and options alone, and draws nothing from torch's own generator.
+    The result depends only on the spans and options, and does not use torch's global generator.
 
     Args:
         passed: called after each pass with the F1 on dev.
@@ -128,7 +128,7 @@ def fit_probe(
         ).to(device)
         probe = Probe(network, names, options.batch_size, device)
         optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
-        # While no label is likely yet, F1 stays 0; the loss tells that it goes on.
+        # While no label is likely yet, F1 stays 0; the loss shows that training still progresses.
         best = BestPass(network, options.patience, watched=2)
         for _ in range(options.epochs):
             network.train()
@@ -165,7 +165,7 @@ def _measure(probe: Probe, dev: Spans) -> tuple[float, float]:
 def _check(train: Spans, dev: Spans) -> list[str]:
     """The labels of the training examples; see `fit_probe`."""
     if train.labels is None or dev.labels is None:
-        raise UserError("a probe is trained and chosen on examples with labels, got some without")
+        raise UserError("a probe needs training and dev examples with labels, got some without")
     if train.places.shape[1] != dev.places.shape[1]:
         raise UserError(
             f"training and dev examples must have equally many spans, got {train.places.shape[1]} "

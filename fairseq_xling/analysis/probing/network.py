@@ -1,7 +1,7 @@
 """A probe: from the vectors of one or two spans to the probability of every label.
 
 Tenney et al. 2019, "What do you learn from context?", section 3.1: of each span, its vectors are
-projected and pooled by an attention of its own; the pooled spans are put together and classified,
+projected and pooled by its own attention; the pooled spans are concatenated and classified,
 each label by a sigmoid. With several layers, their mixture is learnt (Peters et al. 2018, Eq. 1):
 
     e_i = gamma sum_l softmax(s)_l h_i^l,   z_i = A e_i + b,   r = sum_i softmax(w z)_i z_i
@@ -44,7 +44,7 @@ class EdgeProbe(nn.Module):
         layers: L; width: D; spans: S; labels: C.
         projection: P.
         classifier: a name of `classifiers`, with its ``hidden`` units.
-        dropout: on what is classified.
+        dropout: on the classifier's input.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class EdgeProbe(nn.Module):
         """Logits (B, C), natural-log odds of each label.
 
         Args:
-            spans: S of vectors (B, M, L, D) and where there are some (B, M) bool, at least one in
-                each row; what stands elsewhere has no influence.
+            spans: S of vectors (B, M, L, D) and a mask (B, M) of the real ones, at least one in
+                each row; the others have no influence.
         """
         pooled = []
         for project, attend, (x, inside) in zip(self.project, self.attend, spans, strict=True):
@@ -80,7 +80,7 @@ class EdgeProbe(nn.Module):
         return self.classify(torch.cat(pooled, dim=-1))
 
     def weights(self) -> list[float] | None:
-        """softmax(s), the share of each layer, where there are several."""
+        """softmax(s), the share of each layer, if there are several."""
         return None if self.mix is None else self.mix.softmax(0).tolist()
 
     def _mixed(self, x: Tensor) -> Tensor:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scores:
-    """Figures in [0, 1] with the counts that they come from; 0/0 is 0.
+    """Figures in [0, 1] with their counts; 0/0 is 0.
 
     Attributes:
-        right: labels predicted that are gold; predicted, gold: all of either.
+        right: predicted labels that are gold; predicted, gold: all of each.
     """
 
     right: int
@@ -36,7 +36,7 @@ class Scores:
 
 
 def micro_scores(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> Scores:
-    """The scores of N predictions; what is gold and was not predicted is missed.
+    """The scores of N predictions; gold labels that were not predicted are missed.
 
     >>> found = micro_scores([["a", "b"], [], ["a"]], [["a"], ["c"], ["a"]])
     >>> found.right, found.predicted, found.gold, round(found.f1, 3)
@@ -48,8 +48,8 @@ def micro_scores(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str
 
 
 def prior(labels: Sequence[Sequence[str]]) -> str:
-    """The most frequent label, which a model that knows nothing predicts always; of equally
-    frequent ones the first by name.
+    """The most frequent label, the majority-class baseline; of equally frequent ones the first by
+    name.
 
     >>> prior([["b"], ["a"], ["b", "a"]])
     'a'

@@ -1,4 +1,4 @@
-"""Spans over vectors: all that a probe needs of a text, wherever the vectors come from.
+"""Spans over vectors from any source: all that a probe needs from a text.
 
 N examples, S spans of each (1 or 2), K vectors, L layers, D width, B examples of a batch, M vectors
 of the longest span in it, C labels.
@@ -16,17 +16,17 @@ from fairseq_xling.errors import UserError
 
 @dataclass(frozen=True)
 class Spans:
-    """Examples as places in arrays of vectors.
+    """Examples as positions in arrays of vectors.
 
     Attributes:
-        layers: L arrays (K, D), in memory or mapped; a probe mixes them where L > 1.
+        layers: L arrays (K, D), in memory or mapped; a probe mixes them if L > 1.
         places: (N, S, 2) int64: span s of example n is rows ``[places[n, s, 0], places[n, s, 1])``.
-            An empty span says that the example has no vectors: it is not trained on, and nothing
+            An empty span means that the example has no vectors: it is not trained on, and nothing
             is predicted for it, so that its labels count as missed.
-        labels: N lists of labels, or None where they are not known.
+        labels: N lists of labels, or None if unknown.
 
     Raises:
-        UserError: if shapes do not fit, or a span leaves the arrays.
+        UserError: if shapes do not fit, or a span is outside the arrays.
     """
 
     layers: Sequence[np.ndarray]

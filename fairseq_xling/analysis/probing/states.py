@@ -1,8 +1,8 @@
-"""The vectors that a file of probing examples needs, from a frozen encoder to arrays on disk.
+"""The vectors for a file of probing examples, from a frozen encoder to arrays on disk.
 
-Each distinct text is encoded once. Where spans count tokens, every token is cut into subwords by
-itself, as tagged and parsed words are; where they count characters, the text is encoded as it is,
-and a span is all subwords with a letter in it.
+Each distinct text is encoded once. If spans count tokens, every token is split into subwords
+separately, like tagged and parsed words; if they count characters, the raw text is encoded, and a
+span is all subwords that overlap it.
 
 E texts, N examples, S spans of each, K subwords of all texts, L layers, D width.
 """
@@ -47,7 +47,7 @@ class Placed:
 def place(examples: Sequence[Example], codec: Codec, offsets: str) -> Placed:
     """Encode the texts of ``examples`` and find their spans.
 
-    A span of characters that holds no letter, white space say, is empty.
+    A span of characters that overlaps no subword, such as white space, is empty.
     """
     numbers: dict[str, int] = {}
     texts: list[np.ndarray] = []
@@ -66,7 +66,7 @@ def place(examples: Sequence[Example], codec: Codec, offsets: str) -> Placed:
 
 
 def _encoded(text: str, codec: Codec, offsets: str) -> tuple[np.ndarray, Any]:
-    """Ids, and what turns a span of tokens or characters into one of subwords."""
+    """Ids, and a function from spans of tokens or characters to spans of subwords."""
     if offsets == "characters":
         located = encode_located(codec, text)
 
@@ -90,10 +90,10 @@ def keep_states(
     dtype: str = "float32",
     max_tokens: int = 8192,
 ) -> None:
-    """Write the states of ``texts``: ``layerNN.npy`` (K, D) and ``sizes.npy`` (E,) int64, how many
-    subwords each text has there (those beyond the model's positions have no row).
-
-    What is there with the same ``identity`` is left as it is, or gone on with after a kill.
+    """Write the states of ``texts``: ``layerNN.npy`` (K, D) and ``sizes.npy`` (E,) int64, the
+    number
+        of subwords of each text there (those beyond the model's positions have no row).
+    Existing files with the same ``identity`` are kept, or resumed after a kill.
     """
     meta = folder / _META
     wanted = {**identity, "layers": list(layers), "dtype": dtype, "texts": len(texts)}

@@ -1,7 +1,7 @@
 """Probing rows made from annotated sentences: one task each, found by name.
 
-A task sees words, their parts of speech, entity tags and tree, as far as the file has them, and
-gives the targets of the sentence. Adding one is adding a function.
+A task receives words, their parts of speech, entity tags and tree, where the file has them, and
+returns the targets of the sentence. To add one, add a function.
 """
 
 import json
@@ -22,7 +22,7 @@ _MISC, _ENTITY = 9, "Entity="
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words with whatever is known of them; what is not, is None.
+    """Words with their annotation; None for what is missing.
 
     Attributes:
         place: ``file:line`` of its first word.
@@ -43,7 +43,7 @@ Find = Callable[[Sentence], list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Task:
-    """How a sentence's targets are found; ``bio``: from tags that must have the BIO form."""
+    """A function from a sentence to its targets; ``bio``: from tags that must be in BIO format."""
 
     find: Find
     bio: bool = False
@@ -103,17 +103,17 @@ def entities(sentence: Sentence) -> list[dict[str, Any]]:
 def convert(
     source: str | Path, output: str | Path, task: str, columns: Mapping[str, str]
 ) -> tuple[int, int]:
-    """Write the rows of ``task`` for an annotated file: how many texts and targets there are.
+    """Write the rows of ``task`` for an annotated file; returns the numbers of texts and targets.
 
     A sentence without targets has no row. White space inside a word is left out.
 
     Args:
-        source: CoNLL-U where its name ends so (``Entity=`` in MISC are entity tags), else a token
-            a line with its tag; gzip where it ends in ``.gz``.
-        columns: as `transfer.formats.conll` takes them.
+        source: CoNLL-U if its name ends so (``Entity=`` in MISC are entity tags), else one token
+            per line with its tag; gzip if it ends in ``.gz``.
+        columns: as in `transfer.formats.conll`.
 
     Raises:
-        UserError: for an unknown task, a row that breaks the format, or annotation that lacks.
+        UserError: for an unknown task, a malformed row, or missing annotation.
     """
     chosen, texts, targets = tasks[task], 0, 0
     with atomic_write(output, "w") as file:
@@ -123,7 +123,7 @@ def convert(
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 texts, targets = texts + 1, targets + len(found)
         if not texts:
-            raise UserError(f"{source}: holds nothing for the task {task!r}")
+            raise UserError(f"{source}: contains nothing for the task {task!r}")
     return texts, targets
 
 
@@ -139,14 +139,14 @@ def _sentences(path: Path, chosen: Task, columns: Mapping[str, str]) -> Iterator
 
 
 def _of_tree(item: TreeItem) -> Sentence:
-    # A sentence without entities looks like one in which nobody has sought any.
+    # A sentence without entities looks like one without annotation of entities.
     entity = tuple(_entity(item.lines[row]) for row in item.rows)
     upos = None if all(tag == "_" for tag in item.upos) else item.upos
     return Sentence(item.place, _joined(item.words), upos, entity, item.tree)
 
 
 def _of_tags(item: TaggedItem) -> Sentence:
-    # One column of tags: they are whichever the task reads.
+    # One column of tags: whichever the task reads.
     return Sentence(item.place, _joined(item.words), item.tags, item.tags)
 
 
@@ -157,7 +157,7 @@ def _entity(line: str) -> str:
 
 
 def _joined(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without the white space that some hold inside, such as 10 000: tokens end there."""
+    """Words without internal white space, as in 10 000, since tokens end there."""
     return tuple("".join(word.split()) for word in words)
 
 

@@ -1,7 +1,7 @@
-"""What vectors are of, for `fairseq-xling extract`: one file each, found by name.
+"""The units of vectors for `fairseq-xling extract`: one file each, found by name.
 
-A unit takes the states of a block of sentences, keeps its result and how far it is in one place,
-and so can go on after a kill as if nothing had happened. Units never import fairseq.
+A unit receives the states of a block of sentences and stores its result together with its progress,
+so that it can resume seamlessly after a kill. Units never import fairseq.
 
 B sentences of a block, T tokens, L layers that were chosen, D width, V vocabulary.
 """
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What a unit is about.
+    """The text and settings of a unit.
 
     Attributes:
-        folder: where the unit keeps all that it writes.
+        folder: where the unit writes its files.
         text: the text, a sentence per line.
         lang, data, encode: its language, the data folder, and the encoder of text.
         layers: the layers that are kept (L,).
         width: D.
         dtype: of the vectors.
-        embeddings: gives the raw rows of the language's token embeddings (V, D).
+        embeddings: returns the raw rows of the language's token embeddings (V, D).
     """
 
     folder: Path
@@ -60,29 +60,29 @@ class Block(Protocol):
         """States (L, B, T, D) and positions of words (B, T) of the sentences ``indices`` (B,)."""
 
     def close(self) -> None:
-        """Keep the block's result, and that it is done."""
+        """Store the block's result, and record that it is done."""
 
 
 class Unit(Protocol):
     """One kind of vector.
 
-    A unit that has nothing but the embeddings has an attribute ``last_layer = 0``, and is done with
-    all lines at once.
+    A unit that uses only the embeddings has an attribute ``last_layer = 0``, and processes all
+    lines at once.
     """
 
-    done: int  # lines of the text whose result is kept
+    done: int  # lines of the text whose result is stored
 
     def __init__(self, work: Work, args: argparse.Namespace): ...
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """Options of its own."""
+        """Its own options."""
 
     def block(self, sentences: Sequence[np.ndarray]) -> Block:
-        """Begin a block of sentences (ids)."""
+        """Start a block of sentences (ids)."""
 
     def finish(self) -> dict[str, Any]:
-        """Bring files into their final form; what a reader must know of them."""
+        """Finish the files; returns what a reader needs to know about them."""
 
 
 units: Registry[type[Unit]] = Registry("`--unit`", __name__)

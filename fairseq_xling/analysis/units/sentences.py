@@ -1,4 +1,4 @@
-"""A vector per sentence: the mean over its subwords, special symbols excluded (SPEC S7).
+"""A vector per sentence: the mean over its subwords, special symbols excluded.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.3. Row n is line n of the text;
 that of a blank line is zero.
@@ -32,7 +32,7 @@ class Sentences:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """None of its own."""
+        """It has none."""
 
     @property
     def done(self) -> int:

@@ -1,9 +1,9 @@
-"""Rows of the embedding matrix for words that are a single subword (SPEC S4): no context at all.
+"""Rows of the embedding matrix for words that are a single subword: no context at all.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.1. These are raw rows: neither
 positions, segments nor languages are added, and nothing is normalised. Row n of ``layer00.npy`` is
 line n of ``words.txt``; ``counts.npy`` has the occurrences in the text. Words are those of a file,
-or the most frequent ones of the text; those that take several subwords are left out.
+or the most frequent ones of the text; those of several subwords are left out.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 """A vector per subword, special symbols excluded, in the order of the text.
 
-Beside the vectors, ``ids.npy`` has the subwords' numbers in the data folder's dictionary, and
-``sentences.npy`` how many of them each line has: those of line n follow those of the lines before.
-What is cut at the model's positions, and what the vocabulary cannot spell, has no rows; so that
-word alignments find their rows, ``places.npy`` has each subword's place in its line and
-``words.npy`` that of its word, from 0, and ``lengths.npy`` how many subwords and words the line has
-in all. Words are those of the segmented text, between spaces.
+In addition to the vectors, ``ids.npy`` has the subwords' ids in the data folder's dictionary, and
+``sentences.npy`` the number of subwords of each line, which are stored line by line.
+Subwords cut at the model's positions, and those that the vocabulary cannot spell, have no rows; so
+that word alignments find their rows, ``places.npy`` has each subword's position in its line and
+``words.npy`` that of its word, from 0, and ``lengths.npy`` the total number of subwords and words
+of each line. Words are those of the segmented text, separated by spaces.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tokens:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """None of its own."""
+        """It has none."""
 
     @property
     def done(self) -> int:
@@ -57,7 +57,7 @@ class Tokens:
     def finish(self) -> dict[str, Any]:
         rows = self._arrays.rows["ids"]
         if not rows:
-            raise UserError(f"{self._work.text}: has no subword that the vocabulary knows")
+            raise UserError(f"{self._work.text}: has no subword that the vocabulary contains")
         self._arrays.finish()
         return {
             "rows": rows,
@@ -77,7 +77,7 @@ class _Block:
         for row, index in enumerate(indices):
             inside = words[row]
             self._vectors[index] = states[:, row, inside].cpu().numpy()
-            self._places[index] = inside.nonzero()[:, 0].cpu().numpy() - 1  # behind <s>
+            self._places[index] = inside.nonzero()[:, 0].cpu().numpy() - 1  # after <s>
 
     def close(self) -> None:
         vectors = np.concatenate(self._vectors, axis=1)
@@ -92,11 +92,11 @@ class _Block:
         self._arrays.append(blocks, self._arrays.done + len(self._sentences))
 
     def _word_numbers(self, ids: np.ndarray) -> np.ndarray:
-        """Of each subword of a line the number of its word; the first begins one in any case."""
+        """For each subword of a line the number of its word; the first always begins one."""
         starts = self._work.encode.starts_word(ids)
         starts[:1] = True
         return np.cumsum(starts) - 1
 
     def _kept(self, lines: Sequence[np.ndarray]) -> np.ndarray:
-        """Of values for all subwords, line by line, those of the subwords that have rows."""
+        """From values for all subwords, line by line, those of the subwords that have rows."""
         return np.concatenate([line[p] for line, p in zip(lines, self._places, strict=True)])

@@ -1,4 +1,4 @@
-"""A vector per word type: the mean over its occurrences, each the mean of its subwords (SPEC S5).
+"""A vector per word type: the mean over its occurrences, each the mean of its subwords.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.1. Row n is line n of
 ``words.txt``; ``counts.npy`` has the occurrences. Words are those of a file, or the most frequent
@@ -54,9 +54,15 @@ class Types:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        parser.add_argument("--words", metavar="FILE", help="words, the first column of each line")
         parser.add_argument(
-            "--most", type=int, default=20_000, metavar="N", help="else this many frequent words"
+            "--words", metavar="FILE", help="words to write, the first column of each line"
+        )
+        parser.add_argument(
+            "--most",
+            type=int,
+            default=20_000,
+            metavar="N",
+            help="without --words, the N most frequent words",
         )
 
     def block(self, sentences: Sequence[np.ndarray]) -> _Block:
@@ -71,13 +77,13 @@ class Types:
         return _Block(self, places)
 
     def add(self, places: list[list[tuple[int, int, int]]], states: Tensor, words: Tensor) -> None:
-        """Count the words of some sentences."""
+        """Add the words of some sentences."""
         from fairseq_xling.analysis.lexicon import add_occurrences
 
         add_occurrences(self._means, places, states, words)
 
     def keep(self, lines: int) -> None:
-        """Note that ``lines`` more are through."""
+        """Record that ``lines`` more are processed."""
         self.done += lines
         self._blocks += 1
         if self._blocks % _KEEP_EVERY == 0:
@@ -127,7 +133,7 @@ def words_of_file(path: str) -> list[str]:
     words = (line.split() for line in read_lines(path))
     found = list(dict.fromkeys(row[0] for row in words if row))
     if not found:
-        raise UserError(f"{path}: holds no words")
+        raise UserError(f"{path}: contains no words")
     return found
 
 
@@ -143,7 +149,7 @@ def count_words(text: Path, encode: TextEncoder) -> tuple[Counter[str], int]:
 
 
 def check_most(most: int) -> int:
-    """``--most``, if it makes sense; a UserError otherwise."""
+    """``--most``, if it is valid; a UserError otherwise."""
     if most < 1:
         raise UserError(f"`--most` must be at least 1, got {most}")
     return most

@@ -1,11 +1,11 @@
 """The modules of CLCR that `fairseq-train --task clcr` trains, found by name: T, E and R.
 
-A model holds the modules that were trained before beside the one that is trained now
-(`--clcr-module`); all others stand still. To add one, put a file here with a `Module` registered
-under ``@modules.register("name")``.
+A model contains all modules trained so far, together with the one being trained (`--clcr-module`);
+all others are frozen. To add one, put a file here with a `Module` registered under
+``@modules.register("name")``.
 
 B sentence pairs, M tokens of s1, N of s2 (with ``<s>``, ``</s>`` and padding), D and E widths
-of the encoders. s1 is of the first language of the pair, whose states are moved; s2 of the second.
+of the encoders. s1 is in the pair's first language, whose states are mapped; s2 in the second.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from fairseq_xling.registry import Registry
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a module is built for: ``widths`` (D, E), and the longest sentence in tokens."""
+    """The sizes of a module: ``widths`` (D, E), and the longest sentence in tokens."""
 
     widths: tuple[int, int]
     positions: int
@@ -27,13 +27,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class PairStates:
-    """A batch as modules see it.
+    """A batch for modules.
 
     Attributes:
         states: r1 (B, M, D) and r2 (B, N, E).
         masks: (B, M) and (B, N), True at content.
         partner: (B, N) for each token of s2 the token of s1 that is its pivot, -1 for none; only
-            for a module that ``needs_labels``. No token of s1 is there twice.
+            for a module that ``needs_labels``. No token of s1 occurs twice.
         space: T12(r1), (B, M, E), for a module that comes after the transform.
     """
 
@@ -65,15 +65,15 @@ class Module(nn.Module):
 
     @classmethod
     def key(cls, name: str, cfg: Any) -> str:
-        """Where the model keeps it; modules of different keys can stand beside each other."""
+        """Its key in the model; modules with different keys can coexist."""
         return name
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        """What a checkpoint must know to build it again, from the model's options: JSON values.
+        """The settings to rebuild it from a checkpoint, from the model's options: JSON values.
 
         Raises:
-            UserError: for an option that makes no sense.
+            UserError: for an invalid option.
         """
         raise NotImplementedError(cls.__name__)
 
@@ -87,15 +87,15 @@ class Module(nn.Module):
     def begin(self, first: Iterable[PairStates]) -> None:
         """Called before its first training, with the first batches of the training text.
 
-        A training that goes on after a kill calls it again, and then reads its checkpoint.
+        A training that resumes after a kill calls it again, and then reads its checkpoint.
         """
 
     def go_on(self) -> None:
-        """Called where a training starts from the checkpoint of an earlier one."""
+        """Called when a training starts from the checkpoint of an earlier one."""
 
     @classmethod
     def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
-        """What is shown of summed ``Loss.sums``; the same names for any sums."""
+        """Figures computed from summed ``Loss.sums``; the same names for any sums."""
         raise NotImplementedError(cls.__name__)
 
 

@@ -1,4 +1,4 @@
-"""E: which tokens are key-points, for either language (SPEC C8 to C10)."""
+"""E: which tokens are key-points, for either language (CLCR, section 3.2)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ class ExtractModule(Module):
     """A classifier of T12(r1) and one of r2.
 
     Both read the second language's space. Each language has its own, as in the paper's table 2:
-    what is a key-point differs with a language's words, and one that served both would see in the
-    first language what T leaves of it.
+    key-points depend on a language's words, and a shared one would see the first language only
+    through T.
     """
 
     after = ("transform",)
@@ -79,7 +79,7 @@ class ExtractModule(Module):
 
 
 def pivot_masks(batch: PairStates) -> tuple[Tensor, Tensor]:
-    """(B, M) and (B, N), True at the pseudo-gold pivots of either side."""
+    """(B, M) and (B, N), True at the pseudo-gold pivots of each side."""
     source = partner_of_source(batch)
     return source >= 0, (batch.partner >= 0) & batch.masks[1]
 

@@ -1,4 +1,4 @@
-"""R: in which order the key-points of the first language stand in the second (SPEC C11, C12)."""
+"""R: the order of the first language's key-points in the second (CLCR, section 3.3)."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from fairseq_xling.errors import UserError
 class OrderModule(Module):
     """A head of `fairseq_xling.clcr.order` on T12(r1) of the pseudo-gold pivots.
 
-    It learns from pseudo-gold key-points, in the order of s1, and not from those that E would keep:
-    R's mistakes are then its own. The gold position of a key-point is the rank of its pivot in s2.
-    Sentences with fewer than two key-points say nothing and are left out.
+    It learns from pseudo-gold key-points, in the order of s1, and not from those that E would keep,
+    so that it is independent of E's errors. The gold position of a key-point is the rank of its
+    pivot in s2. Sentences with fewer than two key-points are left out.
     """
 
     after = ("transform",)
@@ -28,7 +28,7 @@ class OrderModule(Module):
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
         super().__init__()
         kind = order_heads[settings["head"]]
-        # A key-point is a token, so a table as long as the encoders' refuses nothing.
+        # A key-point is a token, so a table as long as the encoders' is always enough.
         table = {"positions": settings["positions"] or sizes.positions}
         self.head = kind(sizes.widths[1], **(table if settings["table"] else {}))
 
@@ -59,7 +59,7 @@ class OrderModule(Module):
 
     @classmethod
     def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
-        """The share of the classifier's single decisions that are right."""
+        """The share of the classifier's individual decisions that are correct."""
         decisions = sums["decisions"]
         return {"order_accuracy": sums["correct"] / decisions if decisions else float("nan")}
 
@@ -69,7 +69,7 @@ def key_points(states: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
     Args:
         states: (B, M, E).
-        partner: (B, M) place of the partner in s2, -1 for none.
+        partner: (B, M) position of the partner in s2, -1 for none.
 
     Returns:
         states (B, K, E), positions (B, K), the rank of the partner among the partners, -1 at

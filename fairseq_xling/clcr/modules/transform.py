@@ -1,4 +1,4 @@
-"""T: the transforms of both directions, and the distances that train them (SPEC C2 to C5)."""
+"""T: the transforms of both directions, and the distances that train them (CLCR, section 3.1)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,10 @@ from fairseq_xling.errors import UserError
 class TransformModule(Module):
     """Minimises D(T12(s1) vs s2) + D(T21(s2) vs s1), each with a constant target.
 
-    T21 is not needed to encode anything, but pseudo-gold pivots are compared both ways. Why a
-    target is a constant stands in `fairseq_xling.clcr.phases`.
-
-    Annealing counts the updates of all trainings that led here: a phase that went back to soft
-    attention would blur the encoder that the phase before had made sharp.
+        T21 is not needed for encoding, but pseudo-gold pivots are compared in both directions.
+        `fairseq_xling.clcr.phases` explains why targets are constant.
+    Annealing counts the updates of all previous trainings: a phase that returned to soft attention
+        would blur the encoder that the previous phase had sharpened.
     """
 
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
@@ -46,7 +45,7 @@ class TransformModule(Module):
             raise UserError(f"`--anneal-beta` must be at least 0, got {cfg.anneal_beta}")
         if cfg.transform_hidden < 0:
             raise UserError(f"`--transform-hidden` must be at least 0, got {cfg.transform_hidden}")
-        # An unknown name ends here.
+        # Raises for an unknown name.
         _ = transforms[cfg.transform], scores[cfg.attention_score], norms[cfg.distance_norm]
         return {
             "transform": cfg.transform,
@@ -65,7 +64,7 @@ class TransformModule(Module):
         self.updates.fill_(number)
 
     def begin(self, first: Iterable[PairStates]) -> None:
-        """Take the means of the states of both languages from what can tell them."""
+        """Estimate the means of both languages' states."""
         sums: list[Tensor | float] = [0.0, 0.0]
         counts = [0, 0]
         for batch in first:
@@ -97,19 +96,19 @@ class TransformModule(Module):
             "spread1": spread[0] * size,
             "spread2": spread[1] * size,
         }
-        if not self.training:  # what is left of the mixture's help, whatever was annealed
+        if not self.training:  # the distance without mixtures, independently of annealing
             sums["hard1"] = self.forth(r1, mask1, r2, mask2, 0.0).distance.sum()
             sums["hard2"] = self.back(r2, mask2, r1, mask1, 0.0).distance.sum()
         total = forth.distance.sum() + back.distance.sum()
         return Loss(total, size, {name: value.detach() for name, value in sums.items()})
 
     def _spread(self, states: Tensor, mask: Tensor) -> Tensor:
-        """How far the states of a batch are from their mean: what D is for a T that knows
-        nothing. It falls to 0 where an encoder collapses."""
+        """The distance of the states of a batch from their mean, which is D of the best constant T.
+        It falls to 0 if an encoder collapses."""
         rows = states.detach()[mask].float()
         if len(rows) < 2:
             return rows.new_zeros(())
-        # States are nearer to a mean that they are in; this undoes it, whatever the batch's size.
+        # States are closer to a mean that includes them; this corrects it for any batch size.
         bias = (len(rows) / (len(rows) - 1)) ** 0.5
         return self.forth.norm(rows - rows.mean(0)).mean() * bias
 
@@ -118,9 +117,9 @@ class TransformModule(Module):
         """D, its ratio to the spread of the target's states, mean entropy, and the spreads.
 
         In validation also D with each token's best partner alone, and ``hard``, the mean of both
-        directions. By it trainings compare that were annealed and that were not, and checkpoints of
-        one that is annealed (``--best-checkpoint-metric hard``): a mixture of tokens is nearer to
-        its target than any one of them, and no single vector that is handed on.
+        directions. It is comparable between trainings with and without annealing, and between
+        checkpoints of an annealed one (``--best-checkpoint-metric hard``): a mixture of tokens is
+        closer to its target than any single one, but sequences consist of single vectors.
         """
         count = max(sums["sentences"], 1)
         found = {}

@@ -1,10 +1,8 @@
-"""Order heads: from the states of key-points to the order in which they shall stand, by name.
-
-Cross-lingual contextual representations (SPEC section 6, paper section 3.3): the key-points of one
-language are put into the other's order. A head scores places, and a search
-(`fairseq_xling.clcr.search`) finds the permutation that the scores like best. `--order abs` asks
-where a key-point stands, `rel` which of two comes first. To add a head, put a file here with a
-class registered under ``@order_heads.register("name")``.
+"""Order heads: from the states of key-points to their order in the other language, by name.
+CLCR, section 3.3: the key-points of one language are put into the other's order. A head scores
+positions, and a search (`fairseq_xling.clcr.search`) finds the permutation with the best score.
+`--order abs` predicts the position of a key-point, `rel` which of two comes first. To add a head,
+put a file here with a class registered under ``@order_heads.register("name")``.
 
 B sentences, K key-points (padded at the end), D width, L layers.
 """
@@ -21,25 +19,25 @@ from fairseq_xling.registry import Registry
 
 order_heads: Registry = Registry("`--order`", package=__name__)
 
-PREFIX = "order_"  # of a head's name, where it is one of a model's modules
+PREFIX = "order_"  # of a head's name as one of a model's modules
 LAYERS = 2
 MAX_WIDTH = 256
 HEAD_WIDTH = 64
 
 
 class OrderHead(nn.Module):
-    """Base class of the heads; ``MyHead(dim)`` must do, all else has defaults.
+    """Base class of the heads; ``MyHead(dim)`` must work, everything else has defaults.
 
     Attributes:
-        searches: what finds an order from this head's scores, by name.
-        weights: names of what a wrong decision may cost.
+        searches: the searches for an order from this head's scores, by name.
+        weights: names of the costs of a wrong decision.
     """
 
     searches: ClassVar[Registry]
     weights: ClassVar[Collection[str]] = ()
 
     def forward(self, states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """Scores, float32, of a shape that is the head's own.
+        """Scores, float32, of the head's own shape.
 
         Args:
             states: (B, K, D) of the key-points, in the order of their own sentence.
@@ -53,21 +51,20 @@ class OrderHead(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The sum of the losses in nats and their count, scalar tensors.
 
-        Where nothing has a gold position the sum is 0, but still depends on the scores.
+        If nothing has a gold position, the sum is 0 but still depends on the scores.
 
         Args:
             scores: of `forward`.
             positions: (B, K) integers, the gold position of each key-point among those of its
-                sentence, from 0; -1 where there is none. What is at padding is not read.
+                sentence, from 0; -1 for none. Padding is not read.
         """
         raise NotImplementedError(type(self).__name__)
 
     def correct(
         self, scores: Tensor, positions: Tensor, padding_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """How many single decisions of the classifier are right, and how many there are: scalars.
-
-        No search is made; arguments as of `loss`.
+        """The numbers of correct and of all individual decisions of the classifier: scalars.
+        No search is run; arguments as of `loss`.
         """
         raise NotImplementedError(type(self).__name__)
 
@@ -88,22 +85,22 @@ class OrderHead(nn.Module):
         Args:
             search: a name of `searches`.
             width: hypotheses kept for each sentence (`--beam`).
-            weigh: a name of `weights`; none is the head's own choice, all there is where it has
-                no `weights`.
+            weigh: a name of `weights` (default: the head's own choice, the only one without
+                `weights`).
         """
         raise NotImplementedError(type(self).__name__)
 
 
 class Reader(nn.Module):
-    """Key-points that know their place and have looked at each other: (B, K, D) to (B, K, W).
+    """Key-points with their positions, after self-attention: (B, K, D) to (B, K, W).
 
-    The place is that among the key-points of the sentence, as sinusoids (Vaswani et al., 2017,
-    section 3.5), which have no end. With tiny encoders it is worth half as many bigrams again: what
-    the states say of a token's place counts the tokens that were left out, too.
+    The position is that among the key-points of the sentence, as sinusoids (Vaswani et al., 2017,
+    section 3.5), which are unbounded. With tiny encoders it gains half as many bigrams again, since
+    the positions in the states also count the tokens that were left out.
 
     Args:
-        dim: D; W is that, 256 at most.
-        layers: L; with 0 a key-point is read by itself.
+        dim: D; W is that, at most 256.
+        layers: L; with 0 key-points are independent of each other.
         dropout: inside the layers.
     """
 
@@ -128,7 +125,7 @@ class Reader(nn.Module):
 
 
 def sinusoids(count: int, width: int) -> Tensor:
-    """(count, width): sines of the places 0 .. count - 1 at falling frequencies, then cosines.
+    """(count, width): sines of the positions 0 .. count - 1 at falling frequencies, then cosines.
 
     >>> [[round(x, 2) for x in row] for row in sinusoids(2, 4).tolist()]
     [[0.0, 0.0, 1.0, 1.0], [0.84, 0.01, 0.54, 1.0]]

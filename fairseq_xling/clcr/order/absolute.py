@@ -1,8 +1,7 @@
-"""Absolute order: a class per position for each key-point (SPEC C11, CLCR paper section 3.3).
-
-The classifier gives p(position | key-point); an order is a choice of distinct positions, and costs
-the sum of -log p of its choices (SPEC G12). A sentence of n key-points has the positions 0 to
-n - 1, and all others are ruled out before the softmax.
+"""Absolute order: a class per position for each key-point (CLCR, section 3.3).
+The classifier predicts p(position | key-point); an order is a choice of distinct positions, and its
+cost is the sum of -log p of its choices. A sentence of n key-points has the positions 0 to n - 1,
+and all others are excluded before the softmax.
 
 B sentences, K key-points (padded at the end), D width, N positions of the table.
 """
@@ -20,12 +19,12 @@ POSITIONS = 512
 
 @order_heads.register("abs")
 class AbsoluteOrder(OrderHead):
-    """Scores (B, K, N): logits that key-point i stands at position p, -inf where p >= n.
+    """Scores (B, K, N): logits that key-point i is at position p, -inf where p >= n.
 
     Args:
         dim: D.
-        positions: N. A table as long as the encoder's own positions refuses no sentence, since a
-            key-point is at least a token.
+        positions: N. A table as long as the encoder's own positions accepts every sentence, since
+            a key-point is at least a token.
         layers: self-attention over the key-points before the classifier.
         dropout: inside them.
     """
@@ -55,7 +54,7 @@ class AbsoluteOrder(OrderHead):
             )
         logits = self.output(self.reader(states, padding_mask)).float()
         position = torch.arange(known, device=states.device)
-        # Rows of padding are never read, but keep a class, so that no NaN comes of them.
+        # Rows of padding are never read, but keep a class, to avoid NaN.
         missing = position >= lengths.clamp(min=1)[:, None]
         return logits.masked_fill(missing[:, None], -torch.inf)
 
@@ -78,7 +77,7 @@ class AbsoluteOrder(OrderHead):
     def correct(
         self, scores: Tensor, positions: Tensor, padding_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Key-points whose likeliest position is the gold one."""
+        """Key-points whose most probable position is the gold one."""
         used = _used(scores, positions, padding_mask)
         return ((scores.argmax(-1) == positions) & used).sum(), used.sum()
 

@@ -1,8 +1,8 @@
-"""Relative order: for each two key-points, which comes first (SPEC C12, CLCR paper section 3.3).
+"""Relative order: for each two key-points, which comes first (CLCR, section 3.3).
 
 The paper's classifier learns P(i, j) = sgn(R(i) - R(j)) with R the gold position. Ours scores a
 pair by s_ij = q_i k_j - q_j k_i + b(j - i), the log-odds that i comes before j: antisymmetric, so
-both ways of asking get one answer. b is the habit of the pair of languages by the distance of the
+(i, j) and (j, i) are consistent. b is the language pair's tendency by the distance of the
 key-points in their own sentence. Orders of any length can be scored.
 
 B sentences, K key-points (padded at the end), D width.
@@ -56,8 +56,8 @@ class RelativeOrder(OrderHead):
     ) -> tuple[Tensor, Tensor]:
         """Binary cross-entropy, averaged over a key-point's partners, per key-point with any.
 
-        So a key-point counts the same in a short and in a long sentence. Equal positions are no
-        pair.
+        So a key-point has the same weight in a short and in a long sentence. Equal positions are
+        not a pair.
         """
         pairs, sign = _pairs(positions, padding_mask)
         loss = F.softplus(-sign * scores).masked_fill(~pairs, 0.0)
@@ -84,8 +84,8 @@ class RelativeOrder(OrderHead):
         """As the base class; ``cost`` is the sum of disagreements.
 
         Args:
-            weigh: what a disagreement costs, see `fairseq_xling.clcr.search.disagreement`; none is
-                ``likelihood``, -log p as in absolute order (SPEC G12).
+            weigh: the cost of a disagreement, see `fairseq_xling.clcr.search.disagreement`
+                (default: ``likelihood``, -log p as in absolute order).
         """
         lengths = lengths_of(scores, padding_mask)
         costs = disagreement(scores, weigh or "likelihood")

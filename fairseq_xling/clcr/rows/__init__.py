@@ -1,7 +1,7 @@
 """Rows: which vectors of a sentence make its sequence, and in which order, found by name.
 
-CLCR, section 4.2 and Appendices A and B (SPEC C14, C15). The first language's states are moved into
-the second's space, the second's stay as they are:
+CLCR, section 4.2 and Appendices A and B. The first language's states are mapped into the second's
+space, the second's are unchanged:
 
     row     first language                   second language
     states  all words of r1                  all words of r2
@@ -10,9 +10,9 @@ the second's space, the second's stay as they are:
     T+E+R   its key-points, reordered        its key-points
     T+pGA   pivots, in their partners' order pivots
 
-T+pGA reads the translation of each sentence, so it is no method for new text but says what perfect
-extraction and order would give. `states` is what there was before T, for probes. To add one, put a
-file here with a `Row` registered under ``@rows.register("name")``.
+T+pGA reads the translation of each sentence, so it is not a method for new text but an upper bound
+with perfect extraction and order. `states` is the input of T, for probes. To add one, put a file
+here with a `Row` registered under ``@rows.register("name")``.
 
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """
@@ -28,11 +28,11 @@ from fairseq_xling.registry import Registry
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What the rows read; None, and no text, is what the model was trained with or does itself.
+    """Options of the rows; None and '' are the model's own settings.
 
     Attributes:
-        delta: key-points are tokens with p(key-point) above.
-        order: name of the order head; search, beam, weigh: how an order is found.
+        delta: key-points are tokens with p(key-point) above it.
+        order: name of the order head; search, beam, weigh: the search for an order.
         threshold: of pseudo-gold pivots.
     """
 
@@ -50,7 +50,7 @@ class View(NamedTuple):
     Attributes:
         vectors: (B, T, E), in the second language's space.
         content: (B, T), True at words.
-        states: (B, T, D or E), of this language's encoder, as they are.
+        states: (B, T, D or E), of this language's encoder, untransformed.
         other_states, other_content: of the translations, for a row that reads them.
     """
 
@@ -62,13 +62,13 @@ class View(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Places (B, K) of tokens in the order of the sequence, and padding (B, K), behind them."""
+    """Positions (B, K) of tokens in the order of the sequence, then padding; its mask (B, K)."""
 
     places: Tensor
     padding: Tensor
 
     def of(self, vectors: Tensor) -> Tensor:
-        """These tokens of ``vectors`` (B, T, E): (B, K, E), padding of no meaning."""
+        """These tokens of ``vectors`` (B, T, E): (B, K, E); padding is meaningless."""
         return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
 
 
@@ -81,8 +81,8 @@ class Row:
 
     Attributes:
         reads_translation: whether it reads the other side of parallel text.
-        needs: the trainings that it builds on, beside that of the transforms.
-        reads: the fields of `RowOptions` that its sequences hang on.
+        needs: the trainings that it builds on, besides that of the transforms.
+        reads: the fields of `RowOptions` that its sequences depend on.
 
     Raises:
         UserError: if a module was not trained, or an option is missing.
@@ -101,16 +101,16 @@ class Row:
 
     @property
     def width(self) -> int:
-        """Of its vectors."""
+        """The width of its vectors."""
         return self.model.widths[1]
 
     def vectors(self, view: View) -> Tensor:
-        """What it chooses from, (B, T, `width`)."""
+        """The candidate vectors, (B, T, `width`)."""
         return view.vectors
 
 
 def in_text_order(kept: Tensor) -> Chosen:
-    """The tokens that are ``kept`` (B, T), as they stand.
+    """The tokens that are ``kept`` (B, T), in text order.
 
     >>> chosen = in_text_order(torch.tensor([[False, True, True], [True, False, False]]))
     >>> chosen.places.tolist(), chosen.padding.tolist()

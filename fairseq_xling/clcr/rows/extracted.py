@@ -1,4 +1,4 @@
-"""T+E: key-points, where they stand (SPEC C8)."""
+"""T+E: key-points, in text order (CLCR, section 3.2)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from fairseq_xling.errors import UserError
 
 @rows.register("T+E")
 class ExtractedRow(Row):
-    """Tokens with p(key-point) > delta; each stands for its block."""
+    """Tokens with p(key-point) > delta; each represents its block."""
 
     needs = ("extract",)
     reads = ("delta",)

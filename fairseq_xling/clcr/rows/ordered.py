@@ -1,4 +1,4 @@
-"""T+E+R: key-points in the second language's order (SPEC C11, C12)."""
+"""T+E+R: key-points in the second language's order (CLCR, section 3.3)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from fairseq_xling.registry import unknown_name
 
 @rows.register("T+E+R")
 class OrderedRow(ExtractedRow):
-    """Key-points of the first language reordered; those of the second are in order already."""
+    """Key-points of the first language, reordered; those of the second are already in order."""
 
     needs = ("extract", "order")
     reads = ("delta", "order", "search", "beam", "weigh")
@@ -22,7 +22,7 @@ class OrderedRow(ExtractedRow):
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.head = None
-        _ = order_heads[options.order]  # an unknown name ends here
+        _ = order_heads[options.order]  # raises for an unknown name
         if side == 0:
             key = f"{PREFIX}{options.order}"
             self.head = model.model.require(key, model.checkpoint).head

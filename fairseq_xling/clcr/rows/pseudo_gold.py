@@ -1,4 +1,4 @@
-"""T+pGA: pseudo-gold pivots in pseudo-gold order, found with the help of the translation."""
+"""T+pGA: pseudo-gold pivots in pseudo-gold order, found using the translation."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from fairseq_xling.errors import UserError
 
 @rows.register("T+pGA")
 class PseudoGoldRow(Row):
-    """Both languages have the same number of vectors, partner beside partner."""
+    """Both languages have the same number of vectors, in matching order."""
 
     reads_translation = True
     reads = ("threshold",)
@@ -36,7 +36,7 @@ class PseudoGoldRow(Row):
         partner[found.row[kept], mine[kept]] = theirs[kept]
         chosen = in_text_order(partner >= 0)
         if self.side:
-            return chosen  # it is their order that both have
+            return chosen  # both languages use this order
         places = partner.gather(1, chosen.places)
         last = torch.iinfo(torch.int64).max
         ranks = places.masked_fill(chosen.padding, last).argsort(1).argsort(1)

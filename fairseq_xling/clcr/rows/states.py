@@ -1,4 +1,4 @@
-"""states: all words as their own encoder sees them, before T (SPEC C16)."""
+"""states: all words in their own encoder's states, before T."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""T: all words, where they stand."""
+"""T: all words, in text order."""
 
 from fairseq_xling.clcr.rows import Chosen, Row, View, in_text_order, rows
 

@@ -1,4 +1,4 @@
-"""Searches for the best permutation: one file each, found by name (SPEC C11, C12).
+"""Searches for the best permutation: one file each, found by name.
 
 Two problems, both over the permutations of the key-points of a sentence:
 
@@ -7,12 +7,12 @@ Two problems, both over the permutations of the key-points of a sentence:
                and Reinelt, 2011, "The Linear Ordering Problem", Section 1.1), which is NP-hard
 
 A search is a function ``(costs, lengths, width) -> ranks`` with integer costs >= 0 (B, K, K),
-lengths (B,) and ranks (B, K), ``ranks[b, i]`` being the position of key-point i; ``width`` is how
-many hypotheses it keeps, if it keeps any. To add one, put a file here with a function registered
+lengths (B,) and ranks (B, K), ``ranks[b, i]`` being the position of key-point i; ``width`` is the
+number of hypotheses that it keeps, if any. To add one, put a file here with a function registered
 under ``@absolute_searches.register("name")`` or ``@relative_searches.register("name")``.
 
-Costs are counted in units of 2^-20, as integers. So a sum is the same in whatever order it is
-made, and a sentence has the same answer, ties included, alone and in a padded batch, on any device.
+Costs are integers in units of 2^-20. So a sum does not depend on its order, and a sentence has the
+same answer, including ties, alone and in a padded batch, on any device.
 
 B sentences, K key-points (padded at the end), N positions.
 """
@@ -29,7 +29,7 @@ absolute_searches: Registry = Registry("search for an absolute order", package=_
 relative_searches: Registry = Registry("search for a relative order", package=__name__)
 
 UNIT = 2.0**-20
-HIGHEST = 64.0  # e^-64 is as good as impossible; what costs more costs this
+HIGHEST = 64.0  # e^-64 is practically impossible; higher costs are clipped to this
 
 
 class Found(NamedTuple):
@@ -45,11 +45,11 @@ class Found(NamedTuple):
 
 
 def assign(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int = 10) -> Found:
-    """Each key-point to a position of its own, at least cost.
+    """Assign each key-point to a distinct position, at minimum cost.
 
     Args:
         costs: (B, K, N) of key-point i at position p, at least 0; a sentence of n key-points has
-            the positions 0 .. n - 1. More than 64, infinity too, counts as 64.
+            the positions 0 .. n - 1. Values above 64, including infinity, count as 64.
         lengths: (B,), key-points of each sentence.
         search: a name of `absolute_searches`.
         width: hypotheses kept for each sentence.
@@ -60,7 +60,7 @@ def assign(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int =
     ([[0, 2, 1]], [4.0])
 
     Raises:
-        UserError: for costs that are negative or no numbers, for a width below 1, and if N is less
+        UserError: for costs that are negative or NaN, for a width below 1, and if N is less
             than the longest sentence.
     """
     longest = _longest(lengths)
@@ -75,7 +75,7 @@ def assign(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int =
 
 
 def arrange(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int = 10) -> Found:
-    """The order with the least sum of ``costs[b, i, j]`` over all pairs with i before j.
+    """The order with the minimum sum of ``costs[b, i, j]`` over all pairs with i before j.
 
     Args:
         costs: (B, K, K), at least 0; the diagonal is not read. More than 64 counts as 64.
@@ -87,7 +87,7 @@ def arrange(costs: Tensor, lengths: Tensor, *, search: str = "beam", width: int 
     ([[2, 1, 0]], [0.0])
 
     Raises:
-        UserError: for costs that are negative or no numbers, and for a width below 1.
+        UserError: for costs that are negative or NaN, and for a width below 1.
     """
     longest = _longest(lengths)
     counted = _counted(costs[:, :longest, :longest], lengths)

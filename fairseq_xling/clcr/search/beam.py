@@ -1,21 +1,19 @@
 """Beam search for both orders: position by position, all sentences of a batch at once.
 
-A hypothesis is a beginning of the order. What it costs to let key-point i come next is kept as a
-running sum, one for each hypothesis and key-point:
+A hypothesis is a prefix of the order. The cost of key-point i coming next is a running sum for each
+hypothesis and key-point:
 
     absolute   costs[i, t] at position t
     relative   the sum of costs[i, j] over all j that are not placed yet; once x is placed it falls
                by costs[i, x]
 
 so a step takes O(W K) for a sentence, and an order O(W K^2). With W = 1 the search is greedy.
-
-What is still to be paid depends only on which key-points are placed, not on their order. So of
-hypotheses with the same key-points the best one is kept, and the beam holds W different sets; of
-40 key-points with 10 % of the pairs wrong this finds better orders than 5 times as many hypotheses
+The remaining cost depends only on which key-points are placed, not on their order. So among
+hypotheses with the same key-points only the best is kept, and the beam has W different sets; for 40
+key-points with 10 % of the pairs wrong this finds better orders than 5 times as many hypotheses
 without it.
-
-Equal costs are decided for the better hypothesis, then for the key-point that comes first in its
-own sentence: both are part of the number that is compared.
+Ties go to the better hypothesis, then to the key-point that comes first in its own sentence: both
+are part of the number that is compared.
 
 B sentences, K key-points, W hypotheses, C = 4 W candidates among which sets are compared.
 """
@@ -58,7 +56,7 @@ def arrange_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 
 
 def _arrange(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    # The lesser cost of a pair must be paid anyway: what counts is how much more the other is.
+    # The lower cost of a pair must be paid anyway: only the difference matters.
     costs = costs - torch.minimum(costs, costs.transpose(1, 2))
     fall = -costs.transpose(1, 2).contiguous()
     rows = torch.arange(len(costs), device=costs.device)[:, None]
@@ -72,7 +70,7 @@ def _arrange(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 def _in_parts(
     search: Callable[[Tensor, Tensor, int], Tensor], costs: Tensor, lengths: Tensor, width: int
 ) -> Tensor:
-    """Ranks (B, K), of so many sentences at a time that memory does not grow with B."""
+    """Ranks (B, K), for a bounded number of sentences at a time, so that memory is bounded."""
     if width > MOST_WIDTH:
         raise UserError(f"a beam must be at most {MOST_WIDTH:,} hypotheses wide, got {width:,}")
     rows = max(1, MOST_CELLS // (width * costs.shape[1]))
@@ -86,17 +84,17 @@ def _place(
     """Ranks (B, K).
 
     Args:
-        first: (B, K), what each key-point costs at the first position.
-        change: of the step and the key-points (B, W) that it placed: what is to be added to the
+        first: (B, K), the cost of each key-point at the first position.
+        change: of the step and the key-points (B, W) that it placed: the change of the
             costs (B, W or 1, K) of coming next.
     """
     batch, size = first.shape
-    # A candidate is one number: its cost, and in the lowest bits which one it is.
+    # A candidate is one number: its cost and, in the lowest bits, its index.
     bits = (width * size - 1).bit_length()
     never = 1 << (62 - bits)
     if 4 * size * max(int(first.max()), int(HIGHEST / UNIT)) >= never:
         raise UserError(
-            f"a beam of {width} cannot compare so large costs of {size} key-points; take fewer"
+            f"a beam of {width} cannot compare costs this large for {size} key-points; use fewer"
         )
     candidate = torch.arange(width * size, device=first.device).view(width, size)
     place = candidate[0]
@@ -107,7 +105,7 @@ def _place(
     shortest = int(lengths.min())
     items, parents = [], []
     for step in range(size):
-        if step >= shortest:  # a sentence that is over goes on with its padding, for nothing
+        if step >= shortest:  # finished sentences continue with their padding, at no cost
             over = (lengths <= step)[:, None]
             ahead[:, :, step] = ahead[:, :, step].masked_fill(over, 0)
         key = (((ahead + cost[..., None]).clamp_(max=never) << bits) + candidate).flatten(1)
@@ -137,7 +135,7 @@ def _place(
 
 
 class _Sets:
-    """Which key-points each hypothesis has placed: (B, W) numbers, alike for the same sets.
+    """Which key-points each hypothesis has placed: (B, W) numbers, equal for equal sets.
 
     Args:
         size: K.
@@ -145,12 +143,12 @@ class _Sets:
     """
 
     def __init__(self, size: int, none: Tensor):
-        # The exclusive or of random numbers of 62 bits: different sets will not be alike.
+        # The exclusive or of random numbers of 62 bits: different sets will not collide.
         codes = np.random.default_rng(0).integers(1 << 62, size=size)
         self.codes, self.numbers = torch.from_numpy(codes).to(none.device), none
 
     def met_before(self, parent: Tensor, item: Tensor) -> Tensor:
-        """Whether a candidate left of it, and so no worse, has the same set: (B, C) bool."""
+        """Whether a candidate to the left, and so no worse, has the same set: (B, C) bool."""
         grown, order = self._grown(parent, item).sort(stable=True)
         alike = torch.zeros_like(grown, dtype=torch.bool)
         alike[:, 1:] = grown[:, 1:] == grown[:, :-1]

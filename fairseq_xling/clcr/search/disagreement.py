@@ -1,4 +1,4 @@
-"""What it costs to order two key-points against a classifier of pairs (SPEC C12).
+"""The cost of ordering two key-points against a pair classifier (CLCR, section 3.3).
 
 With s_ij the log-odds that i comes before j, putting i before j costs
 
@@ -6,9 +6,9 @@ With s_ij the log-odds that i comes before j, putting i before j costs
     probability   P(j before i) = 1 / (1 + e^s_ij): the expected number of wrong pairs
     likelihood    -log P(i before j) = log(1 + e^-s_ij): the likeliest order of independent pairs
 
-`sign` counts a doubtful pair like a sure one, and has ties in plenty; the other two do not. Where
-all pairs are equally sure the three are one. Of 10 key-points with a tenth of the pairs on the
-wrong side, Gaussian noise, `sign` keeps 62 % of the bigrams and `likelihood` 71 %.
+`sign` counts an uncertain pair like a certain one, and has many ties; the other two do not. If all
+pairs are equally certain, the three are equivalent. With 10 key-points and a tenth of the pairs on
+the wrong side, by Gaussian noise, `sign` keeps 62 % of the bigrams and `likelihood` 71 %.
 
 B sentences, K key-points.
 """

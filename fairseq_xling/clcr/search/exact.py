@@ -1,11 +1,11 @@
 """The best linear order exactly, for short sentences: a table over all sets of key-points.
 
-The least cost of an order that begins with the set S, whichever way (Held and Karp, 1962, for the
+The minimum cost of an order that begins with the set S in any order (Held and Karp, 1962, for the
 linear ordering problem):
 
     f(S) = min over x in S of f(S - x) + sum over j not in S of costs[x, j]
 
-It takes O(2^K K) for a sentence; what it tells is how far a faster search is from the best.
+It takes O(2^K K) for a sentence; it serves to measure how far a faster search is from the optimum.
 
 B sentences, K key-points, M = 2^K sets; bit i of a set is key-point i.
 """
@@ -30,7 +30,8 @@ def arrange_exactly(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
     size = costs.shape[1]
     if size > MOST:
         raise UserError(
-            f"search 'exact' takes at most {MOST} key-points, got a sentence with {size}; take beam"
+            f"search 'exact' supports at most {MOST} key-points, got a sentence with {size}; use "
+            f"beam"
         )
     padding = torch.arange(size, device=costs.device) >= lengths[:, None]
     # Padding comes last: before one key-point it costs more than all pairs of key-points together.
@@ -52,7 +53,7 @@ def _arrange(costs: Tensor) -> Tensor:
         layer = sets[count == number]
         shorter = layer[:, None] & ~(1 << items)  # (m, K); the set itself where x is not in it
         sums = (least[:, shorter] + rest[:, layer]).masked_fill(~inside[layer], torch.inf)
-        # Of equal ones the first, whatever else there is: its number is part of the comparison.
+        # Among equal ones the first: its number is part of the comparison.
         least[:, layer] = sums.amin(2)
         last[:, layer] = (sums * size + items).argmin(2)
     ranks = costs.new_zeros(batch, size)

@@ -1,4 +1,4 @@
-"""Local search for a linear order: begin with a sorted one, move one key-point at a time.
+"""Local search for a linear order: start with a sorted one, move one key-point at a time.
 
 The search of `fairseq_xling.models.auxiliary.ranking`, which the generator's ``predicted`` uses.
 """
@@ -16,7 +16,7 @@ def arrange_locally(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
     gain = (costs.transpose(1, 2) - costs).double() * UNIT
     place = torch.arange(costs.shape[1], device=costs.device)
     padding = place >= lengths[:, None]
-    # Padding comes last whatever it costs: no sum of other costs is as large.
+    # Padding always comes last: no sum of other costs is as large.
     after = padding.long()[:, None] - padding.long()[:, :, None]
     firm = 1.0 + 2.0 * gain.abs().sum((1, 2))
     return rank_by_preference(torch.where(after == 0, gain, after * firm[:, None, None]))

@@ -1,4 +1,4 @@
-"""The baseline of linear regression: the residual transform with C = 0 (SPEC C4)."""
+"""The baseline of linear regression: the residual transform with C = 0 (CLCR, section 3.1)."""
 
 from torch import Tensor, nn
 
@@ -7,7 +7,7 @@ from fairseq_xling.clcr.transforms import from_zero, transforms
 
 @transforms.register("linear")
 class Linear(nn.Module):
-    """T(r) = A r + a, with A (E, D); ``hidden`` is of no account."""
+    """T(r) = A r + a, with A (E, D); ``hidden`` is ignored."""
 
     def __init__(self, width_in: int, width_out: int, hidden: int = 0):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The paper's transform: a residual perceptron with one hidden layer (SPEC C2)."""
+"""The paper's transform: a residual perceptron with one hidden layer (CLCR, section 3.1)."""
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +10,8 @@ from fairseq_xling.clcr.transforms import from_zero, transforms
 class Residual(nn.Module):
     """T(r) = A r + a + C relu(B r + b), with A (E, D), B (H, D), C (E, H).
 
-    A, a and C begin as zero (see `fairseq_xling.clcr.transforms.from_zero`), B as any layer; C has
-    no bias, since a is one.
+    A, a and C are initialised to zero (see `fairseq_xling.clcr.transforms.from_zero`), B as usual;
+    C has no bias, since a is one.
 
     >>> transform = Residual(2, 2, 3)
     >>> transform(torch.tensor([1.0, -2.0])).tolist()

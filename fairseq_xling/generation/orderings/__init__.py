@@ -1,9 +1,9 @@
-"""Orderings: which source position each target position takes its state from, found by name.
+"""Orderings: which source position each target position gets its state from, found by name.
 
-A model with a TRILayer writes all words of a translation at once, and must be told before how many
-there are and where each comes from. In training the word alignment says so; in translation an
-ordering does. To add one, put a file here, or in a folder of your own, with a class registered
-under ``@orderings.register("name")``.
+A model with a TRILayer predicts all words of a translation at once, and needs their number and the
+source position of each beforehand. In training the word alignment provides them; in translation an
+ordering does. To add one, put a file here, or in your own folder, with a class registered under
+``@orderings.register("name")``.
 
 B sentences, K candidates for each, R = B K, T source length, U target length, D width.
 """
@@ -27,7 +27,7 @@ class Sources:
         src: ``tokens``, ``langs`` and ``positions`` (B, T), and ``padding_mask`` where padded.
         lengths: (B,), with ``<s>`` and ``</s>``.
         middles: (B, T + 1, D), the null state last, of each model of the ensemble.
-        target_lang: the number of the language to write.
+        target_lang: the number of the target language.
         limit: the longest target that the models have positions for.
         given: for an ordering that ``reads_alignments``, ``order`` (B, U), -1 for none and for
             padding, and ``tgt_lengths`` (B,).
@@ -48,8 +48,8 @@ class Candidates(NamedTuple):
         lengths: (R,) target lengths, with ``<s>`` and ``</s>``: at least 2.
         order: (R, U) source positions, -1 for the null state and for padding; ``None`` is the
             identity (then K = 1, and ``lengths`` are the sources').
-        log_scores: (R,) log-probabilities that the ordering itself gives its candidates; ``None``
-            where it has nothing to say.
+        log_scores: (R,) log-probabilities that the ordering assigns to its candidates; ``None``
+            if it has none.
     """
 
     lengths: Tensor
@@ -79,5 +79,5 @@ class Ordering:
         raise NotImplementedError(type(self).__name__)
 
 
-# By ordering, the rows of the specification that it is of.
+# By ordering, the rows of the specification that it implements.
 SPEC_ROWS = {"identity": ("T18",), "relative": ("C12",)}

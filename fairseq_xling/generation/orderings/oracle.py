@@ -13,7 +13,7 @@ class Oracle(Ordering):
     def __call__(self, sources: Sources) -> Candidates:
         if "order" not in sources.given:
             raise UserError(
-                "`--ordering oracle` reads the word alignments of a data folder, which typed text "
-                "has none of; take identity or predicted"
+                "`--ordering oracle` reads the word alignments of a data folder, but typed text "
+                "has none; use identity or predicted"
             )
         return Candidates(sources.given["tgt_lengths"], sources.given["order"])

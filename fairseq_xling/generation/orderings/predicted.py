@@ -1,4 +1,4 @@
-"""Order and length as the model's own head for them predicts them from the middle states."""
+"""Order and length as predicted by the model's own head from the middle states."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -16,10 +16,10 @@ MOST = 16
 
 @orderings.register("predicted")
 class Predicted(Ordering):
-    """`--length-candidates` orders for each sentence: as long as expected, or somewhat off.
+    """`--length-candidates` orders for each sentence: of the expected length, or close to it.
 
     Attributes:
-        name: the ordering's own; head: that of the head that it asks.
+        name: the ordering's own; head: that of the head that it uses.
     """
 
     name: ClassVar[str] = "predicted"
@@ -35,7 +35,7 @@ class Predicted(Ordering):
                 )
         if len(models) > 1:
             raise UserError(
-                f"`--ordering {self.name}` takes the order from one model, so `--path` must name "
+                f"`--ordering {self.name}` reads the order from one model, so `--path` must name "
                 f"one, got {len(models)}"
             )
         if not 1 <= cfg.length_candidates <= MOST:
@@ -54,7 +54,7 @@ class Predicted(Ordering):
         order = torch.stack(orders, 1).flatten(0, 1)
         lengths = torch.stack([p.lengths for p in found], 1).flatten()
         if width > sources.limit:
-            # What has no position is cut off, but for the end of the sentence.
+            # What has no position is cut, except the end of the sentence.
             order, lengths = order[:, : sources.limit].clone(), lengths.clamp(max=sources.limit)
             ends = sources.lengths.repeat_interleave(self.candidates)
             order.scatter_(1, lengths[:, None] - 1, ends[:, None] - 1)
@@ -63,7 +63,7 @@ class Predicted(Ordering):
     def propose(
         self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
     ) -> list[Proposal]:
-        """What the head proposes; a subclass may tell it more."""
+        """What the head proposes; a subclass may pass it more."""
         return self.models[0].auxiliary[self.head].propose(middle, src_padding, langs, shifts)
 
 
@@ -71,6 +71,6 @@ def _shift(number: int) -> int:
     """How many words more than expected candidate ``number`` has: 0, -1, 1, -2, 2, ...
 
     Fewer first: on multi30k the second candidate gains 0.5 (valid) and 1.1 BLEU (test) this way,
-    nothing with one more in its place, and further candidates gain 0.1 at most.
+    nothing with one word more instead, and further candidates gain at most 0.1.
     """
     return (number + 1) // 2 * (-1 if number % 2 else 1)

@@ -1,4 +1,4 @@
-"""A part of the source's tokens, ordered by which of each two comes first (SPEC C12)."""
+"""Some of the source's tokens, ordered by which of each two comes first (CLCR, section 3.3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,9 @@ MOST_HYPOTHESES = 1000
 
 @orderings.register("relative")
 class Relative(Predicted):
-    """As `Predicted`, of a model trained with `--auxiliary relative`, by a beam of `--order-beam`.
+    """As `Predicted`, for a model trained with `--auxiliary relative`, by a beam of `--order-beam`.
 
-    No token of the source is read twice, and none of the target comes from nothing.
+    No source token is used twice, and every target token comes from one.
     """
 
     name = "relative"

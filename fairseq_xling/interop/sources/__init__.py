@@ -1,7 +1,7 @@
 """Pretrained encoders as the start of a migration, one file per family.
 
 `read_source` reads a Hugging Face folder, whose ``config.json`` names its family, or a fairseq
-checkpoint, whose contents tell it, into a `SourceModel`: the weights under our names, the sizes,
+checkpoint, whose contents reveal it, into a `SourceModel`: the weights under our names, the sizes,
 the vocabulary. Nothing that is read can run code. To add a family, put a file here with a function
 registered under ``@folder_families.register("model_type")``, or a `CheckpointFamily`.
 """
@@ -19,7 +19,7 @@ __all__ = ["SourceModel", "checkpoint_families", "folder_families", "read_source
 
 
 class CheckpointFamily(Protocol):
-    """How to know and read one kind of fairseq checkpoint."""
+    """How to recognise and read one kind of fairseq checkpoint."""
 
     def matches(self, weights: dict[str, Any]) -> bool:
         """Whether a model with these weights by name is one of this family."""
@@ -44,12 +44,12 @@ def read_source(
     Args:
         path: a folder with ``config.json``, ``model.safetensors`` (whole or in shards) and a
             vocabulary, or a fairseq checkpoint.
-        data: where a checkpoint's data folder or ``dict.txt`` is, if not where it was trained.
+        data: location of a checkpoint's data folder or ``dict.txt``, if not as in its training.
         language: for checkpoints of ours with private parts, the language whose parts are read.
 
     Raises:
-        UserError: if something is missing or damaged, or is no architecture that an encoder of
-            ours can represent (names it).
+        UserError: if something is missing or damaged, or if our encoders cannot represent the
+            architecture (the message names it).
     """
     path = Path(path)
     if path.is_dir():
@@ -78,7 +78,7 @@ def _load(path: Path) -> dict[str, Any]:
 
     state = load_plain(path)
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
-        raise UserError(f"{path}: not a fairseq checkpoint (it holds no model)")
+        raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
     return state
 
 

@@ -35,10 +35,10 @@ _OLD = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.b
 
 
 def shape_of(folder: Folder, positions: int, norm_eps: float) -> EncoderShape:
-    """The sizes in a configuration of BERT's form; ``norm_eps`` where it names none.
+    """The sizes in a configuration like BERT's; ``norm_eps`` if it names none.
 
     Raises:
-        UserError: for a size that is missing or makes no sense.
+        UserError: for a missing or invalid size.
     """
     return EncoderShape(
         layers=folder.size("num_hidden_layers"),

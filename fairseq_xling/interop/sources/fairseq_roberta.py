@@ -21,7 +21,7 @@ _SPECIALS = {"cls": 0, "pad": _PADDING, "sep": 2, "unk": 3}
 
 TABLE = (
     row("tokens.shared.weight", "sentence_encoder.embed_tokens.weight"),
-    # Row 1 serves padding and the first token has row 2.
+    # Row 1 is for padding, and the first token has row 2.
     row("positions.shared.weight", "sentence_encoder.embed_positions.weight", skip=_PADDING + 1),
     row("embedding_norm", "sentence_encoder.layernorm_embedding"),
     # Query, key and value are one product in our layers, in this order.

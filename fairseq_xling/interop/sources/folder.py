@@ -1,4 +1,4 @@
-"""A Hugging Face folder: configuration, weights, nothing that could run."""
+"""A Hugging Face folder: configuration and weights, no executable code."""
 
 import pickle
 import zipfile
@@ -29,7 +29,7 @@ class Folder:
         """The folder at ``path``.
 
         Raises:
-            UserError: if it has no ``config.json``, or that names no ``model_type``.
+            UserError: if it has no ``config.json``, or one without ``model_type``.
         """
         if not (path / "config.json").is_file():
             raise UserError(f"{path}: no source model (it has no config.json)")
@@ -80,7 +80,7 @@ class Folder:
             )
 
     def require_plain_bert(self) -> None:
-        """What BERT and its kin have in common with our layers, and what variants have not."""
+        """Check what BERT and its relatives share with our layers, unlike their variants."""
         self.require("hidden_act", "gelu", *_EXACT_GELU)
         self.require("position_embedding_type", "absolute", "absolute")
         self.require("is_decoder", False, False)
@@ -117,7 +117,7 @@ class Folder:
         tensors: dict[str, Tensor] = {}
         for name in sorted(set(places.values())):
             if Path(name).name != name:
-                raise UserError(f"{index}: a shard must lie beside it, got {name!r}")
+                raise UserError(f"{index}: a shard must be in the same folder, got {name!r}")
             if not (self.path / name).is_file():
                 raise UserError(f"{self.path / name}: no such file, though {index.name} lists it")
             tensors |= read(self.path / name)
@@ -144,12 +144,12 @@ def _plain(file: Path) -> dict[str, Tensor]:
         state = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(
-            f"{file}: not loaded, because it holds more than tensors or is damaged"
+            f"{file}: not loaded, because it contains more than tensors or is damaged"
         ) from None
     except (RuntimeError, EOFError, ValueError, zipfile.BadZipFile, OSError) as error:
         raise UserError(f"{file}: damaged or not a file of weights ({_first(error)})") from None
     if not isinstance(state, dict) or not all(map(torch.is_tensor, state.values())):
-        raise UserError(f"{file}: must hold tensors by name")
+        raise UserError(f"{file}: must contain tensors by name")
     return state
 
 

@@ -1,4 +1,4 @@
-"""What every family is read into: an encoder's sizes, weights and vocabulary."""
+"""The common form of all families: an encoder's sizes, weights and vocabulary."""
 
 from dataclasses import dataclass, field
 
@@ -22,16 +22,15 @@ class SourceModel:
         origin: the folder or file.
         shape: its sizes and rates.
         state: its weights, float32, under the names of an encoder with nothing private; without
-            those of the LM head where the source has none.
+            those of the LM head if the source has none.
         symbols: the vocabulary by id. Word starts are marked ``▁``; the five special symbols are
-            spelt as ours (``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``).
+            spelt like ours (``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``).
         special_ids: ids of ``cls``, ``pad``, ``sep``, ``unk``, ``mask``, and ``null`` if it has it.
-        languages: names of the rows of its language embeddings, or one name of no meaning.
+        languages: names of the rows of its language embeddings, or one meaningless name.
         counts: how often each symbol occurred in the text that the vocabulary was learnt on, where
             that is known.
-        left_out: tensors of the source that have no place here, such as a pooler.
-        segmentation: the one (`fairseq_xling.text.segment`) after which words are what its
-            tokenizer takes for words.
+        left_out: tensors of the source that are not used here, such as a pooler.
+        segmentation: the one (`fairseq_xling.text.segment`) with the same words as its tokenizer.
     """
 
     family: str
@@ -85,7 +84,7 @@ class SourceModel:
         return encoder.eval()
 
     def empty_encoder(self) -> SeparableEncoder:
-        """An encoder of the source's sizes with weights of its own."""
+        """An encoder of the source's sizes with new weights."""
         sizes = {lang: len(self.symbols) for lang in self.languages}
         return SeparableEncoder(self.shape, sizes, SharingPlan())
 
@@ -104,9 +103,10 @@ class SourceModel:
         for name, tensor in self.state.items():
             if tensor.shape != expected[name].shape:
                 raise UserError(
-                    f"{self.origin}: `{theirs[name]}` must give {tuple(expected[name].shape)} by "
+                    f"{self.origin}: `{theirs[name]}` must have shape "
+                    f"{tuple(expected[name].shape)} by "
                     f"{config}, got {tuple(tensor.shape)}"
                 )
             if not torch.isfinite(tensor).all():
-                raise UserError(f"{self.origin}: `{theirs[name]}` has values that are no numbers")
+                raise UserError(f"{self.origin}: `{theirs[name]}` has values that are not numbers")
         return self

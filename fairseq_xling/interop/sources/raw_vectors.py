@@ -12,10 +12,10 @@ from fairseq_xling.text.pieces import WORD_MARK
 def raw_vectors(source: SourceModel) -> Vectors:
     """The token embeddings of ``source`` with their symbols and counts.
 
-    Special symbols and placeholders count 0, so no map is made of them. Where the real counts are
-    not known, the others count by rank: vocabularies are sorted by frequency, more or less, but
-    BERT's begins with its alphabet, rare scripts included. So symbols of one character rank after
-    all others.
+    Special symbols and placeholders have count 0, so no map is learnt from them. If the real counts
+    are unknown, the others' are set by rank: vocabularies are more or less sorted by frequency, but
+    BERT's begins with its alphabet, including rare scripts. So single characters rank after all
+    others.
     """
     words = source.words()
     counts = np.zeros(len(source.symbols), dtype=np.int64)

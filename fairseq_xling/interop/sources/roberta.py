@@ -22,8 +22,8 @@ HEAD = (
 def table(padding_id: int) -> tuple[Row, ...]:
     """BERT's names, without the position rows up to the padding's.
 
-    As in fairseq, row ``padding_id`` serves padding and the first token has the one after it, so
-    that many rows in front belong to no position of ours.
+    As in fairseq, row ``padding_id`` is for padding and the first token has the one after it, so
+    the rows before it belong to no position of ours.
     """
     return tuple(
         row(line.ours, *line.theirs, skip=padding_id + 1) if line.ours == _POSITIONS else line

@@ -35,7 +35,7 @@ class Separable:
         encoder = loaded.model.encoder
         if encoder.plan.any and language is None:
             raise UserError(
-                f"{path}: has private parts, {encoder.plan}; `--source-language` must say whose: "
+                f"{path}: has private parts, {encoder.plan}; `--source-language` must name one of "
                 f"{', '.join(encoder.languages)}"
             )
         if language is not None and language not in encoder.languages:

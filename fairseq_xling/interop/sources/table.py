@@ -29,13 +29,13 @@ class Row:
 
 
 def row(ours: str, *theirs: str, skip: int = 0) -> Row:
-    """A `Row`, its names side by side."""
+    """A `Row` with its names spelt out."""
     return Row(ours, theirs, skip)
 
 
 @dataclass(frozen=True)
 class Converted:
-    """The tensors under our names, where each came from, and what no row asked for."""
+    """The tensors under our names, the source of each, and those that no row names."""
 
     state: dict[str, Tensor]
     theirs: dict[str, str]
@@ -55,13 +55,13 @@ def convert(
     Everything is copied to float32.
 
     Args:
-        layers: how often rows with ``{i}`` count.
+        layers: how many times rows with ``{i}`` apply.
         origin: the source, for messages.
-        inside: pattern of names that make up the layers: one that no row asks for means another
-            architecture, not an accessory such as a pooler.
+        inside: pattern of the names of layers: one that no row names means another architecture,
+            not an accessory such as a pooler.
 
     Raises:
-        UserError: if a tensor is missing, or the layers have one more.
+        UserError: if a tensor is missing, or the layers have an extra one.
     """
     state: dict[str, Tensor] = {}
     theirs: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """The methods of `fairseq-xling map`: one file each, found by name.
 
-A method finds W with ``moving @ W`` near ``fixed``. Heavy imports belong inside ``fit``: the
+A method finds W with ``moving @ W`` close to ``fixed``. Heavy imports belong inside ``fit``: the
 options of all methods are declared before any is run.
 """
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Fit:
-    """What a method found for one seed.
+    """A method's result for one seed.
 
     Attributes:
         w: (D, D), the map.
-        history: what it went through (JSON values).
-        flaw: why the map is worthless, if the method can tell by itself.
+        history: its training history (JSON values).
+        flaw: why the map is unusable, if the method itself can detect it.
     """
 
     w: Tensor
@@ -36,12 +36,12 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Surroundings:
-    """What a method may ask of the run it is part of.
+    """What a method can use of its run.
 
     Attributes:
-        seed: of everything random.
-        criterion: how good a map is without a dictionary; larger is better.
-        show: says in a few words how far it is, after a number of its ``steps``.
+        seed: random seed.
+        criterion: unsupervised quality of a map; larger is better.
+        show: shows progress in a few words, after a number of its ``steps``.
     """
 
     seed: int
@@ -54,10 +54,10 @@ class Method(Protocol):
 
     Attributes:
         help: one line for the user.
-        normalize: the steps of normalisation that suit it, if the user names none.
+        normalize: its default steps of normalisation.
         seeded: whether seeds give different maps, so that several are worth trying.
-        from_shared_words: whether it starts from words spelt alike; it then leaves out those of
-            `split_shared`, by which its map is judged.
+        from_shared_words: whether it starts from identically spelt words; it then leaves out those
+            of `split_shared`, by which its map is evaluated.
     """
 
     help: str
@@ -66,17 +66,17 @@ class Method(Protocol):
     from_shared_words: bool
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Options of its own."""
+        """Its own options."""
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        """All that decides its map besides vectors and seed (JSON values).
+        """Everything that determines its map besides vectors and seed (JSON values).
 
         Raises:
-            UserError: for options that make no sense.
+            UserError: for invalid options.
         """
 
     def steps(self, args: argparse.Namespace) -> int:
-        """How many steps it will report for a seed."""
+        """The number of steps that it reports per seed."""
 
     def fit(
         self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings

@@ -1,7 +1,7 @@
-"""Without any pair of words, by a game against a discriminator (TreLM, appendix A.1).
+"""Without word pairs, by adversarial training against a discriminator (TreLM, appendix A.1).
 
-The defaults are MUSE's, made for 200,000 words. A vocabulary of a few thousand needs less noise and
-a stronger pull: on generated German, batches of 128 with beta 0.01 succeed for some seeds, the
+The defaults are MUSE's, for 200,000 words. A vocabulary of a few thousand needs less noise and a
+stronger pull: on synthetic German, batches of 128 with beta 0.01 succeed for some seeds, the
 defaults for none.
 """
 
@@ -18,59 +18,81 @@ if TYPE_CHECKING:
     from fairseq_xling.mapping.adversarial import AdversarialOptions
     from fairseq_xling.mapping.space import Space
 
-_LOST = 0.05  # a smaller singular value than this: vectors that differ are mapped to one
+_LOST = 0.05  # below this smallest singular value, different vectors collapse
 
 
 @METHODS.register("adversarial")
 class Adversarial:
     """The map of `train_adversarial`, made exactly orthogonal."""
 
-    help = "from both spaces' shapes alone, by a game against a discriminator"
-    normalize = "centre,scale"  # frequent words have long vectors, which tells where they belong
+    help = "no pairs: adversarial training against a discriminator"
+    normalize = (
+        "centre,scale"  # keeps lengths: frequent words have long vectors, which helps matching
+    )
     seeded = True
     from_shared_words = False
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("--epochs", type=int, default=5, metavar="N", help="epochs of the game")
+        add("--epochs", type=int, default=5, metavar="N", help="epochs of adversarial training")
         add(
             "--epoch-size",
             type=int,
             default=1_000_000,
             metavar="N",
-            help="words that the map sees in an epoch",
+            help="words per epoch",
         )
         add(
             "--batch",
             type=int,
             default=32,
             metavar="N",
-            help="words of each side in a batch; 128 for small vocabularies",
+            help="words of each side per batch; 128 for small vocabularies",
         )
         add(
             "--hidden",
             type=int,
             default=2048,
             metavar="N",
-            help="units of each of the discriminator's two layers; 512 is eight times as fast",
+            help="hidden units of each of the discriminator's two layers; 512 is eight times as "
+            "fast",
         )
-        add("--dropout", type=float, default=0.1, metavar="P", help="on the discriminator's input")
-        add("--smoothing", type=float, default=0.1, metavar="P", help="of the labels 0 and 1")
+        add(
+            "--dropout",
+            type=float,
+            default=0.1,
+            metavar="P",
+            help="dropout on the discriminator's input",
+        )
+        add(
+            "--smoothing",
+            type=float,
+            default=0.1,
+            metavar="P",
+            help="smoothing of the labels 0 and 1",
+        )
         add(
             "--discriminator-steps",
             type=int,
             default=5,
             metavar="N",
-            help="updates of the discriminator for each of the map",
+            help="updates of the discriminator per update of the map",
         )
         add("--lr", type=float, default=0.1, metavar="X", help="learning rate of both")
-        add("--lr-decay", type=float, default=0.98, metavar="X", help="of the map's, by epoch")
+        add(
+            "--lr-decay",
+            type=float,
+            default=0.98,
+            metavar="X",
+            help="decay of the map's, per epoch",
+        )
         add(
             "--lr-shrink",
             type=float,
             default=0.5,
             metavar="X",
-            help="factor of the map's learning rate when the criterion falls, but for the first",
+            help="factor of the map's learning rate when the criterion falls, from the second "
+            "time on",
         )
         add(
             "--beta",
@@ -84,7 +106,7 @@ class Adversarial:
             type=int,
             default=75_000,
             metavar="N",
-            help="words of each language that the discriminator is shown; 0 = all",
+            help="most frequent words of each language that the discriminator sees; 0 = all",
         )
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
@@ -108,7 +130,7 @@ class Adversarial:
         )
         flaw = None
         if len(epochs) < args.epochs:
-            flaw = f"the map stopped being finite in epoch {len(epochs) + 1}"
+            flaw = f"the map became NaN or infinite in epoch {len(epochs) + 1}"
         elif all(epoch.singular_values[0] < _LOST for epoch in epochs):
             least = epochs[-1].singular_values[0]
             flaw = f"the map lost a direction: its smallest singular value is {least:.2g}"

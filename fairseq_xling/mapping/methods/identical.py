@@ -1,6 +1,6 @@
 """From the strings that both vocabularies share: names, numbers, words of the source language.
 
-Conneau et al. 2018, "Word Translation Without Parallel Data", use identical strings in place of a
+Conneau et al. 2018, "Word Translation Without Parallel Data", use identical strings instead of a
 dictionary; a vocabulary learnt on both languages shares many.
 """
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @METHODS.register("identical")
 class Identical:
-    """Procrustes on the pairs of words that are spelt alike, but for those that judge the map."""
+    """Procrustes on the pairs of identically spelt words, except those held out for evaluation."""
 
-    help = "from the words that are spelt alike in both"
+    help = "from identically spelt words (Procrustes)"
     normalize = "unit,centre,unit"
     seeded = False
     from_shared_words = True
@@ -31,7 +31,7 @@ class Identical:
             type=int,
             default=1,
             metavar="N",
-            help="leave out shared words of fewer characters (the word mark not counted)",
+            help="leave out shared words of fewer characters (not counting the word mark)",
         )
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:

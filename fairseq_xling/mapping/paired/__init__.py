@@ -27,14 +27,14 @@ class Matrices(NamedTuple):
 class PairedMethod(Protocol):
     """One file in this folder, registered in ``PAIRED``.
 
-    A method with options of its own names them in ``options``: arguments of its constructor, with
+    A method's own options are listed in ``options``: arguments of its constructor, with
     defaults.
 
     Attributes:
         help: one line for the user.
-        normalize: the steps of normalisation that suit it, if the user names none.
+        normalize: its default steps of normalisation.
         square: whether both sides must be equally wide.
-        any_pairs: whether it takes pairs of every kind.
+        any_pairs: whether it accepts pairs of every kind.
     """
 
     help: str
@@ -43,17 +43,17 @@ class PairedMethod(Protocol):
     any_pairs: bool
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """How its pairs are named; see `by_any_pairs`."""
+        """Its options for pairs; see `by_any_pairs`."""
 
     def solve(self, sums: Sums) -> Matrices:
-        """The matrices that bring the sides of the pairs together."""
+        """The matrices that align the two sides of the pairs."""
 
 
 PAIRED: Registry[type[PairedMethod]] = Registry("mapping method", "fairseq_xling.mapping.paired")
 
 
 def by_any_pairs(parser: argparse.ArgumentParser) -> None:
-    """The option of a method that takes pairs of every kind."""
+    """The option of a method that accepts pairs of every kind."""
     from fairseq_xling.mapping.pairs import PAIRS
 
     kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
@@ -62,5 +62,5 @@ def by_any_pairs(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar=("KIND", "FILE"),
-        help=f"what belongs together: {kinds}",
+        help=f"pairs to fit on: {kinds}",
     )

@@ -1,18 +1,18 @@
-"""One map of both sides, which brings pairs together; the fixed side is held back (SPEC T23).
+"""One map of both sides, which pulls pairs together; the fixed side is anchored (TreLM, Table 9).
 
 Cao, Kitaev and Klein 2020, "Multilingual Alignment of Contextual Word Representations", section
-3.2, as compared by TreLM, Table 9: a multilingual encoder is trained by gradient on
+3.2, as compared by TreLM: a multilingual encoder is trained by gradient descent on
 
     L = sum over aligned pairs ||h_y - h_x||^2 + a sum ||h_y - h_y^0||^2
 
 with ``h^0`` the states before training, y the source language and ``a`` the weight of the anchor.
-Here what is trained is a linear map W of the encoder's states, the same for all languages, which
-begins as the identity. The loss is then quadratic, and gradient descent ends at
+Here only a linear map W of the encoder's states is trained, the same for all languages and
+initialised as the identity. The loss is then quadratic, and gradient descent converges to
 
     W = I - (d^T d + a y^T y)^+ d^T d,    d = x - y
 
-which is computed in one step. Without the anchor W takes away every direction in which pairs
-differ. Directions that no pair has stay as they are.
+which is computed in one step. Without the anchor, W removes every direction in which pairs
+differ. Directions that no pair has are unchanged.
 
 Symbols: ``N`` pairs, ``D`` width. Rows are vectors; maps are applied from the right.
 """
@@ -38,7 +38,7 @@ class Anchored:
         UserError: unless the anchor is finite and not negative.
     """
 
-    help = "one map of both sides, of one encoder, towards each other; the fixed side stays near"
+    help = "one map that pulls both sides, of one encoder, together; the fixed side is anchored"
     normalize = "none"
     square = True
     any_pairs = True
@@ -56,7 +56,7 @@ class Anchored:
             type=float,
             default=self.anchor,
             metavar="X",
-            help="weight of keeping the fixed side's states as they were, beside 1 of the pairs",
+            help="weight of keeping the fixed side's states in place, relative to 1 for the pairs",
         )
 
     def solve(self, sums: Sums) -> Matrices:

@@ -1,8 +1,8 @@
-"""The map of tokens in context, from word alignments (SPEC S6).
+"""The map of tokens in context, from word alignments.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the target language's states
-of a layer are mapped to where the source encoder's are, and its upper layers read them
-(`fairseq_xling.transfer.mapped`). The states are only centred: what cuts them to unit length could
+of a layer are mapped into the source encoder's space, and its upper layers read them
+(`fairseq_xling.transfer.mapped`). The states are only centred: normalisation to unit length could
 not be undone for those layers.
 """
 

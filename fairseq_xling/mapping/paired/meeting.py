@@ -1,4 +1,4 @@
-"""Meeting in the middle (SPEC T23): linear maps take both sides to the means of the pairs.
+"""Meeting in the middle: linear maps bring both sides to the means of the pairs.
 
 Doval et al. 2018, "Improving Cross-Lingual Word Embeddings by Meeting in the Middle"; MIM of TreLM,
 Table 9. See `fairseq_xling.mapping.meeting`.

@@ -1,4 +1,4 @@
-"""The orthogonal map (SPEC S1): a rotation or reflection, which keeps lengths and angles.
+"""The orthogonal map: a rotation or reflection, which preserves lengths and angles.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.
 """

@@ -1,4 +1,4 @@
-"""The linear map without constraint (SPEC S2).
+"""The unconstrained linear map.
 
 Huang, Ji and May 2019, "Cross-lingual Multi-Level Adversarial Transfer", Eq. 2.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @PAIRED.register("unconstrained")
 class Unconstrained:
-    """``argmin_W ||x W - y||``; encoders of different width can be mapped, too."""
+    """``argmin_W ||x W - y||``; it can also map between encoders of different width."""
 
     help = "the linear map with the smallest error on pairs of states, least squares"
     normalize = "iterative"

@@ -1,4 +1,4 @@
-"""What belongs together in two folders of states: one file for each kind, found by name.
+"""Matching rows of two folders of states: one file for each kind of pairs, found by name.
 
 Pairs come in blocks and can be read again for each layer, so that their number is not bounded by
 memory. Symbols: ``P`` pairs of a block.
@@ -17,7 +17,7 @@ class Pairs(Protocol):
     """One file in this folder, registered in ``PAIRS``.
 
     Attributes:
-        reads: whether it needs a file beside the folders.
+        reads: whether it needs a file in addition to the folders.
         count: all pairs.
         facts: what was found and what was left out, for the user (JSON values).
     """
@@ -32,12 +32,12 @@ class Pairs(Protocol):
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """Options of its own."""
+        """Its own options."""
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
-        """Blocks: P vectors of the moving folder, and those of the fixed one (P) that they match.
+        """Blocks: P vectors of the moving folder, and the matching ones (P) of the fixed one.
 
-        A vector is a row, or the mean of some.
+        A vector is a row, or the mean of several.
         """
 
 

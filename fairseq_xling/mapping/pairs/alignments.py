@@ -1,8 +1,8 @@
 """Aligned tokens: word alignments in Pharaoh format, over folders of tokens of a parallel text.
 
 A link ``i-j`` is between words, as `fairseq-xling align` counts them, or between subwords. A word's
-vector is the mean of its subwords' (SPEC S5). Words must be those of the text as the data folder
-segments it: align with ``--segment-source`` and ``--segment-target`` as in `prepare`.
+vector is the mean of its subwords'. Words must be those of the text as segmented by the data
+folder: align with ``--segment-source`` and ``--segment-target`` as in `prepare`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _COLUMNS = {"subword": (0, "places"), "word": (1, "words")}  # of lengths.npy; p
 
 
 class Side:
-    """Where in one folder the words, or subwords, of each line are."""
+    """The location of each line's words, or subwords, in a folder."""
 
     def __init__(self, states: States, unit: str):
         column, name = _COLUMNS[unit]
@@ -48,7 +48,7 @@ class SideBlock:
     """Some lines of a `Side`.
 
     Attributes:
-        end: the row behind its last one.
+        end: the row after its last one.
     """
 
     def __init__(self, lengths: np.ndarray, sizes: np.ndarray, places: np.ndarray, first: int):
@@ -79,7 +79,7 @@ class Alignments:
         for states in (moving, fixed):
             if states.unit != "tokens":
                 raise UserError(
-                    f"{states.path}: must hold tokens, got {states.unit}; extract with "
+                    f"{states.path}: must contain tokens, got {states.unit}; extract with "
                     "`--unit tokens`"
                 )
         unit = args.align_unit
@@ -106,7 +106,7 @@ class Alignments:
             "--align-unit",
             default="word",
             metavar="UNIT",
-            help="what links are between: word (the mean of its subwords) or subword",
+            help="unit that links connect: word (the mean of its subwords) or subword",
         )
         parser.add_argument(
             "--swap", action="store_true", help="i of a link i-j is FIXED's, j is MOVING's"
@@ -147,7 +147,7 @@ class Alignments:
                     )
                 except UserError as error:
                     hint = "without" if self._swap else "with"
-                    raise UserError(f"{error}; is it right {hint} `--swap`?") from None
+                    raise UserError(f"{error}; should it be {hint} `--swap`?") from None
                 yield start, links.swapped() if self._swap else links
                 start = stop
             more = sum(1 for _ in file)

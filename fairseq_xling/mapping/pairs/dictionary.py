@@ -1,7 +1,7 @@
-"""Words that translate each other, in folders of words; a word may have several translations.
+"""Translation pairs, in folders of words; a word may have several translations.
 
-The columns are read in the order in which more of the entries are known to the folders: a
-dictionary ``en-de.tsv`` serves maps from English to German and back.
+The columns are read in the order that matches more entries with the folders: a dictionary
+``en-de.tsv`` can be used for maps from English to German and back.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Dictionary:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """None of its own."""
+        """It has none."""
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         for start in range(0, self.count, BLOCK):
@@ -57,6 +57,6 @@ class Dictionary:
 
 
 def _known(entries: list[tuple[str, str]], rows: list[dict[str, int]]) -> np.ndarray:
-    """The rows (P, 2) int64 of the entries of which both words have one."""
+    """The rows (P, 2) int64 of the entries whose words both have one."""
     found = [(rows[0][a], rows[1][b]) for a, b in entries if a in rows[0] and b in rows[1]]
     return np.array(found, dtype=np.int64).reshape(-1, 2)

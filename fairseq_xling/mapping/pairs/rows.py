@@ -1,4 +1,4 @@
-"""Row n belongs to row n: sentences of a parallel text, or one text in two encoders."""
+"""Row n matches row n: sentences of a parallel text, or one text in two encoders."""
 
 import argparse
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Rows:
     """See the module's docstring.
 
     Raises:
-        UserError: if numbers of rows, or what they are of, differ.
+        UserError: if numbers of rows, or their units, differ.
     """
 
     reads = False
@@ -28,7 +28,7 @@ class Rows:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """None of its own."""
+        """It has none."""
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         for start in range(0, self.count, BLOCK):

@@ -1,10 +1,10 @@
-"""Heads with a loss of their own beside the language model's, one file each, found by name.
+"""Heads with a loss of their own in addition to the language model's, one file each, found by name.
 
 A head is a module built from the encoder's shape. It sees everything that a step has computed (a
 `View`) and returns what its loss needs; the loss is a sum over the examples that it concerns, so a
 batch with none of them costs nothing. `--auxiliary order,nsp` puts heads into a model and
-`--auxiliary-weights` weighs their losses. To add one, put a file here, or in a folder of your own,
-with a class registered under ``@auxiliary_heads.register("name")``.
+`--auxiliary-weights` weights their losses. To add one, put a file here, or in your own folder, with
+a class registered under ``@auxiliary_heads.register("name")``.
 
 B batch, T source length, U target length, D width.
 """
@@ -23,12 +23,12 @@ auxiliary_heads: Registry = Registry("auxiliary head", package=__name__)
 
 @dataclass(frozen=True)
 class View:
-    """What a head may look at.
+    """What a head can read.
 
     Attributes:
         src, tgt, order, extra: the batch's ``net_input``.
         middle: (B, T + 1, D) below the TRILayer, the null state last; ``None`` without one.
-        final: (B, U, D), what the softmax reads.
+        final: (B, U, D), the input of the softmax.
     """
 
     src: Mapping[str, Tensor]
@@ -55,9 +55,9 @@ class AuxiliaryHead(nn.Module):
         super().__init__()
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        """The sum of the losses in nats, and how many there are, both scalar tensors.
+        """The sum of the losses in nats, and their number, both scalar tensors.
 
-        Where the batch has nothing for this head the sum is 0, but still depends on the head's
+        If the batch has nothing for this head, the sum is 0 but still depends on the head's
         parameters, so that a step treats them alike in one process and in several.
         """
         raise NotImplementedError(type(self).__name__)

@@ -1,16 +1,16 @@
-"""The target's length and word order, learnt from the alignments beside CdLM.
+"""The target's length and word order, learnt from the alignments together with CdLM.
 
-TreLM trains with the target's word order and translates without it (Section 5.3): this head gives
-translation an order. It reads the middle states and predicts the three parts of `slots`:
+TreLM trains with the target's word order and translates without it (Section 5.3): this head
+predicts one for translation. It reads the middle states and predicts the three parts of `slots`:
 
     fertility  a class per source position
     rank       for each two slots, which comes first: s_ij = q_i k_j - q_j k_i + b(i, j), which is
                antisymmetric, so that a local decision ("the verb follows its object") needs no
-               counting of positions; b is the habit of the pair of languages, by the distance of
+               counting of positions; b is the language pair's tendency, by the distance of
                the source positions; the order maximises the sum of s over all pairs (`ranking`)
     nulls      a class per slot
 
-All of it is decided in one pass. The number of slots is the rounded *expected* number, not that of
+Everything is decided in one pass. The number of slots is the rounded *expected* number, not that of
 the likeliest fertilities, which are too low: short translations lose more than any order gains.
 
 B batch, T source length, S slots, D width, K candidates.
@@ -163,7 +163,7 @@ def choose(logits: Tensor, fixed: Tensor, shift: int) -> tuple[Tensor, Tensor]:
     """Classes (B, n) whose sum is the rounded expected sum + ``shift``, and their log-probability.
 
     From the likeliest classes the cheapest single steps up or down are taken until the sum fits.
-    Where ``fixed`` (B, n) the class is 0 and counts for nothing.
+    Where ``fixed`` (B, n) the class is 0 and is ignored.
     """
     log_probs = logits.float().log_softmax(-1).masked_fill(fixed[..., None], 0.0)
     classes = torch.arange(logits.shape[-1], device=logits.device)

@@ -1,8 +1,8 @@
 """From pairwise preferences to an order: the linear ordering problem, by local search.
 
-``s[i, j] > 0`` says that i comes before j. The best order maximises the sum of ``s`` over all pairs
-in it, which is the likeliest one if pairs were independent with ``s`` as log-odds. To find it is
-NP-hard; moving one item at a time to its best place, the best move first, gets there nearly always
+``s[i, j] > 0`` means that i comes before j. The best order maximises the sum of ``s`` over all
+pairs in it, which is the likeliest one if pairs were independent with ``s`` as log-odds. Finding it
+is NP-hard; moving one item at a time to its best place, the best move first, nearly always finds it
 for sentences. (Martí and Reinelt, 2011, "The Linear Ordering Problem", Section 2.3.)
 
 B batch, S items.
@@ -15,11 +15,11 @@ from torch import Tensor
 def rank_by_preference(scores: Tensor, rounds: int | None = None) -> Tensor:
     """The rank (B, S) of each item.
 
-    The search begins with the items sorted by how many others are expected before them.
+    The search starts from the items sorted by how many others are expected before them.
 
     Args:
         scores: (B, S, S), antisymmetric.
-        rounds: most moves; S by default.
+        rounds: maximum number of moves (default: S).
 
     >>> s = torch.tensor([[[0.0, 1, -2], [-1, 0, 3], [2, -3, 0]]])
     >>> rank_by_preference(s).tolist()  # 1, 2, 0
@@ -51,7 +51,7 @@ def _arranged(scores: Tensor, order: Tensor) -> Tensor:
 
 
 def _gains(scores: Tensor) -> Tensor:
-    """(B, S, S): what the sum gains if the item at place p moves to place q, 0 for q = p."""
+    """(B, S, S): the gain of the sum if the item at place p moves to place q, 0 for q = p."""
     # To the right, p jumps over p + 1 .. q, and loses s[p, x] for each of them twice.
     right = -2 * scores.triu(1).cumsum(2)
     # To the left, over q .. p - 1, and gains s[p, x] for each of them twice.

@@ -1,10 +1,10 @@
-"""Which source tokens a translation keeps, and their order by pairs, learnt beside CdLM (SPEC C12).
+"""Which source tokens a translation keeps, and their pairwise order, learnt together with CdLM.
 
-The relative order of key-points (`fairseq_xling.clcr.order.relative`) applied to translation: a
-source token that is aligned with anything is kept and stands where the first target token that it
-is aligned with stands; the others are dropped. So a target is a permutation of a part of the
-source: at most as long, without nulls, each source token once. The head `order` has fertilities and
-nulls; this one is what extracting and reordering alone can do.
+The relative order of key-points (CLCR, section 3.3; `fairseq_xling.clcr.order.relative`) applied to
+translation: an aligned source token is kept, at the position of the first target token that it is
+aligned with; the others are dropped. So a target is a permutation of a subset of the source: at
+most as long, without nulls, each source token once. The head `order` has fertilities and nulls;
+this one measures what extracting and reordering alone can achieve.
 
 B batch, T source length, U target length, S tokens kept, D width.
 """
@@ -78,7 +78,7 @@ class RelativeOrderHead(AuxiliaryHead):
             middle: (B, T + 1, D), null last.
             src_padding: (B, T), True at padding, or ``None``.
             langs: (B,), the target's.
-            width: hypotheses kept by the beam.
+            width: beam width.
         """
         if src_padding is None:
             src_padding = middle.new_zeros(len(middle), middle.shape[1] - 1, dtype=torch.bool)

@@ -1,12 +1,12 @@
-"""From word alignments to slots and back: what a target order is made of.
+"""From word alignments to slots and back: the components of a target order.
 
-An order (U,) names for each target position the source position whose state it takes, or none. It
-says the same as three things that can each be predicted from the source sentence:
+An order (U,) is for each target position the source position whose state it gets, or none. It is
+equivalent to three things that can each be predicted from the source sentence:
 
     fertility  how many target positions each source position gets; position i with fertility 2 is
                the slots (i, 0) and (i, 1), by the order of their target positions
-    rank       how the slots follow each other in the target
-    nulls      how many target positions with no source stand right before each slot
+    rank       the order of the slots in the target
+    nulls      how many target positions with no source come right before each slot
 
 so the target's length is their sum (after IBM model 3: Brown et al., 1993, Section 4.4). The first
 and the last source position, ``<s>`` and ``</s>``, always have one slot, the first and the last.
@@ -26,7 +26,7 @@ class Slots(NamedTuple):
     Attributes:
         source: (B, S) source position.
         copy: (B, S) which of the source position's slots it is, from 0.
-        padding: (B, S), True where a row has no slot more.
+        padding: (B, S), True where a row has no more slots.
     """
 
     source: Tensor

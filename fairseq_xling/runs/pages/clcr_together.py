@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fairseq_xling.runs.pages.page import Page, Result
 from fairseq_xling.runs.pages.together import join_results
 
-# The kinds, in the order of the paper; the report on its definition stands first.
+# The kinds, in the order of the paper; the report on its definition comes first.
 JOINS = (
     "clcr-report", "clcr-curves", "clcr-run", "clcr-keypoints", "clcr-order", "clcr-classify",
     "probing",
@@ -21,7 +21,7 @@ def join_clcr(
     Probes of an encoder are not CLCR's.
 
     Args:
-        make_page: makes the page that a result has by itself.
+        make_page: makes the separate page of a result.
     """
     ours = [one for one in results if "probes" not in one.record or one.record.get("row") == "C16"]
     if len(ours) < 2:
@@ -38,7 +38,7 @@ def join_clcr(
     joined = Page(
         title="CLCR: all results together",
         source="; ".join(dict.fromkeys(sources)),
-        lead=["Each of these has a page of its own, with its numbers and where they come from."],
+        lead=["Each of these has its own page, with its numbers and provenance."],
         sections=sections,
         tables=tables,
     )

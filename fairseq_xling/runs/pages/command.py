@@ -18,13 +18,13 @@ def run_report(args: argparse.Namespace) -> None:
     """See `fairseq_xling.cli.report`.
 
     Raises:
-        UserError: for options that do not go together, or a run, file of tests or recipe that is
-            missing or damaged; nothing is written then.
+        UserError: for incompatible options, or a missing or damaged run, file of tests or recipe;
+            nothing is written then.
     """
     if not args.runs and not args.index:
         raise UserError("RUN must name at least one finished run, or give `--index`")
     if not args.index and (args.tests or args.recipes):
-        raise UserError("`--tests` and `--recipes` are of the index: give `--index`, too")
+        raise UserError("`--tests` and `--recipes` require `--index`")
     output = Path(args.output)
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
@@ -45,7 +45,7 @@ def run_report(args: argparse.Namespace) -> None:
 
 
 def page_names(results: Sequence[Result]) -> list[str]:
-    """A name for each page: that of its results, with as many folders before it as tell them apart.
+    """A name for each page: that of its results, with enough parent folders to be unique.
 
     Raises:
         UserError: if one file is named twice.

@@ -1,4 +1,4 @@
-"""The index: every row of the specification with its tests, its presets and its last figure."""
+"""The index: every row of the specification with its tests, presets and latest figure."""
 
 import dataclasses
 import itertools
@@ -36,7 +36,7 @@ class Test:
         cases: how many there are.
     """
 
-    __test__ = False  # pytest shall not take it for one of its own
+    __test__ = False  # not a test of pytest's
 
     name: str
     rows: tuple[str, ...]
@@ -60,7 +60,7 @@ class Test:
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """The figure of a row that was measured last.
+    """The latest measured figure of a row.
 
     Attributes:
         found: the figure; date: when; run: the name of its results; link: its page.
@@ -88,14 +88,14 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """In words, where there is no test."""
+        """In words, if there is no test."""
         if self.tests:
             return ""
         return "not built yet" if self.row.planned and not self.presets else "no test"
 
 
 def read_tests(paths: Sequence[Path]) -> list[Test]:
-    """Tests with their outcome, as ``pytest --rows FILE`` wrote them; later files win.
+    """Tests with their outcome, as written by ``pytest --rows FILE``; later files take precedence.
 
     Raises:
         UserError: if a file is missing, of another kind or format, or damaged.
@@ -180,7 +180,7 @@ def make_entries(
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """How many rows there are, and of how many which is known.
+    """The number of rows, and of those with a test, a preset or a figure.
 
     >>> from fairseq_xling.runs.pages.rows import spec_rows
     >>> row = spec_rows()["C7"]

@@ -1,4 +1,4 @@
-"""What a page shows, and the file of results that it is made of."""
+"""The contents of a page, and the file of results that it is made from."""
 
 import dataclasses
 import datetime
@@ -14,14 +14,14 @@ RESULTS = "results.json"
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A JSON file that a run left."""
+    """A JSON file written by a run."""
 
     path: Path
     record: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """What to call it: its folder's name, or its own where it lies beside others."""
+        """Its name: that of its folder, or its own if there are several in the folder."""
         if self.path.name == RESULTS:
             return self.path.resolve().parent.name
         return self.path.stem
@@ -33,7 +33,7 @@ class Result:
 
     @property
     def date(self) -> str:
-        """When it was made, ISO 8601; where that is not recorded, when its file was written."""
+        """When it was made, ISO 8601; if not recorded, when its file was written."""
         if date := self._origin.get("date"):
             return date
         written = datetime.datetime.fromtimestamp(self.path.stat().st_mtime, datetime.timezone.utc)
@@ -64,7 +64,7 @@ class Measured:
     """A figure for the index.
 
     Attributes:
-        row: the row of the specification that it is of.
+        row: its row of the specification.
         what: what was measured, in words, with its unit.
         value: the number.
     """
@@ -76,7 +76,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """What one file of results gives.
+    """The page of one file of results.
 
     Attributes:
         title: heading.
@@ -109,7 +109,7 @@ def seeds_in_words(seeds: str | Sequence[int], whiskers: bool = True) -> str:
 
 
 def sentence(text: str) -> str:
-    """Begins with a capital and ends with a full stop.
+    """``text`` with an initial capital and a full stop.
 
     >>> sentence("a tie counts as wrong")
     'A tie counts as wrong.'

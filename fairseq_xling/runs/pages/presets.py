@@ -1,4 +1,4 @@
-"""What a user can run for a row: verbs, studies, named settings and recipes that say so themselves.
+"""What a user can run for a row: verbs, studies, named settings and recipes that declare it.
 
 A verb's module names its rows in ``SPEC_ROWS``, a module of named settings in a ``SPEC_ROWS`` by
 name, a study or an objective in ``spec_rows``, a recipe (YAML) in a line: ``# Rows: T9, P9``.
@@ -34,8 +34,8 @@ class Preset:
     """Something to run.
 
     Attributes:
-        name: what a user types, or a recipe's path beside the folder given.
-        rows: the rows that it is of.
+        name: what a user types, or a recipe's path relative to the given folder.
+        rows: its rows.
     """
 
     name: str

@@ -1,6 +1,5 @@
-"""The rows of the specification: what each is called and where it stands in the papers.
-
-Tests, presets and results name a row by its id (``S8``); this is the list of what they may name.
+"""The rows of the specification: their titles and sections of the papers.
+Tests, presets and results name a row by its id (``S8``); this is the list of valid ids.
 """
 
 import csv
@@ -32,9 +31,9 @@ class SpecRow:
 
     Attributes:
         code: its id, a letter of `GROUPS` and a number.
-        title: a few words of ours.
+        title: a short title of ours.
         source: paper and section.
-        paper: the paper's own figure, where there is one to set ours beside.
+        paper: the paper's own figure, if there is one to compare with.
         planned: whether nothing of it is built yet.
     """
 

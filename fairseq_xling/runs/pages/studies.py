@@ -1,4 +1,4 @@
-"""Tables of studies read back: a row per setting, cells that say ``mean ± deviation``."""
+"""Tables of studies read back: a row per setting, cells of the form ``mean ± deviation``."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _CELL = re.compile(r"(-?[\d,]*\.?\d+)(?: ± (\d*\.?\d+))?")
 
 
 def parse_cell(cell: Any) -> tuple[float, float | None] | None:
-    """Mean and deviation of a cell, None where it holds no figure.
+    """Mean and deviation of a cell, None if it has no figure.
 
     >>> parse_cell("0.20 ± 0.10"), parse_cell("58.1"), parse_cell(1600), parse_cell("A1")
     ((0.2, 0.1), (58.1, None), (1600.0, None), None)
@@ -31,7 +31,7 @@ def column_bars(
     columns: Sequence[str],
     unit: str = "",
 ) -> list[BarPanel]:
-    """A panel of bars for each of ``columns`` of a table that holds a figure at all."""
+    """A panel of bars for each of ``columns`` of a table that has any figure."""
     panels = []
     for name in columns:
         place = list(header).index(name)
@@ -44,7 +44,7 @@ def column_bars(
 
 
 def measured_columns(header: Sequence[str]) -> list[str]:
-    """The columns of a study's table that hold measured figures of its models.
+    """The columns of a study's table with measured figures of its models.
 
     >>> measured_columns(["row", "", "parameters", "BLEU, de", "Δ", "Δ BLEU", "paper: BLEU"])
     ['BLEU, de']

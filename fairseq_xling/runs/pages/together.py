@@ -1,6 +1,5 @@
-"""Several results of one measure in one figure: encoders, pairs of languages or maps compared.
-
-Conneau et al. 2020, Figure 7, compares bilingual, monolingual and random encoders so (SPEC S9).
+"""Several results of one measure in one figure: encoders, language pairs or maps compared.
+Conneau et al. 2020, Figure 7, compares bilingual, monolingual and random encoders in this way.
 """
 
 from collections.abc import Sequence
@@ -45,7 +44,7 @@ def join_page(measure: str, source: str, unit: str, results: Sequence[Result]) -
     return Page(
         title=f"{measure}, {headline}: {len(results)} results together",
         source=source,
-        lead=["Each line is a file of results with a page of its own."],
+        lead=["Each line is a file of results with its own page."],
         sections=[
             Section(
                 "By layer",

@@ -1,4 +1,4 @@
-"""A page as one HTML file: figures, tables, and every number to download from inside it."""
+"""A page as one HTML file: figures, tables, and every number for download."""
 
 import base64
 import csv
@@ -13,13 +13,13 @@ from fairseq_xling.runs.report import Download, Section, write_report
 
 
 def write_page(path: Path, result: Result, page: Page) -> None:
-    """Write ``path`` atomically; it needs no other file."""
+    """Write ``path`` atomically, self-contained."""
     made = [("made by", result.command or "not recorded"), ("date", result.date)]
     made += [("machine", result.machine), ("results", str(result.path))]
     made += list(result.versions.items())
     inputs = [[role, one["path"], one["sha256"][:16]] for role, one in result.inputs.items()]
     sections = [*page.sections, numbers_section(result, page)]
-    sections.append(Section("Where it comes from", header=["what", "value"], rows=made))
+    sections.append(Section("Provenance", header=["what", "value"], rows=made))
     if inputs:
         header = ["input", "file", "SHA-256 (its beginning)"]
         sections.append(Section("Inputs", header=header, rows=inputs))
@@ -39,7 +39,7 @@ def numbers_section(result: Result, page: Page) -> Section:
 
 
 def download(name: str, kind: str, text: str) -> Download:
-    """A link that holds its file.
+    """A link that contains its file.
 
     >>> download("a.csv", "text/csv", "x").link
     'data:text/csv;charset=utf-8;base64,eA=='

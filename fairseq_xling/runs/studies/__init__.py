@@ -13,7 +13,7 @@ from fairseq_xling.registry import Registry
 class Study(Protocol):
     """One file in this folder, registered in ``STUDIES``.
 
-    ``spec_rows``, where it has them, are the rows of the specification that it is of.
+    ``spec_rows``, if any, are the rows of the specification that it implements.
     """
 
     help: str

@@ -7,7 +7,7 @@ from fairseq_xling.runs.studies import STUDIES
 
 @STUDIES.register("emerging-structure")
 class EmergingStructure:
-    """What of anchors, domain and sharing a bilingual masked language model needs to align."""
+    """Which anchors, domain and sharing a bilingual masked language model needs to align."""
 
     help = "anchors, domain and parameter sharing: Table 1 of Emerging Cross-lingual Structure"
     spec_rows = (*(f"A{number}" for number in range(1, 11)), "A12")

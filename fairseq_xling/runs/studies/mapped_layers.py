@@ -10,7 +10,7 @@ class MappedLayers:
     """Heads on each frozen layer, read from another language's encoder with and without a map."""
 
     help = (
-        "zero-shot transfer from one encoder to another by a map of each layer: section 5.1.2 of "
+        "zero-shot transfer between encoders by a map of each layer: section 5.1.2 of "
         "Emerging Cross-lingual Structure"
     )
     spec_rows = ("S6",)

@@ -10,7 +10,7 @@ class Similarity:
     """Retrieval, CKA and word translation of bilingual, monolingual and random encoders."""
 
     help = (
-        "how alike encoders of two languages are, trained together or apart: section 5 and "
+        "similarity of encoders of two languages, trained jointly or independently: section 5 and "
         "Figure 7 of Emerging Cross-lingual Structure"
     )
     spec_rows = ("S9",)

@@ -9,7 +9,7 @@ from fairseq_xling.runs.studies import STUDIES
 class SizeWindow:
     """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces."""
 
-    help = "size of the text against length of its segments, for GloVe, Word2Vec and a masked LM"
+    help = "size of the text and length of its segments, for GloVe, Word2Vec and a masked LM"
     spec_rows = ("E11",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Encoders trained from scratch beside the migrated one (TreLM, Table 2 and Appendix A.5)."""
+"""Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5)."""
 
 import argparse
 import functools
@@ -11,15 +11,15 @@ from fairseq_xling.trelm.run_study import Row, TrelmStudy
 
 @STUDIES.register("trelm-baselines")
 class TrelmBaselines(TrelmStudy):
-    """A small BERT of the target language, and multilingual models with MLM and with TLM, too."""
+    """A small BERT of the target language, and multilingual models with MLM, and with MLM + TLM."""
 
     help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
-    title = "TreLM: a migration beside training from scratch"
+    title = "TreLM: migration and training from scratch"
     spec_rows = ("P10", "P11")
-    lead = "Each row takes as many optimiser steps as the migration, on the same data folder."
+    lead = "Each row has as many optimiser steps as the migration, on the same data folder."
     notes = (
-        "Tokens are those that the models read, repetitions included; batches are the same, so "
-        "rows differ in tokens only where their sentences differ in length.",
+        "Tokens are those that the models read, with repetitions; batches are the same, so "
+        "rows differ in tokens only if their sentences differ in length.",
         "The paper's multilingual models have three languages; these have the pair's two.",
     )
 

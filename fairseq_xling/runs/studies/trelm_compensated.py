@@ -1,4 +1,4 @@
-"""Whether more monolingual text and steps make up for CdLM (TreLM, Table 3)."""
+"""Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3)."""
 
 import argparse
 from typing import Any
@@ -19,8 +19,9 @@ class TrelmCompensated(TrelmStudy):
         "sentence pairs, and more steps."
     )
     notes = (
-        "Row same-steps takes as many optimiser steps as the whole migration, whose transfer phase "
-        "trains two models; row paper takes as many steps more as the last phase has (80K there).",
+        "Row same-steps has as many optimiser steps as the whole migration, whose transfer phase "
+        "trains two models; row paper has as many additional steps as the last phase has (80K "
+        "there).",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:

@@ -1,4 +1,4 @@
-"""How the embeddings of the new words begin (TreLM, Table 5)."""
+"""How the embeddings of the new words are initialised (TreLM, Table 5)."""
 
 import argparse
 from typing import Any
@@ -25,7 +25,7 @@ _WAYS: dict[str, tuple[str, dict[str, Any], float]] = {
 
 @STUDIES.register("trelm-init")
 class TrelmInit(TrelmStudy):
-    """Four beginnings, after the commonality phase, at its length and at twice its length."""
+    """Four initialisations, after the commonality phase, at its length and at twice its length."""
 
     help = "embedding initialisation: TreLM, Table 5"
     title = "TreLM: how the embeddings of new words begin"
@@ -33,9 +33,9 @@ class TrelmInit(TrelmStudy):
     lead = "Bits per word after commonality training alone, at one and two times its length."
     notes = (
         "The paper's figures are those after 20K steps.",
-        "Every word of either language begins in the row's own way; none is copied from the source "
-        "because it is spelt alike, as `fairseq-xling trelm run` does unless told otherwise.",
-        "Where no seed of the adversarial map did better than chance, the best of them was taken.",
+        "Every word of either language is initialised by the row's method; none is copied from the "
+        "source because of its spelling, as `fairseq-xling trelm run` does by default.",
+        "If no seed of the adversarial map was better than chance, the best of them was used.",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:

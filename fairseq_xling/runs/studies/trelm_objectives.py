@@ -1,4 +1,4 @@
-"""What the transfer phase learns from (TreLM, Tables 7 and 8)."""
+"""Objectives of the transfer phase (TreLM, Tables 7 and 8)."""
 
 import argparse
 from typing import Any
@@ -16,7 +16,7 @@ class TrelmObjectives(TrelmStudy):
     spec_rows = ("T19", "T20")
     lead = "The same migration with other objectives on the parallel text."
     notes = (
-        "Row cdlm-star has a vocabulary of each language's own and no language embeddings; its "
+        "Row cdlm-star has separate vocabularies and no language embeddings; its "
         "bits per word are of other subwords, and not comparable with the other rows'.",
         "The rows of BRLM are reimplementations: the paper it comes from has no public code.",
     )

@@ -10,7 +10,7 @@ from fairseq_xling.trelm.run_study import Row, TrelmStudy
 
 @STUDIES.register("trelm-parallel")
 class TrelmParallel(TrelmStudy):
-    """Nested subsets of the sentence pairs: a smaller one is part of each larger one."""
+    """Nested subsets of the sentence pairs."""
 
     help = "bits per word by the size of the parallel text: TreLM, Figure 2"
     title = "TreLM: how much parallel text"
@@ -18,7 +18,7 @@ class TrelmParallel(TrelmStudy):
     lead = "The same migration with fewer sentence pairs; subsets are nested."
     notes = (
         "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "
-        "can be compared; the aligner has thus seen more than the smaller rows' models.",
+        "are comparable; the aligner has thus seen more than the smaller rows' models.",
     )
     axis = "sentence pairs"
 

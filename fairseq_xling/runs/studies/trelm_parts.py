@@ -1,4 +1,4 @@
-"""What a migration owes to its two main parts (TreLM, sections 3.1 and 3.2, on the user's text)."""
+"""The contribution of a migration's two main parts (TreLM, sections 3.1 and 3.2)."""
 
 import argparse
 from typing import Any
@@ -9,23 +9,25 @@ from fairseq_xling.trelm.run_study import Row, TrelmStudy
 
 @STUDIES.register("trelm-parts")
 class TrelmParts(TrelmStudy):
-    """The whole, and without CdLM or without the embeddings' alignment, with the same steps."""
+    """The full migration, and without CdLM or without the embeddings' alignment, in equal steps."""
 
     help = "the whole migration, without CdLM, and without alignment of the embeddings"
     title = "TreLM: what its parts give"
     lead = "The same migration without one of its parts."
     notes = (
-        "Without CdLM, the transfer phase learns by MLM and TLM on the same sentence pairs for as "
-        "many steps; nothing teaches such a model to translate.",
-        "Without alignment, embeddings of new words are skip-gram vectors as they are, not brought "
-        "among the source's embeddings, and no word takes the embedding of one spelt alike.",
-        "The ordinary translation model stands in the row whose time it was given.",
+        "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
+        "as "
+        "many steps; such a model is not trained to translate.",
+        "Without alignment, embeddings of new words are unmapped skip-gram vectors, and no word "
+        "gets "
+        "the source's embedding of the same spelling.",
+        "The autoregressive translation model is in the row whose training time it was given.",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
         alone = {"autoregressive": False}
         return [
-            Row("full", "the whole migration"),
+            Row("full", "the full migration"),
             Row(
                 "no-cdlm",
                 "without CdLM",

@@ -1,4 +1,4 @@
-"""Word aligners: programs that find which words of two sentences translate each other.
+"""Word aligners: programs that find which words of two sentences are translations of each other.
 
 All of them read two files of tokens separated by spaces (line n of both is one sentence pair, no
 line is empty) and write two Pharaoh files. Adding one is adding a file.
@@ -17,10 +17,10 @@ class Aligner(Protocol):
     aligns: bool  # False for the one that does nothing
 
     def check(self) -> None:
-        """Whether it can run here at all.
+        """Check that it can run here.
 
         Raises:
-            UserError: if a program or package is missing (says what to install).
+            UserError: if a program or package is missing (the message says what to install).
         """
 
     def align(
@@ -35,7 +35,7 @@ class Aligner(Protocol):
         """Write links ``i-j`` (i source, j target token) of every line.
 
         In ``forward`` each target token has at most one source token, in ``reverse`` each source
-        token at most one target token. ``report`` is told a word or two at each step.
+        token at most one target token. ``report`` receives a short text at each step.
 
         Raises:
             UserError: if the aligner fails.

@@ -1,4 +1,4 @@
-"""eflomal (Östling & Tiedemann 2016), where it is installed; it samples, so runs differ."""
+"""eflomal (Östling & Tiedemann 2016), if installed; it samples, so runs differ."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""fast_align (Dyer, Chahuneau & Smith 2013) as the sil-thot package has it; the default.
+"""fast_align (Dyer, Chahuneau & Smith 2013) from the sil-thot package; the default.
 
 IBM model 2 with p(a_j = i) proportional to exp(-tension * |i/m - j/n|): null probability 0.08,
 tension 4 at first and then optimised, 5 iterations, variational Bayes with alpha 0.01.

@@ -1,4 +1,4 @@
-"""The `fast_align` program itself (https://github.com/clab/fast_align), where it is installed."""
+"""The `fast_align` program itself (https://github.com/clab/fast_align), if installed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""No alignment: for objectives that need no order, or where ready files cover everything."""
+"""No alignment: for objectives that need no order, or if existing files cover everything."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Running an aligner's program: found on PATH, in parallel, output whole or not at all."""
+"""Run an aligner's program: found on PATH, in parallel, with output complete or absent."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ def find_program(name: str, option: str, install: str) -> str:
     """Path of a program on PATH.
 
     Raises:
-        UserError: if it is not there; says what to install.
+        UserError: if it is missing; says what to install.
     """
     path = shutil.which(name)
     if path is None:

@@ -45,7 +45,7 @@ def pharaoh(pairs: Iterable[tuple[int, int]]) -> str:
 def character_places(sentence: Sentence) -> list[range]:
     """For each word, the places of its characters in the text cut into characters.
 
-    The cut is that of ``prepare --segment char``; words of a language with spaces stay whole.
+    Segmentation is as in ``prepare --segment char``; words of a language with spaces stay whole.
     """
     if LANGUAGES[sentence.language].spaced:
         return [range(i, i + 1) for i in range(len(sentence.tokens))]

@@ -1,6 +1,6 @@
-"""The concepts: one key per meaning, with what is true of it in every language.
+"""The concepts: one key per meaning, with its language-independent properties.
 
-``NOUNS`` holds ``key kind: adjectives``, the adjectives that go with it, commonest first. Kinds:
+``NOUNS`` has ``key kind: adjectives``, the adjectives used with it, most frequent first. Kinds:
 ``pf``/``pm`` a person (she/he), ``a`` an animal, ``b`` a building, ``v`` a vehicle, ``i`` a musical
 instrument, ``t`` a tool, ``u`` uncountable, ``time`` a time of day or year, ``-`` anything else.
 A key of two words (``apple_tree``) is a compound: modifier, then head.

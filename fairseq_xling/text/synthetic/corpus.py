@@ -62,7 +62,7 @@ def resolve(languages: Sequence[str]) -> dict[str, Language]:
     """The languages by their codes.
 
     Raises:
-        UserError: for an unknown code (near matches are named) or one that is there twice.
+        UserError: for an unknown code (near matches are named) or a repeated one.
     """
     for code in languages:
         if list(languages).count(code) > 1:
@@ -75,8 +75,8 @@ def generate(
 ) -> Iterator[ParallelSentence]:
     """Sentences ``start`` to ``start + count`` of the corpus, in ``languages``.
 
-    Sentence i depends on (seed, domain, i) alone, so a corpus may be made in any order, in pieces
-    and in parallel. Runs of ``DOCUMENT`` sentences share a topic.
+    Sentence i depends on (seed, domain, i) alone, so a corpus can be generated in any order, in
+    pieces and in parallel. Runs of ``DOCUMENT`` sentences share a topic.
 
     Raises:
         UserError: for an unknown language or domain, or a negative number.

@@ -25,7 +25,7 @@ def _weak(case: str, gender: str) -> str:
 
 
 def adjective_ending(determiner: str, case: str, gender: str) -> str:
-    """The ending that an adjective takes after a kind of determiner.
+    """The ending of an adjective after a kind of determiner.
 
     >>> [adjective_ending(kind, "nom", "m") for kind in ("definite", "indefinite", "bare")]
     ['e', 'er', 'er']

@@ -1,6 +1,6 @@
-"""What a sentence says, before any language says it.
+"""The meaning of a sentence, independently of any language.
 
-A piece of meaning that a language may put into words has a *slot*, a number unique within the
+A piece of meaning that a language may express has a *slot*, a number unique within the
 sentence: the ``id`` of its phrase or clause plus one of the offsets below.
 """
 
@@ -51,7 +51,7 @@ class Oblique:
 
 @dataclass(slots=True)
 class Clause:
-    """Who does what to whom, where, when and how; or, with ``predicate``, what someone is like.
+    """Who does what to whom, where, when and how; or, with ``predicate``, a property of someone.
 
     ``mood`` is ``present``, ``past``, ``will``, ``can`` or ``must``.
     """
@@ -73,7 +73,7 @@ class Clause:
 
 @dataclass(slots=True)
 class Meaning:
-    """A main clause, and maybe a second one joined to it by ``link`` (``because``, ``and``)."""
+    """A main clause, optionally joined to a second one by ``link`` (``because``, ``and``)."""
 
     main: Clause
     link: str = ""

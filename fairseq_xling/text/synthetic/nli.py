@@ -1,15 +1,14 @@
-"""Entailment pairs by rule: premise, hypothesis, and whether it follows, contradicts or neither.
+"""Rule-based entailment pairs: premise, hypothesis, and entailment, contradiction or neutral.
 
 The rules work on meanings, so a pair is the same pair in every language. Pair i has the label
-``LABELS[i % 3]``, so labels are balanced. So that a hypothesis alone does not give its label away,
+``LABELS[i % 3]``, so labels are balanced. So that a hypothesis alone does not reveal its label,
 its polarity is drawn before the rule (each label has as many negated hypotheses), and under every
-label it is as often the wide claim as the narrow one.
+label it is as often the general claim as the specific one.
 
-What each rule claims, for the same event in premise and hypothesis:
-
-- entailment: left out what only narrows (adverb, place, adjective of a thing that is there); a kind
-  for one of its members (dog, animal); the opposite adjective denied; one half of "A and B"
-- contradiction: the other polarity; the opposite adjective
+The hypothesis of each rule, for the same event in premise and hypothesis:
+- entailment: modifiers removed (adverb, place, adjective of a known thing); a hypernym (dog,
+animal); the antonym negated; one half of "A and B"
+  - contradiction: the other polarity; the antonym
 - neutral: something added; another object, subject or adjective, which the premise does not mention
 """
 
@@ -34,8 +33,8 @@ _HYPERNYMS = {
     for kind, members in entries(concepts.HYPERNYMS).items()
     for member in members.split()
 }
-# English denies "wins" by "does not win", and nothing else in this corpus has "do": a classifier
-# would listen for a word that other languages lack. Beside these, it denies by "not" alone.
+# English negates "wins" as "does not win", and nothing else in this corpus has "do": a classifier
+# would rely on a word that other languages lack. In all other cases it negates with "not" alone.
 _MOODS = ("will", "can")
 _KNOWN = ("definite", "this", "my", "our", "owner")  # the thing meant is the same in both sentences
 
@@ -77,7 +76,7 @@ class _Rules:
         return Meaning(first, "and", second, coordinated=True)
 
     def event(self, plain: bool = False) -> Clause:
-        """An affirmative clause about known things; unless ``plain``, one that can be narrowed."""
+        """An affirmative clause about known things; unless ``plain``, it can be generalised."""
         while True:
             clause = self.source.clause(self.topic, self.uniform)
             if not clause.verb or clause.mood not in ("present", "past"):
@@ -149,7 +148,7 @@ class _Rules:
         return premise, hypothesis
 
     def exchange(self, clause: Clause) -> bool:
-        """Put another thing or person in the place of the object, or of the subject."""
+        """Replace the object or the subject by another thing or person."""
         for name in ("object", "subject") if self.uniform() < 0.7 else ("subject",):
             old = getattr(clause, name)
             table = self.source.arguments(self.topic, clause.verb, name)
@@ -164,7 +163,7 @@ class _Rules:
         return False
 
     def about_property(self, label: str, negated: bool) -> tuple[Clause, Clause] | None:
-        """Premise and hypothesis about what someone is like."""
+        """Premise and hypothesis about a property of someone."""
         premise = self.source.clause(self.topic, self.uniform)
         subject = premise.subject
         if not premise.predicate or subject.kind != "noun" or subject.also or subject.origin:
@@ -209,7 +208,7 @@ def related(first: str, second: str) -> bool:
 
 
 def generalise(clause: Clause) -> None:
-    """Put an animal for the dog, where there is such a word."""
+    """Replace a noun by its hypernym (the dog by an animal), if it has one."""
     for phrase in (clause.object, clause.subject):
         if phrase is not None and phrase.kind == "noun" and phrase.keys[0] in _HYPERNYMS:
             phrase.keys, phrase.adjectives, phrase.owner = (_HYPERNYMS[phrase.keys[0]],), (), None

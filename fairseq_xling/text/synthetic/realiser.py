@@ -1,4 +1,4 @@
-"""What the languages have in common when they put a meaning into words."""
+"""What the languages share in expressing a meaning."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ LANGUAGES: Registry["Language"] = Registry(
     "synthetic language", "fairseq_xling.text.synthetic.languages"
 )
 
-# Grammatical features of a citation, for the dictionary: all languages fill what they distinguish.
+# Grammatical features of a citation form, for the dictionary: languages fill what they distinguish.
 NOUN_FEATURES = ("singular", "plural")
 VERB_FEATURES = ("present", "present plural", "past", "past plural", "infinitive")
 
@@ -38,7 +38,7 @@ class Node:
 
 
 def attach(head: Node, deprel: str, *dependents: Node) -> None:
-    """Hang ``dependents`` under ``head``."""
+    """Attach ``dependents`` to ``head``."""
     for node in dependents:
         node.head, node.deprel = head, deprel
 
@@ -67,7 +67,8 @@ def joined(
 ) -> list[Token]:
     """A sentence of one or two clauses, the second introduced by ``conjunction``.
 
-    ``clause`` gives a clause's words in order and its head. This is the order of languages such as
+    ``clause`` returns a clause's words in order and its head. This is the order of languages such
+    as
     English: the conjunction before its clause, a comma only after a clause that comes first.
     """
     nodes, root = clause(meaning.main)
@@ -87,14 +88,14 @@ def joined(
 
 
 class Language(ABC):
-    """One synthetic language: how it says a meaning, and which words it has for a concept."""
+    """One synthetic language: how it expresses a meaning, and its words for each concept."""
 
     code: str
     spaced = True  # whether its text has spaces between words
 
     @abstractmethod
     def tokens(self, meaning: Meaning) -> list[Token]:
-        """The words that say ``meaning``, with their annotation."""
+        """The words that express ``meaning``, with their annotation."""
 
     @abstractmethod
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -111,5 +112,5 @@ class Language(ABC):
         return Sentence(self.code, tokens, self.join(token.form for token in tokens))
 
     def join(self, words: Iterable[str]) -> str:
-        """The text that ``words`` make."""
+        """The text of ``words``."""
         return (" " if self.spaced else "").join(words)

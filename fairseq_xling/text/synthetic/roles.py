@@ -1,13 +1,12 @@
-"""Pairs whose label hangs on the order of words: who gives, what is given, and who gets it.
+"""Pairs whose label depends on word order: who gives, what is given, and who gets it.
 
 The premise has three people or animals, "the waiter will show the dog to the judge"; the hypothesis
 says something about one of them, "the judge is old", and the label is that one's role, or `absent`.
-Anyone can have any role, so no word gives it away. English puts what is given before who gets it,
-German and Chinese the other way round, and German has no word for "to": who reads German or
-Chinese words in English order, or the reverse, takes one for the other (CLCR, section 4.2; SPEC
-C15).
+Anyone can have any role, so no word reveals it. English puts what is given before who gets it,
+German and Chinese the reverse, and German has no word for "to": a model that reads German or
+Chinese words in English order, or the reverse, confuses the two (CLCR, section 4.2).
 
-Pair i has the label ``ROLES[i % 4]``. The hypothesis alone says nothing about it: who it is about,
+Pair i has the label ``ROLES[i % 4]``. The hypothesis alone does not reveal it: whom it is about,
 and what it says, are drawn before the role.
 """
 
@@ -29,7 +28,7 @@ from fairseq_xling.text.synthetic.tokens import align
 
 ROLES = ("giver", "given", "getter", "absent")
 SPLITS = ("test", "valid", "train")  # test and valid first: no premise of theirs is one of train
-_TEXT = 1_000_000  # is added to the seed of text without labels, so it is drawn anew
+_TEXT = 1_000_000  # added to the seed of text without labels, so it is drawn independently
 _VERBS = ("show", "bring", "sell", "offer", "promise")
 _MOODS = ("will", "can")
 _BEINGS = [key for key, kind in inventory.NOUN_KINDS.items() if kind in ("pm", "pf", "a")]
@@ -106,11 +105,11 @@ def write_roles(
 
 
 def mix_text(corpus: str | Path, languages: Sequence[str], count: int, output: str | Path) -> Path:
-    """The folder ``corpus`` again, with ``count`` sentences of this kind in its training text too.
+    """A copy of the folder ``corpus`` with ``count`` such sentences added to its training text.
 
-    The corpus itself has hardly any sentence with someone who gets something, so neither encoders
-    nor transforms could know them. Labels are not in it, and its sentences are drawn apart from the
-    labelled ones. ``output`` appears whole or not at all; if it is there, nothing is done.
+    The corpus itself has hardly any sentence with a recipient, so neither encoders nor transforms
+    could learn them. It contains no labels, and its sentences are drawn independently of the
+    labelled ones. ``output`` is written atomically; if it exists, nothing is done.
 
     Args:
         languages: of the corpus, in its order.

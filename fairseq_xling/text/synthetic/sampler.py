@@ -1,9 +1,9 @@
-"""Drawing meanings: which topic, which verb, who, whom, where; all frequencies are skewed.
+"""Draw meanings: which topic, which verb, who, whom, where; all frequencies are skewed.
 
-Two languages can be aligned without any shared word only if each concept can be told by the
-company it keeps. So nothing here is exchangeable: topics have different weights, every list of a
-topic has a Zipfian distribution with an exponent of its own, verbs choose their arguments and nouns
-their adjectives, and each noun has its own taste for number, articles and modifiers.
+Two languages can be aligned without any shared word only if each concept can be identified by its
+contexts. So nothing here is exchangeable: topics have different weights, every list of a topic has
+a Zipfian distribution with its own exponent, verbs select their arguments and nouns their
+adjectives, and each noun has its own preferences for number, articles and modifiers.
 """
 
 from bisect import bisect
@@ -118,7 +118,7 @@ class Sampler:
         return self.topics[min(bisect(self._cumulative, uniform), len(self.topics) - 1)]
 
     def meaning(self, topic: Topic, uniform: Uniform) -> Meaning:
-        """One meaning about ``topic``; ``uniform`` gives independent numbers in [0, 1)."""
+        """One meaning about ``topic``; ``uniform`` returns independent numbers in [0, 1)."""
         return _Draw(self, topic, uniform).meaning()
 
     def clause(self, topic: Topic, uniform: Uniform) -> Clause:
@@ -222,7 +222,7 @@ class _Draw:
         return subject
 
     def argument(self, table: Table, others: Table, drift: float) -> str:
-        """Mostly one of a verb's own arguments, sometimes any other of the topic."""
+        """Usually one of a verb's own arguments, sometimes any other noun of the topic."""
         u = self.uniform
         return others.pick(u()) if u() < drift else table.pick(u())
 
@@ -254,7 +254,7 @@ class _Draw:
         return Oblique(preposition, self.phrase(table.pick(u())))
 
     def phrase(self, noun: str, name: float = 0.0, plain: bool = False) -> NounPhrase:
-        """A phrase around ``noun``, or, if it is a person, maybe a name instead (by ``name``)."""
+        """A phrase around ``noun`` or, for a person, possibly a name instead (by ``name``)."""
         u = self.uniform
         kind = inventory.NOUN_KINDS[noun]
         if kind in ("pm", "pf") and u() < name:

@@ -1,4 +1,4 @@
-"""Skewed frequencies: tables to draw from, what a topic consists of, and the two domains."""
+"""Skewed frequencies: tables to draw from, the parts of a topic, and the two domains."""
 
 import zlib
 from bisect import bisect
@@ -34,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Frame:
-    """A verb with the company it keeps in one topic."""
+    """A verb with its arguments in one topic."""
 
     verb: str
     subjects: Table
@@ -60,7 +60,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Domain:
-    """How often what occurs. Two domains share every word, and differ in all frequencies."""
+    """Frequencies. Two domains share every word, and differ in all frequencies."""
 
     salt: str
     reverse: bool  # rare topics become common, and the lists run backwards

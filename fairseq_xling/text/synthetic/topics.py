@@ -1,9 +1,9 @@
-"""What the sentences are about: topics with their verbs, and who does what to whom, where.
+"""The subjects of sentences: topics with their verbs, and who does what to whom, where.
 
-``@topic weight`` opens a topic; ``+`` lists its nouns, commonest first. A verb's line is
+``@topic weight`` opens a topic; ``+`` lists its nouns, most frequent first. A verb's line is
 ``verb: subjects > objects | preposition nouns, ...`` (an intransitive verb has no ``>``), again
-commonest first. Order is frequency: the sampler gives each list a Zipfian weight with an exponent
-of its own, so that no two topics, verbs or words are statistically exchangeable.
+most frequent first: the sampler gives each list Zipfian weights with its own exponent, so that no
+two topics, verbs or words are statistically exchangeable.
 """
 
 TOPICS = """

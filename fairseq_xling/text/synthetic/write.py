@@ -1,12 +1,12 @@
-"""Writing a corpus folder: text, alignments, dictionaries, gold annotation, provenance.
+"""Write a corpus folder: text, alignments, dictionaries, gold annotation, provenance.
 
-Where sentences come from. Sentence numbers are cut into blocks of ``2**40``: block 0 holds the
-held-out sentences, block 1 the parallel training text, the next ones entailment pairs, and block
-``FIRST_MONO + k`` the monolingual text of language k, so no two parts share a sentence number.
-A meaning can still be drawn twice, so held-out sentences are taken only while their key
-(``Meaning.key``: what is said, without number, tense, articles) and their text in every language
-are new, and a training sentence is passed over if its key or its text is one of theirs. Only the
-held-out set is kept in memory, whatever the size of the training text.
+Sentence numbers are divided into blocks of ``2**40``: block 0 has the held-out sentences, block 1
+the parallel training text, the next ones entailment pairs, and block ``FIRST_MONO + k`` the
+monolingual text of language k, so no two parts share a sentence number. A meaning can still be
+drawn twice, so a held-out sentence is accepted only if its key (``Meaning.key``: the content,
+without number, tense, articles) and its text in every language are new, and a training sentence is
+skipped if its key or its text is one of theirs. Only the held-out set is kept in memory, whatever
+the size of the training text.
 """
 
 import json
@@ -47,12 +47,12 @@ class Settings:
         languages: codes; the first is paired with each other one.
         sentences: monolingual training sentences per language.
         parallel_sentences: parallel training sentences.
-        held_out: sentences of valid, and as many of test.
-        nli: entailment pairs to train on; valid and test have ``held_out`` each (none if 0).
+        held_out: sentences of valid, and of test.
+        nli: training entailment pairs; valid and test have ``held_out`` each (none if 0).
         annotated: training sentences with gold trees and entities, the first of each language.
-        seed: another seed is another corpus.
+        seed: random seed; each gives a different corpus.
         domain: a key of ``DOMAINS``.
-        spaced: put spaces between the words of languages that write none.
+        spaced: also write spaces between the words of languages without spaces.
     """
 
     languages: tuple[str, ...]
@@ -66,7 +66,7 @@ class Settings:
     spaced: bool = False
 
     def check(self) -> None:
-        """Raise ``UserError`` unless all settings make sense."""
+        """Raise ``UserError`` unless all settings are valid."""
         resolve(self.languages)
         for name, value in asdict(self).items():
             if isinstance(value, int) and value < 0:
@@ -96,7 +96,7 @@ class HeldOut:
 def fresh(
     settings: Settings, block: int, languages: tuple[str, ...], held_out: HeldOut
 ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
-    """The sentences of a block that clash with nothing held out, without end."""
+    """The sentences of a block that clash with nothing held out, endlessly."""
     for index in count_from(block * BLOCK):
         _, meaning, english = draw(settings.seed, index, settings.domain)
         sentences = {
@@ -230,7 +230,7 @@ class _Writer:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
 
     def gold(self, files: ExitStack, split: str, code: str) -> Callable[[Sentence, int], None]:
-        """What writes a sentence's annotation in both forms."""
+        """A function that writes a sentence's annotation in both formats."""
         trees = self.open(files, f"gold/{split}.{code}.conllu")
         tags = self.open(files, f"gold/tags.{split}.{code}.tsv")
 
@@ -256,18 +256,18 @@ class _Writer:
 
 
 def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> Path:
-    """Write the corpus of ``settings`` to the folder ``out``, which appears whole or not at all.
+    """Write the corpus of ``settings`` to the folder ``out``, atomically.
 
-    A folder that holds this very corpus already is left as it is.
+    A folder that already contains this very corpus is left unchanged.
 
     Raises:
-        UserError: for settings that make no sense, or if ``out`` holds anything else.
+        UserError: for invalid settings, or if ``out`` contains anything else.
     """
     settings.check()
     out = Path(out)
     made_with = json.loads(json.dumps({"settings": asdict(settings), "version": __version__}))
     if out.resolve() == Path.cwd():
-        raise UserError("`OUT` must not be the current folder, which cannot be put in place whole")
+        raise UserError("`OUT` must not be the current folder, which cannot be written atomically")
     if _is_there(out, made_with):
         return out
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -310,8 +310,8 @@ def _is_there(out: Path, made_with: dict[str, Any]) -> bool:
     if not any(out.iterdir()):
         return False
     if not (out / PROVENANCE).is_file():
-        raise UserError(f"`OUT` must be a new or empty folder, {out} holds other files")
+        raise UserError(f"`OUT` must be a new or empty folder, {out} contains other files")
     there = read_json(out / PROVENANCE)
     if not isinstance(there, dict) or {key: there.get(key) for key in made_with} != made_with:
-        raise UserError(f"`OUT` must be a new folder, {out} holds a corpus with other settings")
+        raise UserError(f"`OUT` must be a new folder, {out} contains a corpus with other settings")
     return True

@@ -1,6 +1,6 @@
-"""Text cut by a ready ``tokenizer.json``, with the interface of `fairseq_xling.text.pieces.Pieces`.
+"""Split text by an existing ``tokenizer.json``, with the interface of `text.pieces.Pieces`.
 
-A data folder keeps it as one file: the tokenizer without what belongs to sentences (special
+A data folder stores it as one file: the tokenizer without sentence-level settings (special
 tokens, padding, truncation), and the symbols by its own ids in our spelling.
 """
 
@@ -21,7 +21,7 @@ _OF_SENTENCES = ("truncation", "padding", "post_processor")
 
 
 def ready_name(model_name: str) -> str:
-    """The file that takes the place of a sentencepiece model.
+    """The file that replaces a sentencepiece model.
 
     >>> ready_name("sentencepiece.en.model"), ready_name("sentencepiece.model")
     ('tokenizer.en.json', 'tokenizer.json')
@@ -30,7 +30,7 @@ def ready_name(model_name: str) -> str:
 
 
 def load_pieces(folder: Path, model_name: str, whole_words: bool) -> "Pieces | TokenizerPieces":
-    """What cuts the text of a data folder: a ready tokenizer where there is one.
+    """The tokenizer of a data folder: an imported one, if there is one.
 
     Raises:
         UserError: as `Pieces.load` and `TokenizerPieces.load`.
@@ -65,10 +65,10 @@ def ready_tokenizer(file: str | Path) -> bytes:
 
 
 class TokenizerPieces:
-    """A ready tokenizer for whole blocks of lines; its unknown piece is piece 0.
+    """An imported tokenizer for whole blocks of lines; its unknown piece is piece 0.
 
     Args:
-        content: as `ready_tokenizer` makes it.
+        content: as returned by `ready_tokenizer`.
         origin: its file, for messages.
     """
 
@@ -82,12 +82,12 @@ class TokenizerPieces:
         self.symbols = ["<unk>", *(symbols[number] for number in rest)]
         self._numbers = np.zeros(len(symbols), dtype=np.int32)
         self._numbers[rest] = np.arange(1, len(symbols))
-        # WordPiece gives up a whole word, other kinds single characters.
+        # WordPiece drops a whole unknown word, other kinds single characters.
         self.unknown_starts_word = content["tokenizer"]["model"].get("type") == "WordPiece"
 
     @classmethod
     def load(cls, path: str | Path) -> "TokenizerPieces":
-        """Read a file that `ready_tokenizer` made.
+        """Read a file written from `ready_tokenizer`.
 
         Raises:
             UserError: if it is missing or damaged, or the library is not installed.
@@ -109,7 +109,7 @@ class TokenizerPieces:
         return self._numbers[np.array(ids, dtype=np.int64)], sizes
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
-        """What each piece of a line stands for in it, without white space at its ends."""
+        """The text of each piece of a line, without white space at its ends."""
         found = self._tokenizer.encode_batch(list(lines), add_special_tokens=False)
         return [
             [line[begin:end].strip() for begin, end in pieces.offsets]
@@ -122,7 +122,7 @@ class TokenizerPieces:
 
 
 def _tokenizer(content: Any, origin: str | Path):
-    # Work is shared out among threads before it comes here; its own would be forked with them.
+    # Work is already distributed among threads; the library's own would be forked with them.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         from tokenizers import Tokenizer
@@ -132,6 +132,6 @@ def _tokenizer(content: Any, origin: str | Path):
         ) from None
     try:
         return Tokenizer.from_str(json.dumps(content))
-    except Exception as error:  # the library raises nothing more particular
+    except Exception as error:  # the library raises nothing more specific
         reason = str(error).splitlines()[0]
-        raise UserError(f"{origin}: not a tokenizer of a known form ({reason})") from None
+        raise UserError(f"{origin}: not a tokenizer in a known format ({reason})") from None

@@ -47,8 +47,8 @@ def byte_level(token: str) -> str:
 def word_end(token: str) -> str:
     """XLM: ``</w>`` marks where a word ends, and nothing where it begins.
 
-    A piece that ends a word is taken for all of it, as most of them in running text are; what
-    stands before another piece is left unmarked.
+    A piece that ends a word is treated as the whole word, as most of them in running text are; a
+    piece before another one is left unmarked.
 
     >>> word_end("dogs</w>"), word_end("catas")
     ('▁dogs', 'catas')
@@ -66,8 +66,8 @@ def spell(
 ) -> list[str]:
     """``tokens`` in our spelling, all different.
 
-    Special tokens get the name that ``special`` gives them; placeholders stay. Where two would be
-    spelt alike, the later one keeps its own spelling.
+    Special tokens are named by ``special``; placeholders are kept. If two would have the same
+    spelling, the later one keeps its own.
 
     >>> spell(["[CLS]", "a", "##a"], wordpiece, {"[CLS]": "<s>"})
     ['<s>', '▁a', 'a']

@@ -17,7 +17,7 @@ from fairseq_xling.text.tokenizers.spelling import (
 # Our spelling of each special symbol; the first five also name `special_ids`.
 SPECIAL_NAMES = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 
-# How families spell them, where a folder does not say.
+# How families spell them, if a folder does not say.
 BERT_SPECIALS = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
 ROBERTA_SPECIALS = SPECIAL_NAMES
 SPECIALS_OF_FAMILIES = (BERT_SPECIALS, ROBERTA_SPECIALS)
@@ -34,7 +34,7 @@ def read_vocabulary(
     Args:
         size: rows of the token embeddings; ids without a token become placeholders.
         specials: the family's own spelling of ``cls``, ``pad``, ``sep``, ``unk`` and ``mask``,
-            where the folder does not say otherwise.
+            unless the folder says otherwise.
 
     Raises:
         UserError: if there is no vocabulary, it is damaged, it is too large, or a special symbol
@@ -65,7 +65,7 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
             try:
                 ids, how = read(folder / name)
             except (KeyError, TypeError, ValueError, AttributeError):
-                raise UserError(f"{folder / name}: not a vocabulary of a known form") from None
+                raise UserError(f"{folder / name}: not a vocabulary in a known format") from None
             extra = folder / "added_tokens.json"
             if extra.is_file() and isinstance(added := read_json(extra), dict):
                 ids |= {str(token): int(number) for token, number in added.items()}
@@ -84,7 +84,7 @@ def _vocab_json(file: Path) -> tuple[Ids, Spelling]:
 
 
 def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
-    """XLM-R: fairseq's ids, which put <s>, <pad>, </s> in place of the model's own first three
+    """XLM-R: fairseq's ids, which put <s>, <pad>, </s> instead of the model's own first three
     symbols and one id before all others, and <mask> at the end."""
     import sentencepiece
 
@@ -139,7 +139,7 @@ def _declared(folder: Path) -> dict[str, str]:
     return names
 
 
-# The first that is there counts; tokenizer.json is the most various, so it is the last resort.
+# The first that exists is used; tokenizer.json varies most, so it is the last resort.
 _READERS: dict[str, Callable[[Path], tuple[Ids, Spelling]]] = {
     "vocab.txt": _vocab_txt,
     "vocab.json": _vocab_json,

@@ -1,6 +1,6 @@
 """Vocabulary modes: how the pieces of several languages become the ids of one model or several.
 
-A mode answers three questions; everything else is the same for all. Adding one is adding a file.
+A mode answers three questions; everything else is the same for all. To add one, add a file.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class VocabularyMode:
         return len({self.dictionary_name(lang) for lang in languages}) == 1
 
     def symbol(self, lang: str, piece: str) -> str:
-        """What ``piece`` of ``lang`` is called in the dictionary; equal names share an id."""
+        """The name of ``piece`` of ``lang`` in the dictionary; equal names share an id."""
         return piece
 
     def piece(self, symbol: str) -> str:
-        """The piece behind a dictionary symbol."""
+        """The piece of a dictionary symbol."""
         return symbol
 
     def groups(self, languages: Sequence[str]) -> dict[str, list[str]]:

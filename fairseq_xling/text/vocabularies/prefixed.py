@@ -1,4 +1,4 @@
-"""No anchors (Conneau et al. 2020, Section 4.2): as ``union``, but every item carries its language,
+"""No anchors (Conneau et al. 2020, Section 4.2): as ``union``, but items are prefixed by language,
 so that no id is shared although one softmax still covers all."""
 
 from fairseq_xling.text.vocabularies import VocabularyMode, modes
@@ -10,5 +10,5 @@ class Prefixed(VocabularyMode):
         return f"{lang}:{piece}"
 
     def piece(self, symbol: str) -> str:
-        # Language codes hold no colon, so the first one ends the prefix.
+        # Language codes contain no colon, so the first one ends the prefix.
         return symbol.split(":", 1)[1]

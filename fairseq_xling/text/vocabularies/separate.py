@@ -1,5 +1,5 @@
-"""A dictionary per language (Conneau et al. 2020, Section 4.3): ids of different languages have
-nothing to do with each other; each language needs embeddings and a softmax of its own."""
+"""A dictionary per language (Conneau et al. 2020, Section 4.3): ids of different languages are
+unrelated; each language needs its own embeddings and softmax."""
 
 from fairseq_xling.text.vocabularies import VocabularyMode, modes
 

@@ -1,7 +1,6 @@
-"""Annotated files: how they are read, and how predictions are written in the same form.
-
-Reading is strict: a row that breaks the format ends the command with its file and line, so that
-none after it can shift. A new format is a new file here.
+"""Annotated files: how they are read, and how predictions are written in the same format.
+Reading is strict: a malformed row ends the command with its file and line, so that none after it
+can shift. To add a format, add a file here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,28 +13,28 @@ from fairseq_xling.transfer.items import Item
 
 
 class Format(Protocol):
-    """One kind of file; those that are registered derive from it."""
+    """One kind of file; the base class of registered formats."""
 
     suffix: ClassVar[str]  # of files of predictions
     holds: ClassVar[type[Item]]  # heads that read such items can read the format
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
-        """The items of a file, gzip where its name ends in ``.gz``.
+        """The items of a file, gzip if its name ends in ``.gz``.
 
         Raises:
-            UserError: for the first row that breaks the format; names file and line.
+            UserError: for the first malformed row; names file and line.
         """
 
     @staticmethod
     def write(
         path: Path, items: Sequence[Item], predictions: Sequence[Any], columns: Mapping[str, str]
     ) -> None:
-        """What was read, with predictions in the place of the annotation; whole or not at all."""
+        """The input file with predictions instead of the annotation, written atomically."""
 
     @staticmethod
     def beside(path: Path) -> tuple[Path, ...]:
-        """Other files that are read with ``path``: annotation that stands apart."""
+        """Other files that are read with ``path``, such as separate annotation."""
         return ()
 
 
@@ -43,7 +42,7 @@ formats: Registry[type[Format]] = Registry("format", __name__)
 
 
 def find_format(head: str, chosen: str = "") -> type[Format]:
-    """The format ``chosen`` by a user, or else the one that a head's files have, named ``head``.
+    """The format ``chosen`` by a user, or else ``head``, that of the head's own files.
 
     >>> find_format("tsv").suffix, find_format("tsv", "json_lines").suffix
     ('.tsv', '.jsonl')

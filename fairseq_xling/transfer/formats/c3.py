@@ -1,8 +1,8 @@
-"""C3: questions about dialogues and texts; one JSON list, of an entry for each text.
+"""C3: questions about dialogues and texts; one JSON list with an entry for each text.
 
     [[[TEXT, TEXT], [{"question": TEXT, "choice": [TEXT, TEXT], "answer": TEXT}], NAME], ...]
 
-``answer`` is one of the choices; without it a question is there for prediction. Sun et al. (2020),
+``answer`` is one of the choices; a question without it is for prediction. Sun et al. (2020),
 "Investigating Prior Knowledge for Challenging Chinese Machine Reading Comprehension", Section 3.
 """
 
@@ -28,11 +28,11 @@ from fairseq_xling.transfer.json_fields import (
 
 @dataclass(frozen=True)
 class C3Item(ChoiceItem):
-    """A question; its ``line`` is 0, as one line may hold a whole file.
+    """A question; its ``line`` is 0, as one line may contain a whole file.
 
     Attributes:
         entry, number: which question it is of which entry, both counted from 1.
-        given: the entry, as it was read.
+        given: the raw entry.
     """
 
     entry: int = 0
@@ -54,7 +54,7 @@ class C3(Format):
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[C3Item]:
-        """See `Format`; what breaks it is named by its entry and question."""
+        """See `Format`; errors name the entry and question."""
         check_columns(list(columns), "C3")
         content = check_kind(
             str(path), parse_json(path, "\n".join(read_lines(path))), "the file", list
@@ -75,7 +75,7 @@ class C3(Format):
                 yield _item(path, entry, number, context or None, question, given)
                 found += 1
         if not found:
-            raise UserError(f"{path}: holds no questions")
+            raise UserError(f"{path}: contains no questions")
 
     @staticmethod
     def write(

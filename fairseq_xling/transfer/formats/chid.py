@@ -1,14 +1,14 @@
-"""ChID: which idiom belongs into a blank? A JSON object a line, its answers in another file.
+"""ChID: which idiom fills a blank? One JSON object per line, with the answers in another file.
 
     {"content": [TEXT, TEXT], "candidates": [IDIOM, IDIOM]}
 
-A blank is ``#idiom000123#``, a name that stands once in a file. The answers of ``train.json`` are
-in ``train_answer.json`` beside it, one JSON object ``{"#idiom000123#": NUMBER}`` that counts the
-candidates from 0; without that file the blanks are there for prediction. Zheng et al. (2019),
+A blank is ``#idiom000123#``, a name that occurs once in a file. The answers of ``train.json`` are
+in ``train_answer.json`` in the same folder, one JSON object ``{"#idiom000123#": NUMBER}`` that
+counts the candidates from 0; without that file the blanks are for prediction. Zheng et al. (2019),
 "ChID: A Large-scale Chinese IDiom Dataset for Cloze Test", Section 3.
 
-Each blank is an item: its question is the sentence around it, where it is ``____``, its context the
-whole text; other blanks are ``...``.
+Each blank is an item: its question is the sentence around it, where it is shown as ``____``, its
+context the whole text; other blanks are shown as ``...``.
 """
 
 import json
@@ -61,7 +61,7 @@ class Chid(Format):
             for content in get_value(where, row, "content", list):
                 for match in _BLANK.finditer(check_kind(where, content, "each text", str)):
                     if match[0] in seen:
-                        raise UserError(f"{where}: the blank {match[0]} stands in the file twice")
+                        raise UserError(f"{where}: the blank {match[0]} occurs twice in the file")
                     seen.add(match[0])
                     label = _label(path, where, answers, match[0], choices)
                     question, context = _around(content, match)
@@ -72,7 +72,7 @@ class Chid(Format):
             if not found:
                 raise UserError(f"{where}: `content` must have a blank such as #idiom000001#")
         if not seen:
-            raise UserError(f"{path}: holds no blanks")
+            raise UserError(f"{path}: contains no blanks")
 
     @staticmethod
     def write(

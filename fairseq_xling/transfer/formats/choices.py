@@ -1,9 +1,9 @@
-"""A JSON object a line: a question and candidates for its answer, perhaps about a text.
+"""One JSON object per line: a question and candidate answers, optionally about a text.
 
     {"question": TEXT, "context": TEXT, "choices": [TEXT, TEXT], "label": NUMBER}
 
-``label`` counts the choices from 0; it is null, or left out, where the answer is not known. Other
-keys stay as they are. C3 and ChID have formats of their own, ``c3`` and ``chid``.
+``label`` counts the choices from 0; it is null, or left out, if the answer is unknown. Other keys
+are kept. C3 and ChID have their own formats, ``c3`` and ``chid``.
 """
 
 import json
@@ -27,10 +27,10 @@ from fairseq_xling.transfer.json_fields import (
 
 @dataclass(frozen=True)
 class ChoiceItem(Item):
-    """A question; ``label`` is the number of the right choice, or None.
+    """A question; ``label`` is the number of the correct choice, or None.
 
     Attributes:
-        row: the whole object, as it was read.
+        row: the whole raw object.
     """
 
     question: str
@@ -49,13 +49,13 @@ class Choices(Format):
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[ChoiceItem]:
-        """See `Format`. Every line holds a question; none is blank."""
+        """See `Format`. Every line contains a question; none is blank."""
         check_columns(list(columns), "multiple-choice")
         line = 0
         for line, text in enumerate(read_lines(path), start=1):
             yield _item(path, line, parse_json(path, text, line))
         if not line:
-            raise UserError(f"{path}: holds no questions")
+            raise UserError(f"{path}: contains no questions")
 
     @staticmethod
     def write(
@@ -81,10 +81,10 @@ def _item(path: Path, line: int, row: Any) -> ChoiceItem:
 
 
 def read_choices(where: str, row: Any, key: str) -> tuple[str, ...]:
-    """The texts that a question lets choose from, a list under that key.
+    """The choices of a question, a list of texts under that key.
 
     Raises:
-        UserError: for fewer than two, or one that is no text; begins with ``where``.
+        UserError: for fewer than two, or one that is not a text; begins with ``where``.
     """
     choices = get_value(where, row, key, list)
     if len(choices) < 2:

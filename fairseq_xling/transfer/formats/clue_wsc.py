@@ -1,10 +1,10 @@
-"""WSC of CLUE: does a pronoun stand for a noun phrase? A JSON object a line.
+"""WSC of CLUE: does a pronoun refer to a noun phrase? One JSON object per line.
 
     {"text": TEXT, "label": "true", "target": {"span1_text": NOUNS, "span1_index": NUMBER,
                                                "span2_text": PRONOUN, "span2_index": NUMBER}}
 
 An index counts characters from 0. The text is read with the first span between ``_`` and ``_`` and
-the second between ``[`` and ``]``, so that a head for single texts can tell which are meant.
+the second between ``[`` and ``]``, so that a head for single texts can identify them.
 """
 
 import dataclasses

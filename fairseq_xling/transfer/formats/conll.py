@@ -1,10 +1,9 @@
-"""A token a line, its tag in another column, a blank line after each sentence.
-
-Columns are separated by tabs, or by spaces in a file without tabs; all rows have as many. Without
-`--columns` the token stands in the first column and the tag in the last; where that is the token's
-own, the text has no tags. WikiAnn is
+"""One token per line, its tag in another column, a blank line after each sentence.
+Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
+Without `--columns` the token is in the first column and the tag in the last; if there is only one,
+the text has no tags. WikiAnn is
 ``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, ``# name = value``
-is a comment, and in a file with tabs so is every line that begins with ``#`` and has none.
+is a comment; in a file with tabs, so is every line that begins with ``#`` and has none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +24,8 @@ class TaggedItem(Item):
 
     Attributes:
         words: its tokens.
-        tags: one for each, or None where the file has none.
-        rows: the lines of its tokens, as they are.
+        tags: one for each, or None if the file has none.
+        rows: the raw lines of its tokens.
         before, after: the lines between the last sentence and this one, and, in the last one, the
             lines at the end of the file.
     """
@@ -51,7 +50,7 @@ class Conll(Format):
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TaggedItem]:
-        """See `Format`. Blank lines in a row are one."""
+        """See `Format`. Consecutive blank lines count as one."""
         for field in columns:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
@@ -82,7 +81,7 @@ class Conll(Format):
                 yield last
             last, before = _item(path, number + 1 - len(rows), before, rows, columns), []
         if last is None:
-            raise UserError(f"{path}: holds no sentences")
+            raise UserError(f"{path}: contains no sentences")
         given = {name: getattr(last, name) for name in last.__dataclass_fields__}
         yield TaggedItem(**{**given, "after": tuple(before)})
 
@@ -93,7 +92,7 @@ class Conll(Format):
         predictions: Sequence[Sequence[str]],
         columns: Mapping[str, str],
     ) -> None:
-        """See `Format`: line for line as what was read; tags get a column if there was none."""
+        """See `Format`: line for line as in the input; tags get a column if there was none."""
         with atomic_write(path, "w") as file:
             for item, tags in zip(items, predictions, strict=True):
                 file.writelines(f"{line}\n" for line in item.before)

@@ -1,10 +1,10 @@
 """CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
 
-A word a line, a blank line after each sentence: ID, FORM, ten columns that are left as they are,
+One word per line, a blank line after each sentence: ID, FORM, ten columns that are left unchanged,
 FILLPRED (``Y`` of a predicate), PRED, and an APRED column for each predicate of the sentence, in
-their order, with the word's role or ``_``. Predicates are given: what is predicted is APRED, and
-PRED stays, its sense included. A file whose sentences have predicates but no APRED columns is
-without annotation. There are no comments.
+their order, with the word's role or ``_``. Predicates are given: only APRED is predicted, and PRED,
+including its sense, is kept. A file whose sentences have predicates but no APRED columns is
+unannotated. There are no comments.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,9 @@ class FramesItem(Item):
 
     Attributes:
         words: its words.
-        predicates: those of them that are predicates, counted from 0.
-        roles: None where the file has none.
-        lines: all that belongs to it, the blank line after it included.
+        predicates: indices of its predicates, from 0.
+        roles: None if the file has none.
+        lines: all of its lines, including the blank line after it.
     """
 
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ class Conll09(Format):
         """See `Format`."""
         if columns:
             raise UserError(
-                "`--columns` must be empty, CoNLL-2009 says which they are, got "
+                "`--columns` must be empty, since CoNLL-2009 has fixed columns, got "
                 f"{next(iter(columns))}"
             )
         annotated = None
@@ -66,7 +66,7 @@ class Conll09(Format):
     def write(
         path: Path, items: Sequence[FramesItem], predictions: Sequence[Roles], columns: Mapping
     ) -> None:
-        """See `Format`: what was read, with the APRED columns that are predicted."""
+        """See `Format`: the input, with predicted APRED columns."""
         with atomic_write(path, "w") as file:
             for item, roles in zip(items, predictions, strict=True):
                 count = len(item.words)
@@ -77,7 +77,7 @@ class Conll09(Format):
 
 
 def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> FramesItem:
-    """A sentence; ``annotated`` says whether those before it were, None if none had predicates."""
+    """A sentence; ``annotated``: whether those before it were, None if none had predicates."""
     rows = [line.split("\t") for line in lines if line.strip()]
     for number, row in enumerate(rows):
         place = f"{path}:{first + number}"

@@ -1,8 +1,7 @@
-"""CoNLL-U: trees of words, ten columns between tabs, a blank line after each sentence.
-
-Multiword tokens (``1-2``), empty nodes (``1.1``) and comments stay in what is written, but carry no
-prediction; of a word's row, HEAD and DEPREL are replaced and nothing else is (DEPS neither). A file
-with ``_`` for every HEAD is without annotation.
+"""CoNLL-U: dependency trees, ten tab-separated columns, a blank line after each sentence.
+Multiword tokens (``1-2``), empty nodes (``1.1``) and comments are kept in the output, but have no
+prediction; in a word's row, only HEAD and DEPREL are replaced (not DEPS). A file with ``_`` for
+every HEAD is unannotated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
 
 
 class Tree(NamedTuple):
-    """Of each word its head, a word counted from 1 or 0 for the root, and its relation to it."""
+    """For each word its head, a word counted from 1 or 0 for the root, and its relation to it."""
 
     heads: tuple[int, ...]
     relations: tuple[str, ...]
@@ -31,9 +30,9 @@ class TreeItem(Item):
 
     Attributes:
         words, upos: its words and their universal parts of speech.
-        tree: None where the file has none.
-        lines: all that belongs to it, from its first comment to the blank line after it.
-        rows: where in ``lines`` each word stands.
+        tree: None if the file has none.
+        lines: all of its lines, from its first comment to the blank line after it.
+        rows: index in ``lines`` of each word.
     """
 
     words: tuple[str, ...]
@@ -59,7 +58,8 @@ class Conllu(Format):
         """See `Format`."""
         if columns:
             raise UserError(
-                f"`--columns` must be empty, CoNLL-U says which they are, got {next(iter(columns))}"
+                f"`--columns` must be empty, since CoNLL-U has fixed columns, got "
+                f"{next(iter(columns))}"
             )
         annotated = None
         for first, lines in sentences(path):
@@ -71,7 +71,7 @@ class Conllu(Format):
     def write(
         path: Path, items: Sequence[TreeItem], predictions: Sequence[Tree], columns: Mapping
     ) -> None:
-        """See `Format`: line for line as what was read."""
+        """See `Format`: line for line as in the input."""
         with atomic_write(path, "w") as file:
             for item, tree in zip(items, predictions, strict=True):
                 lines = [*item.lines]
@@ -83,12 +83,12 @@ class Conllu(Format):
 
 
 def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each sentence, the blank one after it included, and the number of the first.
+    """The lines of each sentence, including the blank one after it, and the number of the first.
 
     Blank lines at the end of the file belong to the last.
 
     Raises:
-        UserError: for a blank line that ends no sentence, and for a file of nothing else.
+        UserError: for a blank line that ends no sentence, and for a file without sentences.
     """
     lines: list[str] = []
     first, number, closed, spare = 1, 0, False, 0
@@ -105,12 +105,12 @@ def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
             first, lines, closed = number, [], False
         lines.append(line)
     if not any(map(str.strip, lines)):
-        raise UserError(f"{path}: holds no sentences")
+        raise UserError(f"{path}: contains no sentences")
     yield first, lines
 
 
 def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
-    """A sentence; ``annotated`` says whether those before it were, None if it is the first."""
+    """A sentence; ``annotated``: whether those before it were, None if it is the first."""
     rows = _word_rows(path, first, lines)
     cells = [lines[row].split("\t") for row in rows]
     for row, word in zip(rows, cells, strict=True):
@@ -138,7 +138,7 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
 
 
 def _word_rows(path: Path, first: int, lines: Sequence[str]) -> list[int]:
-    """Where in ``lines`` the words stand; columns and ids of all rows are checked."""
+    """The indices of the words in ``lines``; columns and ids of all rows are checked."""
     rows: list[int] = []
     empty, covered, last_range = 0, 0, 0
     begun = False
@@ -193,7 +193,7 @@ def _is_after(end: str, start: str) -> bool:
 
 
 def tree_fault(heads: Sequence[int]) -> tuple[int, str] | None:
-    """What keeps ``heads`` from being a tree with one root: a word, from 0, and the rule.
+    """Why ``heads`` is not a tree with one root: a word, from 0, and the broken rule.
 
     >>> tree_fault([2, 0, 2])
     >>> tree_fault([0, 0])

@@ -1,9 +1,9 @@
-"""A JSON object a line: a text, or two, and a label, under keys of any names.
+"""One JSON object per line: one or two texts and a label, under keys of any name.
 
 `--columns` names the keys, as in ``text=sentence1,pair=sentence2,label=label`` (AFQMC and CMNLI of
 CLUE); without it they are ``text`` and ``label``. A list of texts is read as one, with blanks
 between them. A label is a text or a whole number; null, ``-`` (annotators did not agree, as in
-SNLI) or no such key is none. Other keys stay as they are.
+SNLI) or a missing key mean no label. Other keys are kept.
 """
 
 import json
@@ -24,7 +24,7 @@ _UNDECIDED = "-"
 
 @dataclass(frozen=True)
 class ObjectItem(TextItem):
-    """A text or a pair of texts from an object, which is ``given``, as it was read."""
+    """A text or a pair of texts from an object; ``given`` is the raw object."""
 
     given: Mapping[str, Any] | None = None
 
@@ -38,7 +38,7 @@ class JsonLines(Format):
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
-        """See `Format`. Every line holds an object; none is blank."""
+        """See `Format`. Every line contains an object; none is blank."""
         keys = _keys(columns)
         line = 0
         for line, text in enumerate(read_lines(path), start=1):
@@ -47,7 +47,7 @@ class JsonLines(Format):
             label = _label(where, given.get(keys["label"]), keys["label"])
             yield ObjectItem(str(path), line, texts, label, (), None, None, given)
         if not line:
-            raise UserError(f"{path}: holds no objects")
+            raise UserError(f"{path}: contains no objects")
 
     @staticmethod
     def write(
@@ -74,7 +74,7 @@ def _keys(columns: Mapping[str, str]) -> dict[str, str]:
     for field, key in keys.items():
         if list(keys.values()).count(key) > 1:
             raise UserError(
-                f"`--columns` must give each of {', '.join(keys)} a key of its own, got {key!r} "
+                f"`--columns` must give each of {', '.join(keys)} its own key, got {key!r} "
                 f"for `{field}` and another"
             )
     return keys

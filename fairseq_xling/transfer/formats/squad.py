@@ -1,13 +1,13 @@
-"""SQuAD: one JSON object; questions about paragraphs, answered by a piece of the paragraph.
+"""SQuAD: one JSON object; questions about paragraphs, answered by a span of the paragraph.
 
     {"data": [{"paragraphs": [{"context": TEXT, "qas": [
         {"id": TEXT, "question": TEXT, "answers": [{"text": TEXT, "answer_start": NUMBER}]}]}]}]}
 
 ``answer_start`` counts characters (Unicode code points) from 0. A question with ``"is_impossible":
-true`` is one that the paragraph does not answer (SQuAD 2.0); its ``answers`` are none. Other
-questions without ``answers`` are there for prediction. Predictions are ``{id: text}``, as the usual
-scorers read them, and the text is empty where there is no answer. XQuAD, MLQA and CMRC 2018 in
-SQuAD's form are read, too.
+true`` is one that the paragraph does not answer (SQuAD 2.0); it has no ``answers``. Other questions
+without ``answers`` are for prediction. Predictions are ``{id: text}``, as the usual scorers expect,
+and the text is empty if there is no answer. XQuAD, MLQA and CMRC 2018 in SQuAD's format can also be
+read.
 """
 
 import json
@@ -31,12 +31,12 @@ from fairseq_xling.transfer.json_fields import (
 
 @dataclass(frozen=True)
 class QuestionItem(Item):
-    """A question; its ``line`` is 0, as one line may hold a whole file.
+    """A question; its ``line`` is 0, as one line may contain a whole file.
 
     Attributes:
-        id: its name in the file; no other question has it.
+        id: its unique name in the file.
         answers: each gold answer's first character in the context, and the one after its last.
-        impossible: whether it is annotated as one without answer.
+        impossible: whether it is annotated as unanswerable.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Squad(Format):
 
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
-        """See `Format`; what breaks it is named by its question's id, or its paragraph."""
+        """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, "\n".join(read_lines(path)))
         names: set[str] = set()
@@ -77,11 +77,11 @@ class Squad(Format):
                 for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
                     item = _item(path, f"{where}, question {q}", context, question)
                     if item.id in names:
-                        raise UserError(f"{item.place}: the id stands in the file twice")
+                        raise UserError(f"{item.place}: the id occurs twice in the file")
                     names.add(item.id)
                     yield item
         if not names:
-            raise UserError(f"{path}: holds no questions")
+            raise UserError(f"{path}: contains no questions")
 
     @staticmethod
     def write(

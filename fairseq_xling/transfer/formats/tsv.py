@@ -1,7 +1,7 @@
-"""A line a row, columns separated by tabs: a text, or two, and a label.
+"""One row per line, tab-separated columns: one or two texts and a label.
 
 Without `--columns`, two columns are a text and its label, three are two texts and their label, and
-a single one is a text without label. With headings in `--columns`, the first line holds them.
+a single one is a text without label. With headings in `--columns`, the first line contains them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ FIELDS = ("text", "pair", "label")
 
 @dataclass(frozen=True)
 class TextItem(Item):
-    """A text or a pair of texts; ``label`` is None where there is none."""
+    """A text or a pair of texts; ``label`` is None if there is none."""
 
     texts: tuple[str, ...]
     label: str | None
@@ -67,7 +67,7 @@ class Tsv(Format):
                 raise UserError(f"{path}:{line}: the label is empty")
             yield TextItem(str(path), line, texts, label, tuple(row), where, names)
         if places is None:
-            raise UserError(f"{path}: holds no rows")
+            raise UserError(f"{path}: contains no rows")
 
     @staticmethod
     def write(
@@ -104,8 +104,7 @@ def _places(
         places = {field: number for number, field in enumerate(_USUAL[len(row)])}
     else:
         raise UserError(
-            f"{path}:{line}: has {len(row)} columns; say which they are by `--columns "
-            "text=0,label=1`"
+            f"{path}:{line}: has {len(row)} columns; name them by `--columns text=0,label=1`"
         )
     for field, number in places.items():
         if not -len(row) <= number < len(row):
@@ -116,7 +115,7 @@ def _places(
     for field, number in found.items():
         if list(found.values()).count(number) > 1:
             raise UserError(
-                f"`--columns` must give each of {', '.join(found)} a column of its own, got "
+                f"`--columns` must give each of {', '.join(found)} its own column, got "
                 f"{number} for `{field}` and another"
             )
     return found

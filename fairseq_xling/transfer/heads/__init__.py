@@ -1,7 +1,6 @@
-"""The heads: what is predicted from an encoder's states, from file to metric.
-
-A head describes a task; it is no module and has no weights. Its network, which has, is part of the
-model. Adding a head is adding a file here.
+"""The heads: predictions from an encoder's states, from file to metric.
+A head describes a task; it is not a module and has no weights. Its network, which has, is part of
+the model. To add a head, add a file here.
 
 B items, R rows (R = B where an item has one row), T tokens, D width.
 """
@@ -22,18 +21,18 @@ from fairseq_xling.transfer.items import Item
 
 logger = logging.getLogger(__name__)
 
-IGNORE = -100  # a target that no loss is taken of
+IGNORE = -100  # a target excluded from the loss
 Fields = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """For heads without settings of their own."""
+    """For heads without their own settings."""
 
 
 @dataclass(frozen=True)
 class DropoutOptions:
-    """For heads that are linear: ``dropout`` on what they are linear in."""
+    """For linear heads: ``dropout`` on their input."""
 
     dropout: float = 0.1
 
@@ -55,15 +54,15 @@ class Head(ABC):
     """One kind of prediction.
 
     Args:
-        labels: the labels that it can give, by kind of label, in the order that numbers them.
+        labels: the labels that it can predict, by kind of label, in the order that numbers them.
         options: an ``Options`` of its class.
     """
 
     help: ClassVar[str]
     format: ClassVar[str]  # of its files
-    metric: ClassVar[str]  # of `scores`; the higher the better
+    metric: ClassVar[str]  # of `scores`; higher is better
     count_names: ClassVar[tuple[str, ...]]  # of `counts`
-    fills: ClassVar[Mapping[str, int]] = {}  # what short fields are filled up with, if not with 0
+    fills: ClassVar[Mapping[str, int]] = {}  # padding of short fields, if not 0
     Options: ClassVar[type] = NoOptions
 
     def __init__(self, labels: Mapping[str, Sequence[str]], options: Any = None):
@@ -81,16 +80,16 @@ class Head(ABC):
 
     @classmethod
     def annotated(cls, item: Item) -> bool:
-        """Whether the item can be counted; heads without labels say it in their own way."""
+        """Whether the item can be counted; heads without labels override it."""
         return any(cls.labels_of(item).values())
 
     @abstractmethod
     def encode(self, item: Item, codec: Codec) -> Encoded:
-        """The item as the model reads it; targets only where it is annotated."""
+        """The item as model input; targets only if it is annotated."""
 
     @abstractmethod
     def network(self, dim: int) -> nn.Module:
-        """What goes from states to outputs: ``network(states (R, T, D), fields) -> outputs``."""
+        """The network from states to outputs: ``network(states (R, T, D), fields) -> outputs``."""
 
     @abstractmethod
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
@@ -98,11 +97,11 @@ class Head(ABC):
 
     @abstractmethod
     def decode(self, outputs: Fields, fields: Fields) -> list[Any]:
-        """B predictions, in the terms of the head's format."""
+        """B predictions, as the head's format represents them."""
 
     @abstractmethod
     def counts(self, item: Item, prediction: Any) -> Sequence[float]:
-        """What one annotated item adds to the sums ``count_names``."""
+        """The contribution of one annotated item to the sums ``count_names``."""
 
     @classmethod
     @abstractmethod
@@ -110,7 +109,7 @@ class Head(ABC):
         """Figures from the sums, percentages between 0 and 100."""
 
     def number(self, kind: str, name: str) -> int:
-        """The number of a label, or `IGNORE` where training had none of this name."""
+        """The number of a label, or `IGNORE` if training had none of this name."""
         return self.numbers[kind].get(name, IGNORE)
 
 
@@ -127,7 +126,7 @@ def find_labels(head: type[Head], items: Iterable[Item]) -> dict[str, list[str]]
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:
-    """Refuse labels that the head cannot give.
+    """Reject labels that the head cannot predict.
 
     Raises:
         UserError: for the first; names file and line.
@@ -141,12 +140,13 @@ def check_labels(head: Head, items: Iterable[Item]) -> None:
                     shown = shown or "it has no such labels"
                     raise UserError(
                         f"{item.place_of(number)}: {kind} {name!r} is not among those of the "
-                        f"training file ({shown}); `--unknown-labels wrong` counts such as mistakes"
+                        f"training file ({shown}); `--unknown-labels wrong` counts these as "
+                        f"mistakes"
                     )
 
 
 def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]) -> int:
-    """How many items a file to learn from or to choose by has; warns of those of no use.
+    """The number of items in a training or dev file; warns about unusable ones.
 
     Raises:
         UserError: if none is annotated; begins with ``option``.
@@ -160,7 +160,7 @@ def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]
         raise UserError(f"`{option}` {path}: nothing in it is annotated")
     if bare:
         logger.warning(
-            "%s: %d of %d items have no annotation that is learned or counted; the first is %s",
+            "%s: %d of %d items have no annotation to learn or count; the first is %s",
             path,
             bare,
             count,
@@ -170,7 +170,7 @@ def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]
 
 
 def total_counts(head: Head, items: Iterable[Item], predictions: Iterable[Any]) -> dict[str, float]:
-    """The sums of what the items count, by name."""
+    """The sums of the items' counts, by name."""
     sums = [0.0] * len(head.count_names)
     for item, prediction in zip(items, predictions, strict=True):
         sums = [a + b for a, b in zip(sums, head.counts(item, prediction), strict=True)]

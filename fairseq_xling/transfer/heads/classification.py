@@ -1,7 +1,7 @@
 """A label for a sentence or a pair of sentences: linear on the first token's state.
 
-XNLI as in Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.2 (SPEC E2), and
-the sentence tasks of TreLM, Appendix A.6 (SPEC E6).
+XNLI as in Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.2, and the sentence
+tasks of TreLM, Appendix A.6.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Which of several answers: a linear score of each candidate, and a softmax over a question's.
 
-TreLM, Appendix A.6 (C3 and CHID; SPEC E6), after Radford et al. (2018), Section 3.3. B questions, R
+TreLM, Appendix A.6 (C3 and CHID), after Radford et al. (2018), Section 3.3. B questions, R
 rows, C candidates of a question at most, T tokens, D width. Each candidate is a row, ``<s> context
 </s> question candidate </s>``, or ``<s> question </s> candidate </s>`` without a context.
 """
@@ -89,17 +89,16 @@ class _Candidates(nn.Module):
 
 
 def fit(texts: Sequence[np.ndarray], room: int) -> list[np.ndarray]:
-    """Texts of ``room`` ids at most together, cut at their ends.
+    """Texts of at most ``room`` ids in total, cut at their ends.
+    The last keeps up to half of the room, the one before it up to half of the rest, and so on: what
+        distinguishes the candidates is cut last.
 
-    The last keeps up to half of the room, the one before it up to half of what then is left, and so
-    on: what tells the candidates apart is cut last.
-
-    >>> [len(text) for text in fit([np.zeros(9), np.zeros(3), np.zeros(4)], 10)]
-    [3, 3, 4]
-    >>> [len(text) for text in fit([np.zeros(9), np.zeros(9), np.zeros(9)], 10)]
-    [3, 2, 5]
-    >>> [len(text) for text in fit([np.zeros(1), np.zeros(9)], 8)]
-    [1, 7]
+        >>> [len(text) for text in fit([np.zeros(9), np.zeros(3), np.zeros(4)], 10)]
+        [3, 3, 4]
+        >>> [len(text) for text in fit([np.zeros(9), np.zeros(9), np.zeros(9)], 10)]
+        [3, 2, 5]
+        >>> [len(text) for text in fit([np.zeros(1), np.zeros(9)], 8)]
+        [1, 7]
     """
     kept, rest = [], [len(text) for text in texts]
     for text in reversed(texts):

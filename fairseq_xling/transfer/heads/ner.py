@@ -1,4 +1,4 @@
-"""Named entities as BIO tags (Conneau et al., 2020, Section 3.2.2; SPEC E3)."""
+"""Named entities as BIO tags (Conneau et al., 2020, Section 3.2.2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from fairseq_xling.transfer.tagger import Tagger
 
 @heads.register("ner")
 class Ner(Tagger):
-    """Spans; predictions are repaired, the gold tags are read as they are."""
+    """Spans; predictions are repaired, the gold tags are used unchanged."""
 
     help = "spans of words as BIO tags (named entities)"
     metric = "f1"

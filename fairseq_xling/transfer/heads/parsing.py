@@ -1,10 +1,9 @@
-"""Dependency parsing: deep biaffine scores, one tree for each sentence (SPEC E4).
-
-Dozat and Manning (2017) on the states of first subwords, as Conneau et al. (2020), "Emerging
-Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6, have it. The root is the state of
+"""Dependency parsing: deep biaffine scores, one tree for each sentence.
+Dozat and Manning (2017) on the states of first subwords, as in Conneau et al. (2020), "Emerging
+Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6. The root is the state of
 the sentence's first special symbol. UAS and LAS follow the evaluation of the CoNLL 2018 shared
-task: the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; what is written
-has the whole relation.
+task: the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; the output has the
+full relation.
 
 B sentences, W words, N = W + 1 with the root as word 0, L label size, K relations.
 """
@@ -36,9 +35,8 @@ from fairseq_xling.transfer.tagger import word_rows, word_states
 
 @dataclass(frozen=True)
 class ParsingOptions:
-    """Sizes of the perceptrons; ``punctuation`` counts (keep, as CoNLL 2018 has it) or not (drop).
-
-    Dropped are the words whose UPOS is PUNCT.
+    """Sizes of the perceptrons; ``punctuation`` counts (keep, as in CoNLL 2018) or not (drop).
+    With drop, words with UPOS PUNCT are ignored.
     """
 
     arc_dim: int = 500
@@ -88,7 +86,7 @@ class Parsing(Head):
             gold = list(item.tree.heads)
             relations = [self.number("relation", name) for name in item.tree.relations]
             if self.options.punctuation == "drop" and set(item.upos) == {"_"}:
-                raise UserError(f"{item.place}: UPOS must be there to drop punctuation, got '_'")
+                raise UserError(f"{item.place}: dropping punctuation requires UPOS, got '_'")
         fields = {
             # The first row begins with a special symbol: the root.
             "row": np.concatenate(([0], row)),
@@ -153,14 +151,14 @@ class _Arcs(nn.Module):
         self.dropout = SharedDropout(dropout)
         self.arc_dependent, self.arc_head = (Perceptron(dim, arc, dropout) for _ in range(2))
         self.dependent, self.head = (Perceptron(dim, label, dropout) for _ in range(2))
-        # An arc's score has no term in the dependent alone: its heads would share it.
+        # An arc's score has no term in the dependent alone, since all its heads would share it.
         self.arc_weight = new_weight(1, arc + 1, arc)
         self.relation_weight = new_weight(relations, label + 1, label + 1)
 
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``arcs`` (B, N, N), dependents by heads, -inf at padding and at a word itself.
 
-        Relations are scored for few of the arcs, by whom these are known: here are only the
+        Relations are scored only for chosen arcs, by the caller: here are only the
         ``dependents`` (B, N, L), ``heads`` (B, N, L) and the ``weight`` (K, L + 1, L + 1).
         """
         x = self.dropout(word_states(states, fields))

@@ -1,4 +1,4 @@
-"""Parts of speech: a tag for each word, measured by accuracy (SPEC E7)."""
+"""Parts of speech: a tag for each word, measured by accuracy."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,13 +1,11 @@
-"""Answers that are pieces of a text: two linear scores, where one starts and where it ends.
-
-TreLM, Appendix A.6 (CMRC 2018; SPEC E6), after Devlin et al. (2019), Section 4.2. B questions, R
+"""Answers that are spans of a text: two linear scores, for the start and the end.
+TreLM, Appendix A.6 (CMRC 2018), after Devlin et al. (2019), Section 4.2. B questions, R
 rows, W rows of a question at most, T tokens, N tokens of a context, D width, L longest answer.
 
 A row is ``<s> question </s> context </s>``. A context that is too long is read in windows, each a
-row; where a window does not hold the whole answer, its first token, ``<s>``, is the target.
-
-Questions that their text does not answer (SQuAD 2.0; Rajpurkar et al., 2018) have ``<s>`` for their
-target in every window. A model whose training file holds such questions may decline: it does where
+row; if a window does not contain the whole answer, its first token, ``<s>``, is the target.
+Unanswerable questions (SQuAD 2.0; Rajpurkar et al., 2018) have ``<s>`` as their target in every
+window. A model whose training file has such questions may decline to answer: it does if
 log p(first = <s>) + log p(last = <s>), in the window where this is lowest, is above the best
 answer's by more than `null_threshold` (Devlin et al., 2019, Section 4.3).
 """
@@ -30,22 +28,22 @@ from fairseq_xling.transfer.heads import IGNORE, Fields, Head, check_dropout, he
 from fairseq_xling.transfer.offsets import encode_located, on_one_line
 from fairseq_xling.transfer.options import at_test
 
-_DECLINED = {"answer": ["none"]}  # the labels of a question that its text does not answer
+_DECLINED = {"answer": ["none"]}  # the labels of an unanswerable question
 
 
 @dataclass(frozen=True)
 class SpanQaOptions:
-    """Sizes of the head, all but ``dropout`` as Devlin et al. (2019) have them.
+    """Sizes of the head, all except ``dropout`` as in Devlin et al. (2019).
 
     Attributes:
         stride: tokens of the context from the start of a window to that of the next.
-        max_question_tokens: what a question has more is cut.
-        max_answer_tokens: of an answer that is found; gold ones may be longer.
+        max_question_tokens: longer questions are cut.
+        max_answer_tokens: limit of predicted answers; gold ones may be longer.
         dropout: on the tokens' states.
         null_threshold: how far above the best answer's score, a sum of two natural logarithms of
             probabilities, that of no answer must be; for models that may decline.
-        segmentation: what `answers` compares: ``words`` (SQuAD 1.1), or ``mixed``, where Chinese
-            and Japanese characters count one by one.
+        segmentation: units that `answers` compares: ``words`` (SQuAD 1.1), or ``mixed``, where
+            Chinese and Japanese characters count separately.
     """
 
     stride: int = at_test(128)
@@ -76,7 +74,7 @@ class SpanQa(Head):
     Both are 0 where the model declines to answer.
     """
 
-    help = "the piece of a text that answers a question (SQuAD 1.1), if there is one (2.0)"
+    help = "the span of a text that answers a question (SQuAD 1.1), if there is one (2.0)"
     format = "squad"
     metric = "f1"
     count_names = ("f1", "em", "questions")
@@ -93,7 +91,7 @@ class SpanQa(Head):
 
     @property
     def declines(self) -> bool:
-        """Whether the training file held a question without answer."""
+        """Whether the training file had an unanswerable question."""
         return "answer" in self.labels
 
     def encode(self, item: QuestionItem, codec: Codec) -> Encoded:
@@ -144,7 +142,7 @@ class SpanQa(Head):
         return _Ends(dim, self.options.dropout)
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
-        """The mean of both cross-entropies over what a row can give: its context, and ``<s>``."""
+        """The mean of both cross-entropies over a row's candidates: its context, and ``<s>``."""
         question, number = row_owners(fields["rows"])
         total = outputs["first"].new_zeros((), dtype=torch.float)
         for name in ("first", "last"):
@@ -156,8 +154,8 @@ class SpanQa(Head):
     def decode(self, outputs: Fields, fields: Fields) -> list[tuple[int, int]]:
         """The answer with the greatest log p(first) + log p(last) in any window of its question.
 
-        What a window gives to ``<s>`` is lost to its answers, so that windows can be compared, and
-        so that the window with the least of it tells whether there is an answer at all.
+        The probability that a window gives to ``<s>`` is lost to its answers, so windows are
+        comparable, and the window with the least of it shows whether there is an answer at all.
         """
         first, last = (outputs[name].float().log_softmax(-1) for name in ("first", "last"))
         score, length = best_spans(first, last, self.options.max_answer_tokens)
@@ -208,7 +206,7 @@ class _Ends(nn.Module):
 
 
 def windows(total: int, room: int, stride: int) -> np.ndarray:
-    """Where windows of ``room`` tokens start, so that together they hold all of ``total``.
+    """Where windows of ``room`` tokens start, so that together they cover all of ``total``.
 
     >>> windows(10, 4, 3).tolist()
     [0, 3, 6]
@@ -230,14 +228,13 @@ def row_owners(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def best_spans(first: Tensor, last: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-    """The best score of a span from each token on (R, T), and how far its last token is (R, T).
+    """The best score of a span from each token (R, T), and the distance of its last token (R, T).
+    A span's score is first[r, t] + last[r, u] with t <= u < t + longest; both are (R, T).
+        Position 0 starts none.
 
-    A span's score is first[r, t] + last[r, u] with t <= u < t + longest; both are (R, T). Place 0
-    begins none.
-
-    >>> first, last = torch.tensor([[9.0, 1.0, 2.0, 0.0]]), torch.tensor([[9.0, 0.0, 1.0, 3.0]])
-    >>> [values.tolist() for values in best_spans(first, last, 2)]
-    [[[-inf, 2.0, 5.0, 3.0]], [[0, 1, 1, 0]]]
+        >>> first, last = torch.tensor([[9.0, 1.0, 2.0, 0.0]]), torch.tensor([[9.0, 0.0, 1.0, 3.0]])
+        >>> [values.tolist() for values in best_spans(first, last, 2)]
+        [[[-inf, 2.0, 5.0, 3.0]], [[0, 1, 1, 0]]]
     """
     first = torch.cat([torch.full_like(first[:, :1], -torch.inf), first[:, 1:]], 1)
     ends = F.pad(last, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # (R, T, L)

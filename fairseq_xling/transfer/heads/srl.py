@@ -2,7 +2,7 @@
 
 Cai et al. (2018), "A Full End-to-End Semantic Role Labeler, Syntactic-agnostic Over
 Syntactic-aware?", Section 2: a biaffine scorer over predicates and words, with "no role" as one of
-the labels; its BiLSTM is the encoder here, as in TreLM, Appendix A.6 (SPEC E5). Predicates are
+the labels; its BiLSTM is the encoder here, as in TreLM, Appendix A.6. Predicates are
 given. Precision, recall and F1 are over labelled arguments; the senses of predicates, which the
 CoNLL-2009 scorer counts as further dependencies, are neither predicted nor counted.
 

@@ -1,1 +1,1 @@
-"""`fairseq-xling eval transfer` and `eval matrix`: fine-tune, choose on dev, test, one table."""
+"""`fairseq-xling eval transfer` and `eval matrix`: fine-tune, select on dev, test, one table."""

@@ -1,4 +1,4 @@
-"""The settings of an evaluation by transfer; those of the papers are in `presets`."""
+"""The settings of a transfer evaluation; those of the papers are in `presets`."""
 
 import dataclasses
 import math
@@ -25,42 +25,43 @@ class TransferConfig:
     preset: str = option("", f"values of a published evaluation: {', '.join(PRESETS)}")
     encoder: tuple[str, ...] = option((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
     scratch: tuple[str, ...] = option(
-        (), "[NAME=]CHECKPOINT whose sizes an encoder with new weights has (a baseline); repeatable"
+        (), "[NAME=]CHECKPOINT to reset to random weights of its sizes (a baseline); repeatable"
     )
-    data: tuple[str, ...] = option((), "[NAME=]DATA folder of the encoders, or of one; repeatable")
+    data: tuple[str, ...] = option((), "[NAME=]DATA folder of all encoders, or of one; repeatable")
     head: str = option("classification", "what is predicted")
     head_options: str = option("", "settings of the head, e.g. dropout=0.2")
-    metric: str = option(
-        "", "figure that chooses on dev and stands in the table (none: the head's first)"
-    )
-    format: str = option("", "of the files, e.g. json_lines (none: the head's own)")
+    metric: str = option("", "figure to select by on dev and to report (default: the head's first)")
+    format: str = option("", "format of the files, e.g. json_lines (default: the head's own)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
     unknown_labels: str = option(
         "wrong",
-        "labels that training has not: refuse, or wrong (count as mistakes)",
+        "labels not seen in training: refuse, or wrong (count as mistakes)",
         choices=("wrong", "refuse"),
     )
     too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
     train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
-    valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
+    valid: tuple[str, ...] = option((), "LANG=FILE to select epoch and setting by; repeatable")
     test: tuple[str, ...] = option(
-        (), "LANG=FILE to test on, or test1.LANG=FILE of a further test set; repeatable"
+        (), "LANG=FILE to test on, or test1.LANG=FILE for a further test set; repeatable"
     )
     translate_train: tuple[str, ...] = option(
-        (), "LANG=FILE, the training file in a target language, for a model of its own; repeatable"
+        (),
+        "LANG=FILE, the training file translated to a target language, for its own model; "
+        "repeatable",
     )
     translate_test: tuple[str, ...] = option(
         (),
-        "LANG=FILE, a target's test file in the source language (or test1.LANG=FILE); repeatable",
+        "LANG=FILE, a target's test file translated to the source language (or test1.LANG=FILE); "
+        "repeatable",
     )
     lrs: str = option("5e-5", "learning rates to try, comma-separated")
-    head_lrs: str = option("", "learning rates of the head to try (none: those of the encoder)")
-    batch_sizes: str = option("16", "items of a batch to try, comma-separated")
-    best: int = option(1, "settings, the best on dev, whose mean is reported", least=1)
+    head_lrs: str = option("", "learning rates of the head to try (default: those of the encoder)")
+    batch_sizes: str = option("16", "batch sizes to try, in items, comma-separated")
+    best: int = option(1, "number of best settings on dev whose mean is reported", least=1)
     epochs: int = option(10, "passes over the training file", least=1)
     schedule: str = option("linear", "learning rate after its warm-up", choices=SCHEDULES)
     warmup: float = option(0.1, "share of the steps in which the learning rate rises", least=0)
-    clip: float = option(1.0, "largest norm of the gradient; 0 is no limit", least=0)
+    clip: float = option(1.0, "maximum gradient norm; 0 is no limit", least=0)
     weight_decay: float = option(0.0, "weight decay", least=0)
     freeze_layers: int = option(0, "freeze embeddings and this many lower layers", least=0)
     freeze_encoder: bool = option(False, "train the head alone")
@@ -69,9 +70,11 @@ class TransferConfig:
         least=0,
     )  # fmt: skip
     shift_alpha: str = option(
-        "auto", "how far, in mean differences; auto takes the best of 0.2 to 2.0 on --shift-dev"
+        "auto",
+        "size of the shift, in mean differences; auto selects the best of 0.2 to 2.0 on "
+        "--shift-dev",
     )
-    shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target that chooses alpha; repeatable")
+    shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target to select alpha by; repeatable")
     shift_sentences: int = option(
         1000, "sentences of the data folder's validation text for the means", least=1
     )
@@ -87,7 +90,7 @@ class TransferConfig:
 
     @property
     def figure(self) -> str:
-        """The head's figure that chooses and is shown."""
+        """The head's figure for selection and reporting."""
         from fairseq_xling.transfer.heads import heads
 
         return self.metric or heads[self.head].metric
@@ -116,7 +119,7 @@ def grid(config: TransferConfig) -> list[Setting]:
     """All settings to try.
 
     Raises:
-        UserError: for numbers that are none, or not above 0.
+        UserError: for anything but numbers above 0.
     """
     head_lrs = _numbers("--head-lrs", config.head_lrs, float) if config.head_lrs else [None]
     return [
@@ -139,7 +142,7 @@ def _numbers(option: str, text: str, kind: type) -> list[Any]:
 
 
 def check_config(config: TransferConfig) -> None:
-    """Raise a UserError for settings that do not go together."""
+    """Raise a UserError for incompatible settings."""
     from fairseq_xling.transfer.heads import heads  # imports torch
 
     for name in ("encoder", "data", "train", "valid", "test"):

@@ -1,4 +1,4 @@
-"""Figures of finished runs of `eval transfer` and `eval matrix`, for verbs that explain them."""
+"""Figures of finished runs of `eval transfer` and `eval matrix`, for verbs that analyse them."""
 
 import dataclasses
 import statistics
@@ -24,9 +24,9 @@ class Cell:
 
     Attributes:
         run: its folder.
-        config: its settings; their files count from the folder in which it was started.
+        config: its settings; their paths are relative to the folder in which it was started.
         encoder: the encoder's name there.
-        row: what it is called beside other rows, of other encoders and other runs.
+        row: its name among other rows, of other encoders and other runs.
         sources: the languages that were trained on.
         lang: the language tested.
         values: the figure for each seed, in percent.
@@ -57,10 +57,10 @@ def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
     """All figures of some runs of one head, in the order of their commands.
 
     Rows with translated files are left out: their models have seen the language, or another one.
-    An encoder's name that several runs have is followed by the run's.
+    If several runs have the same encoder name, it is followed by the run's.
 
     Raises:
-        UserError: for a folder that holds no such run, one that is named twice, runs of different
+        UserError: for a folder without such a run, one that is named twice, runs of different
             heads or metrics, or runs without a figure of a language that was not trained on.
     """
     folders = [Path(run) for run in runs]
@@ -107,11 +107,12 @@ def _read(run: Path) -> list[Cell]:
     try:
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
         config = TransferConfig(**settings)
-        heads[config.head]  # an unknown name ends here
+        heads[config.head]  # raises for an unknown name
         return [cell for one in record["results"] for cell in _cells(run, config, one)]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise UserError(
-            f"{run / RESULTS}: holds no results of `fairseq-xling eval transfer` or `eval matrix` "
+            f"{run / RESULTS}: contains no results of `fairseq-xling eval transfer` or `eval "
+            f"matrix` "
             "of this version"
         ) from None
 

@@ -27,9 +27,9 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Test:
-    """A file to test on: under ``lang`` in the table, read as ``reads`` by the model.
+    """A test file: under ``lang`` in the table, read as language ``reads`` by the model.
 
-    ``name`` is the test set's, where a language has several.
+    ``name`` is that of the test set, where a language has several.
     """
 
     lang: str
@@ -49,12 +49,12 @@ class Test:
 
 @dataclass(frozen=True)
 class TrainSet:
-    """What a model is trained on, what chooses its epoch, and its tests.
+    """A model's training files, dev file and test files.
 
     Attributes:
-        name: in names of files; it says nothing that another field does not.
+        name: for file names; redundant with the other fields.
         how: whether files are translations: ``translate-train``, ``translate-test``, or nothing.
-        row: what its row in the table says beside the encoder's name.
+        row: the text of its row in the table after the encoder's name.
     """
 
     name: str
@@ -74,7 +74,7 @@ def encoders(config: TransferConfig) -> list[Encoder]:
     """The encoders that the settings name.
 
     Raises:
-        UserError: for a checkpoint or folder that is not there, or one name for two.
+        UserError: for a missing checkpoint or folder, or one name for two.
     """
     found = []
     for option, texts, scratch in (
@@ -121,7 +121,7 @@ def data_folder(config: TransferConfig, name: str) -> Path:
 
 
 def check_languages(chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None:
-    """Refuse languages that an encoder does not read, before anything is trained.
+    """Reject languages that an encoder does not read, before anything is trained.
 
     Raises:
         UserError: for the first, with those that its data folder has.
@@ -136,7 +136,7 @@ def check_languages(chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None
 
 
 def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
-    """Refuse layers that an encoder does not have, before anything is read or trained.
+    """Reject layers that an encoder does not have, before anything is read or trained.
 
     Raises:
         UserError: for the first, with how many it has.
@@ -157,17 +157,17 @@ def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
 
 
 def zero_shot(config: TransferConfig) -> list[TrainSet]:
-    """One model for all languages, and one more for each translated training file (SPEC E14).
+    """One model for all languages, and one more for each translated training file.
 
     Raises:
-        UserError: for a file that is missing, or that would choose by another language.
+        UserError: for a missing file, or a dev file in a language that is not trained on.
     """
     train, valid = (_files(f"--{n}", getattr(config, n)) for n in ("train", "valid"))
     tests = _tests("--test", config.test)
     source = train[0][0]
     trained = [lang for lang, _ in train]
     for lang, _ in valid:
-        if lang not in trained:  # SPEC E1: a target language is not looked at before the test
+        if lang not in trained:  # zero-shot: target languages are not used before the test
             raise UserError(
                 f"`--valid` must be in a language of `--train` ({', '.join(trained)}), got {lang!r}"
             )
@@ -187,10 +187,10 @@ def zero_shot(config: TransferConfig) -> list[TrainSet]:
 
 
 def matrix(config: TransferConfig) -> list[TrainSet]:
-    """A model for each training language, each tested on every language (SPEC E7).
+    """A model for each training language, each tested on every language.
 
     Raises:
-        UserError: for a training language without a file to choose its epoch by, or with two.
+        UserError: for a training language without a dev file, or with two.
     """
     valid = dict(_files("--valid", config.valid, once=True))
     tests = _tests("--test", config.test)
@@ -204,7 +204,7 @@ def matrix(config: TransferConfig) -> list[TrainSet]:
 
 
 def shift_dev(config: TransferConfig, sets: Sequence[TrainSet]) -> Files:
-    """The files that choose how far states are shifted; none where nothing is chosen.
+    """The files for selecting the size of the shift; none if it is given.
 
     Raises:
         UserError: for a target language without one.
@@ -262,7 +262,7 @@ def _tests(option: str, texts: Sequence[str]) -> tuple[Test, ...]:
 
 
 def _files(option: str, texts: Sequence[str], once: bool = False) -> Files:
-    """The files of an option; with ``once``, each of another language."""
+    """The files of an option; with ``once``, each of a different language."""
     if not texts:
         return ()
     found = parse_files(option, ",".join(texts))

@@ -1,10 +1,10 @@
-"""The settings of published evaluations (SPEC E2, E3, E6), each by the name that `--preset` gives.
+"""The settings of published evaluations, by their name for `--preset`.
 
 ``xnli``, ``ner`` and ``parsing`` are those of Conneau et al. (2020), "Emerging Cross-lingual
-Structure", Section 3.2; it gives none for parsing, which has those of NER.
+Structure", Section 3.2, which specifies none for parsing; it has those of NER.
 
 The nine tasks of CLUE (Xu et al., 2020, "CLUE: A Chinese Language Understanding Evaluation
-Benchmark", Section 3), as TreLM uses them (Appendix A.6), with the files as they are published.
+Benchmark", Section 3), as used by TreLM (Appendix A.6), with the published files.
 TreLM does not say how it was tuned; learning rates, batches, epochs and warm-up are those of the
 benchmark's own BERT baselines, which try one setting.
 """
@@ -28,7 +28,7 @@ def _clue(lr: str, batch: int, epochs: int, warmup: float, **given: Any) -> dict
 
 
 def _text(*grid: Any, **columns: str) -> dict[str, Any]:
-    """A text or two in JSON lines, under these keys."""
+    """One or two texts in JSON lines, under these keys."""
     keys = ",".join(f"{field}={key}" for field, key in {**columns, "label": "label"}.items())
     return _clue(*grid, 0.1, head="classification", format="json_lines", columns=keys)
 

@@ -31,7 +31,7 @@ def run_study(
     """Plan and run everything; or only print the plan, with ``args.dry_run``.
 
     Raises:
-        UserError: for bad settings, input that is missing or damaged, or a step that fails.
+        UserError: for bad settings, missing or damaged input, or a step that fails.
     """
     # Their imports take long, and the options' help needs none of them.
     from fairseq_xling.transfer.study.plan import check_languages, check_layers, encoders

@@ -1,12 +1,12 @@
-"""Testing with the states of a layer moved to where the source language's states are (SPEC S14).
+"""Test with the states of a layer shifted towards the source language's.
 
 Liu et al. (2020), "A Study of Cross-Lingual Ability and Language-specific Information in
 Multilingual BERT", Section 4.3: XNLI, fine-tuned on English with the lower six layers frozen, is
-tested with ``h' = h + alpha D`` in place of the states h of layer 6, where the mean difference
-shift ``D`` (Section 4.1) leads from the tested language to English. The paper does not print that
-direction; here ``D = mean(source) - mean(target)``. It chooses alpha between 0.2 and 2.0 for each
-language by its dev set, as is done here in steps of 0.2, or takes a given one. Means are over the
-tokens of text without annotation. Freezing is `--freeze-layers`.
+tested with ``h' = h + alpha D`` instead of the states h of layer 6, where the mean difference
+shift ``D`` (Section 4.1) points from the tested language to English. The paper does not state the
+direction; here ``D = mean(source) - mean(target)``. It selects alpha between 0.2 and 2.0 for each
+language on its dev set, as is done here in steps of 0.2, unless alpha is given. Means are over the
+tokens of unannotated text. Freezing is `--freeze-layers`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ ALPHAS = tuple(round(0.2 * k, 1) for k in range(1, 11))
 def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -> Tensor:
     """The mean (D,) of a layer's states over the tokens of the folder's validation text.
 
-    Special symbols do not count. Layers are those of `Encoder.states`: a TRILayer is one of them.
+    Special symbols are excluded. Layers are those of `Encoder.states`: a TRILayer is one of them.
 
     Raises:
         UserError: if there is no such layer, or no text.

@@ -20,7 +20,7 @@ from fairseq_xling.transfer.study.test import Trained, test_models
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what it is, and the file with its results."""
+    """A row of the table: its model, and the file with its results."""
 
     encoder: Encoder
     trained: TrainSet
@@ -30,10 +30,10 @@ class Row:
 def study_steps(
     run: Path, config: TransferConfig, chosen: Sequence[Encoder], sets: Sequence[TrainSet]
 ) -> tuple[list[Step], list[Row]]:
-    """All steps but the table, and the rows that they give."""
+    """All steps except the table, and the resulting rows."""
     steps: dict[str, Step] = {}
     rows = []
-    # What is damaged or not annotated is told before anything runs.
+    # Damaged or unannotated files are reported before anything runs.
     items = {one.train: count_files(config, "--train", one.train) for one in sets}
     for valid in dict.fromkeys(one.valid for one in sets):
         count_files(config, "--valid", valid)
@@ -106,7 +106,7 @@ def _schedule(config: TransferConfig, updates: int) -> list[str]:
 
 
 def count_files(config: TransferConfig, option: str, files: Files) -> list[int]:
-    """How many items each file holds.
+    """The number of items in each file.
 
     Raises:
         UserError: for a damaged row, or a file without annotation.
@@ -147,7 +147,7 @@ def _test(
         "sentences": config.shift_sentences,
     }
     call = functools.partial(test_models, models, encoder, data, config, predictions, result, shift)
-    # Files to test on must not be read before the test (SPEC E1), so not when a run is planned.
+    # Zero-shot: test files must not be read before the test, so not when a run is planned.
     unread = [*((one.lang, one.path) for one in data.tests), *(dev if shift["layer"] else ())]
     return Step(
         name,

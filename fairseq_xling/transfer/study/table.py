@@ -88,15 +88,15 @@ def write_table(
         report.commands_section(steps),
     ]  # fmt: skip
     lead = [
-        "Epochs and settings were chosen on the source language's dev file alone; the files to "
-        "test on were read after that, for the test."
+        "Epochs and settings were selected on the source language's dev file alone; the test files "
+        "were read only afterwards, for the test."
     ]
     report.write_report(run / "report.html", title, lead, sections)
 
 
 def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Means over seeds, with deviations; the mean over target languages, and how far it is below
-    that of the languages trained on."""
+    """Means over seeds, with deviations; the mean over target languages, and its gap to that of
+    the languages trained on."""
     header = ["encoder", *languages, "mean of targets", "gap"]
     rows = []
     for line in lines:
@@ -126,8 +126,8 @@ def _name(row: Row) -> str:
 
 
 def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
-    """The lines that a row's results give: one for each test set, and one more if states were
-    shifted, too."""
+    """The lines for a row's results: one for each test set, and one more if states were also
+    shifted."""
     metric = result["metric"]
     lines = _by_set(name, sources, _by_language(result["tests"], "scores", metric))
     if any("shifted" in test for test in result["tests"]):
@@ -154,7 +154,7 @@ def _by_set(name: str, sources: Sequence[str], values: Mapping[str, Sequence[flo
 def _by_language(
     tests: Sequence[Mapping[str, Any]], key: str, metric: str
 ) -> dict[str, list[float]]:
-    """Of each language, or `Test.label`, the mean over settings for every seed."""
+    """For each language, or `Test.label`, the mean over settings for every seed."""
     found: dict[str, dict[int, list[float]]] = {}
     for test in tests:
         for lang, scores in test[key].items():
@@ -197,7 +197,7 @@ def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, A
     ]
     if config.shift_layer:
         notes.append(
-            f"shifted: states of layer {config.shift_layer} moved by the languages' mean "
+            f"shifted: states of layer {config.shift_layer} shifted by the languages' mean "
             "difference at test time, alpha "
             + ("chosen on each target's dev file." if config.shift_alpha == "auto" else "given.")
         )

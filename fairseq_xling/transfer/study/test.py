@@ -1,4 +1,4 @@
-"""Choosing settings on dev, and testing what they gave."""
+"""Select settings on dev, and test the resulting models."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def best_on_dev(model: Trained, metric: str) -> float:
 
 
 def choose(models: Sequence[Trained], metric: str, best: int) -> dict[str, float]:
-    """The ``best`` settings by their mean on dev over seeds, the best first (SPEC E1)."""
+    """The ``best`` settings by their mean on dev over seeds, the best first."""
     by_setting: dict[str, list[float]] = {}
     for model in models:
         by_setting.setdefault(model.setting, []).append(best_on_dev(model, metric))

@@ -1,6 +1,5 @@
-"""How a migration gets vectors for the subwords of its vocabulary (`--embeddings`).
-
-A way is one file here: it says what kind of vectors it makes, and gives the step that makes them.
+"""Methods to get vectors for the subwords of a migration's vocabulary (`--embeddings`).
+A method is one file here: it declares the kind of its vectors, and the step that makes them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ class VectorRequest:
         data: data folder.
         pair: the source's language and the target.
         languages: those of the dictionary whose text is read.
-        source_vectors: file of the source's embeddings, for ways that are ``at_source``.
+        source_vectors: file of the source's embeddings, for methods that are ``at_source``.
     """
 
     run: Path
@@ -42,7 +41,7 @@ class VectorWay(Protocol):
     drawn: (
         bool  # vectors know nothing: unless they are to be mapped, `init` draws embeddings itself
     )
-    at_source: bool  # vectors lie among the source's embeddings, which the way reads
+    at_source: bool  # vectors are in the source's embedding space, and the method reads it
 
     def step(self, request: VectorRequest, name: str) -> Step:
         """Writes ``run/vectors/NAME.safetensors``."""
@@ -52,5 +51,5 @@ vector_ways: Registry[VectorWay] = Registry("`--embeddings`", __name__)
 
 
 def vectors_path(run: Path, name: str) -> Path:
-    """Where a step leaves its vectors."""
+    """The path of a step's vectors."""
     return run / "vectors" / f"{name}.safetensors"

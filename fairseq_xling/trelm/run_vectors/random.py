@@ -1,4 +1,4 @@
-"""Random vectors in the place of trained ones (TreLM, Table 5: a row that maps random ones)."""
+"""Random vectors instead of trained ones (TreLM, Table 5: a row that maps random ones)."""
 
 import functools
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def write_random_vectors(
     data: str | Path, output: str | Path, languages: Sequence[str], dim: int, seed: int
 ) -> None:
     """A file of vectors for the subwords of ``languages``, each drawn from N(0, 1/dim)."""
-    from fairseq_xling.trelm.skipgram import count_ids  # brings gensim, which takes its time
+    from fairseq_xling.trelm.skipgram import count_ids  # imports gensim, which is slow
 
     folder = DataFolder(data)
     size = folder.vocab_sizes[languages[0]]

@@ -1,4 +1,4 @@
-"""Skip-gram on the training text, or ready vectors (TreLM, Appendix A.5)."""
+"""Skip-gram on the training text, or given vectors (TreLM, Appendix A.5)."""
 
 from pathlib import Path
 

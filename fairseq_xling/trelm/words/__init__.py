@@ -1,7 +1,7 @@
-"""Where the embeddings of a new vocabulary come from (TreLM, Table 5).
-
-A way gives a row to every id; afterwards the rows of the special symbols, and on request those of
-symbols that the source knows, are replaced by the source's. Adding a way is adding a file.
+"""Methods for the embeddings of a new vocabulary (TreLM, Table 5).
+A method returns a row for every id; afterwards the rows of the special symbols, and on request
+those of symbols that the source also has, are replaced by the source's. To add a method, add a
+file.
 
 V ids of the new vocabulary, D width of the encoder.
 """
@@ -23,12 +23,12 @@ class WordRequest:
     """One vocabulary that needs embeddings.
 
     Attributes:
-        name: whose it is, for messages.
+        name: its language, for messages.
         symbols: its V symbols by id, word starts marked ``▁``.
         source: the model that is migrated.
-        generator: what every draw comes from.
-        vectors: ready vectors of this vocabulary, or ``None``.
-        keep_norms: whether ready vectors keep their length.
+        generator: generator of all draws.
+        vectors: given vectors of this vocabulary, or ``None``.
+        keep_norms: whether given vectors keep their length.
     """
 
     name: str
@@ -47,10 +47,10 @@ class WordRequest:
 class Way(Protocol):
     """One way."""
 
-    reads_vectors: bool  # whether it makes use of ready vectors
+    reads_vectors: bool  # whether it uses given vectors
 
     def rows(self, request: WordRequest) -> tuple[Tensor, str]:
-        """(V, D) embeddings, with memory of their own, and a few words on what they are."""
+        """(V, D) embeddings, with their own memory, and a short description."""
 
 
 word_ways: Registry[Way] = Registry("`--embeddings`", __name__)

@@ -1,4 +1,4 @@
-"""No knowledge of words: every embedding is drawn."""
+"""Random: every embedding is drawn."""
 
 from torch import Tensor
 

@@ -1,9 +1,9 @@
 """Embeddings from word vectors that were mapped onto the source's embeddings.
 
-TreLM, Section 3.2 and Appendix A.1. The map is orthogonal and leaves lengths as the skip-gram model
-made them, while the source's layers know embeddings of another length; so one factor scales all
-vectors to the mean length of the source's embeddings (the paper does not say; `--keep-norms` leaves
-them). A vector of zeros stands for a symbol that no text had: it is drawn.
+TreLM, Section 3.2 and Appendix A.1. The map is orthogonal and preserves the lengths of the
+skip-gram vectors, while the source's layers expect embeddings of another length; so one factor
+scales all vectors to the mean length of the source's embeddings (the paper does not say;
+`--keep-norms` disables this). A zero vector means a symbol without vector: it is drawn.
 """
 
 import torch
@@ -32,7 +32,7 @@ class FromVectors:
         rows = torch.from_numpy(request.vectors.vectors)
         norms = rows.norm(dim=1)
         empty = norms == 0
-        factor, text = 1.0, "from vectors, as long as they are"
+        factor, text = 1.0, "from vectors, unscaled"
         known = norms[SPECIALS:][~empty[SPECIALS:]]
         if not request.keep_norms and len(known):
             theirs = request.source.embeddings[request.source.words()].norm(dim=1)

@@ -140,11 +140,11 @@ def test_memory_does_not_grow_with_the_rows():
         (torch.eye(3).log(), torch.eye(3), "`x` must be finite, got NaN or infinity in row 0"),
         (torch.eye(1), torch.eye(1), "CKA needs at least 2 rows, got 1"),
         (torch.eye(0), torch.eye(0), "CKA needs at least 2 rows, got 0"),
-        (torch.full((5, 2), 0.1), torch.eye(5), "rows that differ, those of `x` are all the same"),
+        (torch.full((5, 2), 0.1), torch.eye(5), "rows that differ, those of `x` are all identical"),
         (
             torch.eye(5),
             torch.full((5, 2), 1e7 / 3),
-            "rows that differ, those of `y` are all the same",
+            "rows that differ, those of `y` are all identical",
         ),
         (torch.eye(2).double() * 1e200, torch.eye(2), "values whose squares are finite"),
     ],
@@ -156,7 +156,7 @@ def test_what_has_no_cka_is_refused_in_one_line(x, y, message):
 
 
 def test_constant_input_is_seen_across_chunks_too():
-    with pytest.raises(UserError, match="those of `x` are all the same"):
+    with pytest.raises(UserError, match="those of `x` are all identical"):
         streamed(torch.full((70, 3), 0.3), normal(70, 3), 7)
 
 
@@ -192,7 +192,7 @@ def test_the_matrix_of_all_layers_has_the_cka_of_each_two():
 
 def test_a_layer_of_the_matrix_that_never_changes_is_refused():
     x = normal(9, 3)
-    with pytest.raises(UserError, match="those of `y` are all the same"):
+    with pytest.raises(UserError, match="those of `y` are all identical"):
         cka_matrix([lambda: [x]], [lambda: [x], lambda: [torch.ones(9, 2)]])
 
 

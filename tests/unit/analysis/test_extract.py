@@ -241,7 +241,7 @@ def test_killed_at_any_block_it_goes_on_to_the_same_bytes(
 def test_a_finished_folder_is_left_as_it_is_and_another_is_not_overwritten(folder, text, tmp_path):
     first = run(folder, text, tmp_path / "out", origin={"text": "a"})
     assert run(folder, text, tmp_path / "out", Table(dies_at=0), {"text": "a"}) == first
-    with pytest.raises(UserError, match="out: must be new; it holds something else"):
+    with pytest.raises(UserError, match="out: must be new; it contains something else"):
         run(folder, text, tmp_path / "out", origin={"text": "b"})
     with pytest.raises(KeyboardInterrupt):
         run(folder, text, tmp_path / "other", Table(dies_at=2), {"text": "a"})
@@ -261,7 +261,7 @@ def test_layers_that_are_not_there_are_refused(layers):
 
 def test_an_empty_text_and_words_that_cannot_be_spelt_are_refused(folder, text, tmp_path):
     (tmp_path / "empty").write_text("")
-    with pytest.raises(UserError, match="empty: holds no lines"):
+    with pytest.raises(UserError, match="empty: contains no lines"):
         run(folder, tmp_path / "empty", tmp_path / "out")
     (tmp_path / "words").write_text("zzz\n")
     with pytest.raises(UserError, match="words: none of its words can be spelt"):
@@ -272,6 +272,6 @@ def test_an_empty_text_and_words_that_cannot_be_spelt_are_refused(folder, text, 
     (tmp_path / "unknown").write_text("zzz\n\n")
     with pytest.raises(UserError, match=r"unknown: has none of the 1 words of .*words"):
         run(folder, tmp_path / "unknown", tmp_path / "out", unit="types", words=tmp_path / "words")
-    with pytest.raises(UserError, match="unknown: has no subword that the vocabulary knows"):
+    with pytest.raises(UserError, match="unknown: has no subword that the vocabulary contains"):
         run(folder, tmp_path / "unknown", tmp_path / "out", unit="tokens")
     assert {path.name for path in tmp_path.iterdir()} == {"text", "empty", "words", "unknown"}

@@ -105,7 +105,7 @@ def test_sentences_without_words_are_named_by_their_line(tmp_path, folder, monke
     ):
         blank.check_sentences()
     types = Extracted(write_extracted(tmp_path / "types", {0: rows}, words="abcdefghij"))
-    with pytest.raises(UserError, match=r"types: must hold sentences, got types; extract with"):
+    with pytest.raises(UserError, match=r"types: must contain sentences, got types; extract with"):
         types.check_sentences()
 
 
@@ -124,7 +124,7 @@ def test_rows_that_do_not_pair_up_are_refused(tmp_path, folder):
     for name, sizes in (("s", [2, 1]), ("t", [1, 2])):
         write_extracted(tmp_path / name, {0: normal(3, 2)}, unit="tokens")
         np.save(tmp_path / name / "sentences.npy", np.array(sizes))
-    with pytest.raises(UserError, match=r"their texts were cut into subwords in different ways"):
+    with pytest.raises(UserError, match=r"their texts were split into different subwords"):
         check_same_rows(Extracted(tmp_path / "s"), Extracted(tmp_path / "t"))
 
 
@@ -144,7 +144,7 @@ def test_layers_are_all_or_those_named(tmp_path, folder):
 def test_a_finished_folder_needs_all_that_its_description_says(folder):
     meta = read_json(folder / "meta.json")
     write_json(folder / "meta.json", {**meta, "rows": 0})
-    with pytest.raises(UserError, match="x: holds no vectors"):
+    with pytest.raises(UserError, match="x: contains no vectors"):
         Extracted(folder)
     del meta["rows"]
     write_json(folder / "meta.json", meta)

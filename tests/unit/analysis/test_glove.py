@@ -61,7 +61,7 @@ def test_it_depends_on_the_seed_alone_and_ids_that_never_occur_are_zero():
 
 
 def test_text_without_neighbours_and_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="two subwords stand near each other, got none"):
+    with pytest.raises(UserError, match="two subwords occur near each other, got none"):
         train_glove(sparse.csr_matrix((5, 5)), OPTIONS)
     with pytest.raises(UserError, match="GloVe: `window` must be at least 1, got 0"):
         GloveOptions(window=0)

@@ -160,7 +160,9 @@ def test_an_empty_or_malformed_dictionary_is_one_line(measure, tmp_path):
         measure("words", "--dictionary", path)
     for line in ("tree", "tree\t", "\tbaum", "red tree baum"):
         path.write_text(f"house\thaus\n{line}\n")
-        with pytest.raises(UserError, match=r"d.tsv:2: must be two words with a tab or a space"):
+        with pytest.raises(
+            UserError, match=r"d.tsv:2: must be two words separated by a tab or a space"
+        ):
             measure("words", "--dictionary", path)
     with pytest.raises(UserError, match=r"none.tsv: no such file"):
         measure("words", "--dictionary", tmp_path / "none.tsv")

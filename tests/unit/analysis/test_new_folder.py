@@ -25,7 +25,7 @@ def test_it_appears_whole_and_tells_its_settings(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
     assert {path.name for path in output.iterdir()} == {"rows", "meta.json"}
     assert is_finished(output, SETTINGS)
-    with pytest.raises(UserError, match="out: must be new; it holds something else"):
+    with pytest.raises(UserError, match="out: must be new; it contains something else"):
         is_finished(output, {"layers": [1]})
 
 

@@ -92,5 +92,5 @@ def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
     with pytest.raises(UserError, match="must be of accuracy, got f1"):
         read_beside([transfer_run(tmp_path, "f1")])
     write_json(tmp_path / "results.json", {"metric": "accuracy"})
-    with pytest.raises(UserError, match="holds no results of `fairseq-xling eval transfer`"):
+    with pytest.raises(UserError, match="contains no results of `fairseq-xling eval transfer`"):
         read_beside([str(tmp_path)])

@@ -141,12 +141,12 @@ def test_killed_at_any_deletion_it_ends_in_the_same_bytes(model, text, tmp_path,
 
 def test_a_folder_of_other_settings_or_text_is_refused(model, text, tmp_path):
     write(model, text[0], tmp_path / "labels")
-    with pytest.raises(UserError, match="must be new; it holds something else"):
+    with pytest.raises(UserError, match="must be new; it contains something else"):
         write(model, text[0], tmp_path / "labels", threshold=0.6)
     labels = Labels(tmp_path / "labels")
     with pytest.raises(UserError, match="its pairs are of en-de, not of de-en"):
         labels.order(text[0], ("de", "en"))
-    with pytest.raises(UserError, match="was made of other text"):
+    with pytest.raises(UserError, match="was made from other text"):
         labels.order(text[0][::-1], ("en", "de"))
     ids = np.fromfile(tmp_path / "labels/order.bin", labels.order(text[0], ("en", "de")).dtype)
     third = int(text[0][1].sizes[:2].sum())

@@ -200,7 +200,7 @@ def test_the_tuned_threshold_is_the_best_of_all():
 def test_a_threshold_cannot_be_tuned_where_nothing_is_known():
     with pytest.raises(UserError, match="no gold links to tune the threshold on"):
         tune_threshold(np.ones(2), np.array([-1, -1]), 0)
-    with pytest.raises(UserError, match="no pair of tokens lies in a gold block"):
+    with pytest.raises(UserError, match="no pair of tokens is in a gold block"):
         tune_threshold(np.ones(2), np.array([-1, -1]), 3)
 
 

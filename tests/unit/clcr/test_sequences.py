@@ -84,7 +84,10 @@ def test_half_precision_is_kept_on_disk_and_read_as_single(tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1e6, "`--dtype` float16 must hold every vector, up to 65,504, got 1e.06; take float32"),
+        (
+            1e6,
+            "`--dtype` float16 must represent every vector, up to 65,504, got 1e.06; use float32",
+        ),
         (np.nan, "the model's vectors are NaN or infinite"),
     ],
 )
@@ -145,7 +148,9 @@ def test_a_finished_folder_is_known_by_its_settings(tmp_path):
     assert not is_written(path, SETTINGS)
     write(path)
     assert is_written(path, SETTINGS)
-    with pytest.raises(UserError, match=f"`--output` {path}: must be new; it holds something else"):
+    with pytest.raises(
+        UserError, match=f"`--output` {path}: must be new; it contains something else"
+    ):
         is_written(path, {**SETTINGS, "delta": 0.5})
 
 
@@ -203,7 +208,7 @@ def test_damaged_folders_are_named(tmp_path):
 
     offsets = np.load(path / "offsets.npy")
     damage("vectors.npy", np.zeros((9, 3)), r"vectors.npy: must be floats of shape \(10, 3\)")
-    damage("offsets.npy", offsets[::-1].copy(), r"offsets.npy: must rise from 0 to 10")
+    damage("offsets.npy", offsets[::-1].copy(), r"offsets.npy: must increase from 0 to 10")
     damage("spans.npy", np.zeros((10, 2)), r"spans.npy: must be whole numbers of shape \(10, 2\)")
     damage("lengths.npy", np.zeros(7, int), r"lengths.npy: must be whole numbers of shape \(6,\)")
     broken = np.zeros((10, 3), dtype="float32")

@@ -50,8 +50,8 @@ def test_the_oracle_says_where_there_is_nothing_to_read(make_model, make_sample)
     with pytest.raises(UserError) as error:
         orderings["oracle"](options(), models)(sources_of(models, make_sample([7])))
     assert str(error.value) == (
-        "`--ordering oracle` reads the word alignments of a data folder, which typed text has none "
-        "of; take identity or predicted"
+        "`--ordering oracle` reads the word alignments of a data folder, but typed text has "
+        "none; use identity or predicted"
     )
 
 
@@ -123,5 +123,5 @@ def test_an_order_comes_from_one_model(make_model):
         orderings["predicted"](options(), [make_model("order"), make_model("order")])
     assert (
         str(error.value)
-        == "`--ordering predicted` takes the order from one model, so `--path` must name one, got 2"
+        == "`--ordering predicted` reads the order from one model, so `--path` must name one, got 2"
     )

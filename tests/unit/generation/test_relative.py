@@ -83,5 +83,5 @@ def test_mistakes_are_named(make_model):
     with pytest.raises(UserError) as error:
         orderings["relative"](options(), [make_model("relative")] * 2)
     assert str(error.value) == (
-        "`--ordering relative` takes the order from one model, so `--path` must name one, got 2"
+        "`--ordering relative` reads the order from one model, so `--path` must name one, got 2"
     )

@@ -217,7 +217,7 @@ def test_typed_lines_become_ids_of_the_source(make_task, tiny_corpus):
 def test_options_that_would_do_nothing_are_refused(make_task, make_model, option, value):
     task = make_task()
     assert refusal(task.build_generator, [make_model()], Namespace(**{option: value})) == (
-        f"`--{option.replace('_', '-')}` has no effect on a model that writes all words at once, "
+        f"`--{option.replace('_', '-')}` has no effect on a model that predicts all words at once, "
         f"got {value!r}"
     )
 

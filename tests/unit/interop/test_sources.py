@@ -193,7 +193,7 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
     with pytest.raises(UserError) as caught:
         read_source(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}/pytorch_model.bin: not loaded, because it holds more than tensors or is "
+        f"{tmp_path}/pytorch_model.bin: not loaded, because it contains more than tensors or is "
         "damaged"
     )
     (tmp_path / "model.pt").write_bytes(pickle.dumps(_Touch(tmp_path / "ran"), protocol=2))
@@ -275,12 +275,13 @@ REFUSED = {
     "another width": (
         "bert",
         {"hidden_size": 18},
-        ": `embeddings.word_embeddings.weight` must give (20, 18) by config.json, got (20, 16)",
+        ": `embeddings.word_embeddings.weight` must have shape (20, 18) by config.json, got (20, "
+        "16)",
     ),
     "another feed-forward width": (
         "bert",
         {"intermediate_size": 48},
-        ": `encoder.layer.0.intermediate.dense.weight` must give (48, 16) by config.json, "
+        ": `encoder.layer.0.intermediate.dense.weight` must have shape (48, 16) by config.json, "
         "got (24, 16)",
     ),
     "too few positions": (
@@ -334,7 +335,8 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     )
     index.write_text(json.dumps({"weight_map": {"a": "../part.safetensors"}}))
     assert message() == (
-        "/model.safetensors.index.json: a shard must lie beside it, got '../part.safetensors'"
+        "/model.safetensors.index.json: a shard must be in the same folder, got "
+        "'../part.safetensors'"
     )
     index.unlink()
 
@@ -342,7 +344,7 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     tensors = load_file(weights)
     tensors["bert.encoder.layer.1.output.dense.bias"][3] = float("nan")
     save_file(tensors, weights)
-    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are no numbers"
+    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are not numbers"
     weights.write_bytes(whole)
 
     (tmp_path / "vocab.txt").unlink()

@@ -118,6 +118,6 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
         "roberta, xlm, xlm-roberta, and fairseq checkpoints of roberta, separable_transformer"
     )
     torch.save({"weights": torch.ones(1)}, path)
-    assert message() == f"{path}: not a fairseq checkpoint (it holds no model)"
+    assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"
     path.write_bytes(b"")
     assert message().startswith(f"{path}: truncated or not a checkpoint (")

@@ -109,7 +109,7 @@ def test_mistakes_are_one_line(rows, fitted, write_states, tmp_path, capsys):
     for arguments, message in (
         ((fitted, wide, out), "map: maps vectors 4 wide, got 5 in"),
         ((fitted, other, out), "have no layer in common"),
-        ((fitted, right, taken), "must be new; it holds something else"),
+        ((fitted, right, taken), "must be new; it contains something else"),
         ((fitted, right, out, "--side", "left"), "unknown `--side` 'left'; "),
         ((tmp_path / "none", right, out), "none: no such file"),
         ((huge, half, out), "layer01.npy: mapped, its values are too large for float16"),

@@ -66,23 +66,25 @@ def test_mistakes_are_one_line(pairs):
         fit_rows(x, y[:49])
     with pytest.raises(UserError, match="must be finite, got NaN or infinity"):
         fit_rows(x, y / 0)
-    with pytest.raises(UserError, match="equally wide, got 5 and 3; those that do not: unconst"):
+    with pytest.raises(
+        UserError, match="equally wide, got 5 and 3; methods without this restriction: unconst"
+    ):
         fit_rows(x, y[:, :3])
     assert fit_rows(x, y[:, :3], "unconstrained").moving(x).shape == (50, 3)
     with pytest.raises(UserError, match="unknown mapping method 'procustes'; did you mean"):
         fit_rows(x, y, "procustes")
     x, y = torch.eye(2), torch.eye(2)
     x[0], y[1] = 0, 0
-    with pytest.raises(UserError, match="none of the 2 pairs has a vector on both sides"):
+    with pytest.raises(UserError, match="none of the 2 pairs has non-zero vectors on both sides"):
         fit_rows(x, y, normalize="none")
 
 
 @pytest.mark.parametrize("steps", ["none", "centre", "iterative"])
 def test_a_side_that_never_changes_and_one_too_large_to_square_are_refused(pairs, steps):
     x, y = pairs
-    with pytest.raises(UserError, match="must differ, those of the moving side are all the same"):
+    with pytest.raises(UserError, match="must differ, those of the moving side are all identical"):
         fit_rows(torch.ones_like(x), y, normalize=steps)
-    with pytest.raises(UserError, match="must differ, those of the fixed side are all the same"):
+    with pytest.raises(UserError, match="must differ, those of the fixed side are all identical"):
         fit_rows(x, torch.ones_like(y), normalize=steps)
     for method in ("procrustes", "unconstrained", "meeting"):
         with pytest.raises(UserError, match="must have finite squares, got larger ones"):

@@ -99,5 +99,5 @@ def test_files_that_are_no_maps_are_told_in_one_line(fitted, tmp_path):
             read_map(path)
     damaged = FittedMap({0: LayerMap(Side(1, (), torch.tensor([[float("nan")]])), Side(1))})
     write_map(path, damaged)
-    with pytest.raises(UserError, match=r"holds a value that is not finite \(layer00.moving"):
+    with pytest.raises(UserError, match=r"contains a value that is not finite \(layer00.moving"):
         read_map(path)

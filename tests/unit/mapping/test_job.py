@@ -61,7 +61,8 @@ def test_the_mapped_file_is_v_times_the_map_and_all_else_of_v(files, method, cap
     assert ((folder / "u").read_bytes(), (folder / "v").read_bytes()) == before
     judges = 60 if method == ["identical"] else 300
     expected = (
-        f"{judges} words spelt alike, not used for the map: P@1 1.000, P@10 1.000 (unmapped P@1 0.8"
+        f"{judges} identically spelt words, not used for the map: P@1 1.000, P@10 1.000 "
+        "(unmapped P@1 0.8"
     )
     assert expected in capsys.readouterr().out
 
@@ -133,7 +134,7 @@ def test_failed_seeds_are_reported_and_nothing_is_written_unless_asked(files, ca
     assert line.startswith(f"{folder}/out: not written, as every seed failed (its criterion, 0.")
     assert line.endswith(
         "is not above the 1.5000 that refined random rotations reach); see "
-        f"{folder}/out.json, or write the best map all the same: --keep-failed"
+        f"{folder}/out.json, or write the best map anyway: --keep-failed"
     )
     assert not (folder / "out").exists()
     report = read_json(folder / "out.json")
@@ -173,7 +174,7 @@ def test_the_identical_words_can_be_required_to_be_long(files, capsys):
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("identical", ["--match", "moment"], "unknown way to `--match` 'moment'; did you mean"),
+        ("identical", ["--match", "moment"], "unknown value of `--match` 'moment'; did you mean"),
         ("identical", ["--refine", "-1"], "`--refine` must be at least 0, got -1"),
         ("identical", ["--max-rank", "0"], "`--max-rank` must be at least 1, got 0"),
         ("identical", ["--k", "0"], "`--k` must be at least 1, got 0"),

@@ -196,8 +196,8 @@ def test_mistakes_are_one_line_and_nothing_is_written(
         assert message in fails(capsys, "procrustes", *arguments)
     for pairs, message in (
         (("--pairs", "row"), "unknown kind of `--pairs` 'row'; did you mean 'rows'"),
-        (("--pairs", "rows", "x"), "`--pairs rows` takes no file, got x"),
-        (("--pairs", "dictionary"), "`--pairs dictionary` takes a file, got none"),
+        (("--pairs", "rows", "x"), "`--pairs rows` expects no file, got x"),
+        (("--pairs", "dictionary"), "`--pairs dictionary` expects a file, got none"),
         (("--pairs", "dictionary", "none.tsv"), "none.tsv: no such file"),
         (("--pairs", "dictionary", str(tmp_path)), "is a folder, not a file"),
     ):

@@ -182,7 +182,7 @@ def test_other_mistakes_about_alignments_are_one_line(rows, write_states, tmp_pa
     with pytest.raises(UserError, match="`--align-unit` must be subword or word, got 'letter'"):
         find("alignments", de, de, file, unit="letter")
     sentences = write_states("s", {0: rows(1)})
-    with pytest.raises(UserError, match="s: must hold tokens, got sentences; extract with"):
+    with pytest.raises(UserError, match="s: must contain tokens, got sentences; extract with"):
         find("alignments", de, sentences, file)
     file.write_text("0-0\n\n0:1\n\n")
     with pytest.raises(UserError, match="links:3: links must look like 0-0, got '0:1'"):

@@ -60,7 +60,7 @@ def test_words_spelt_alike_that_do_not_find_each_other_are_a_failure(planted, se
         found = search(toy.moving, toy.fixed, pairs)
         failures.append(found.attempt(1, lambda: Fit(torch.eye(20)), chance=-1.0).failure)
     assert failures[0] is None
-    assert failures[1].startswith("of 50 words spelt alike only ")
+    assert failures[1].startswith("of 50 identically spelt words only ")
     assert failures[2] is None  # too few to conclude anything
 
 

@@ -48,7 +48,7 @@ def test_new_vectors_are_treated_one_by_one(rows):
 def test_what_a_step_takes_away_is_given_back_or_missed(rows):
     found = fit_steps(lambda: [rows], "centre,scale")
     torch.testing.assert_close(undo_steps(apply_steps(rows, found), found), rows)
-    message = "must be none, centre, scale for a map that leads back .* got a step 'unit'"
+    message = "must be none, centre, scale for a map back to .* got a step 'unit'"
     with pytest.raises(UserError, match=message):
         undo_steps(rows, fit_steps(lambda: [rows], "iterative"))
 

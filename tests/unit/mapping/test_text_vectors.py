@@ -41,8 +41,8 @@ def test_compressed_files_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "v.vec: not a text file of vectors (a word and its numbers a line)"),
-        ("word\n", "v.vec: not a text file of vectors (a word and its numbers a line)"),
+        ("", "v.vec: not a text file of vectors (a word and its numbers per line)"),
+        ("word\n", "v.vec: not a text file of vectors (a word and its numbers per line)"),
         ("▁x 1 2\n▁a 1 two\n", "v.vec:2: not numbers after '▁a'"),
         ("▁x 1 2\n▁a 1\n", "v.vec:2: must have 2 finite numbers after '▁a', got 1"),
         (

@@ -61,7 +61,7 @@ def test_equal_vectors_give_equal_bytes_in_every_process(vectors, tmp_path):
         ({"counts": np.array([1, 1, -1, 1])}, "has a negative count at id 2"),
         ({"symbols": ["a"]}, "has 4 vectors but 1 symbols"),
         ({"map": np.ones((2, 3), np.float32)}, "has vectors of width 3 but a map of 2 x 3"),
-        ({"map": np.full((3, 3), np.inf, np.float32)}, "`map` holds a value that is not finite"),
+        ({"map": np.full((3, 3), np.inf, np.float32)}, "`map` contains a value that is not finite"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(vectors, changes, message):
@@ -101,7 +101,7 @@ TENSORS = {"vectors": np.ones((2, 2), np.float32), "counts": np.ones(2, np.int64
             lambda path: file_with(
                 path, {**TENSORS, "vectors": np.array([[1, 2], [3, np.nan]], np.float32)}, GOOD
             ),
-            "`vectors` holds a value that is not finite, in row 1",
+            "`vectors` contains a value that is not finite, in row 1",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def test_layers_that_the_encoder_does_not_have_are_refused(item):
 def test_what_is_neither_part_nor_layer_is_refused(item):
     with pytest.raises(UserError) as caught:
         SharingPlan.parse(item, 8)
-    assert str(caught.value).startswith("`--separate` takes 'emb', 'tokens', 'positions', 'softm")
+    assert str(caught.value).startswith("`--separate` accepts 'emb', 'tokens', 'positions', 'softm")
     assert str(caught.value).endswith(f"; got {item!r}")
 
 

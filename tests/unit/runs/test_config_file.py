@@ -84,7 +84,7 @@ def test_bad_values_are_one_line(words, message):
         ("steps: yes", "`--steps` must be a whole number, got True"),
         ("steps: {a: 1}", "`--steps` must be a whole number, got {'a': 1}"),
         ("languages: {a: 1}", "`--languages` must be one value, got {'a': 1}"),
-        ("- steps", "{file}: must hold `option: value` lines, got ['steps']"),
+        ("- steps", "{file}: must contain `option: value` lines, got ['steps']"),
     ],
 )
 def test_bad_files_are_one_line(tmp_path, yaml, message):

@@ -52,7 +52,7 @@ def test_logits_of_words_are_the_sources(tmp_path):
 
 
 def test_what_is_no_folder_or_has_languages_is_refused(tmp_path):
-    with pytest.raises(UserError, match="must be a folder in Hugging Face's form"):
+    with pytest.raises(UserError, match="must be a folder in Hugging Face format"):
         import_encoder(tmp_path / "none", ["en"], tmp_path / "out")
     write_folder(tmp_path / "xlm", "xlm", n_langs=2, lang2id={"de": 1, "en": 0})
     with pytest.raises(UserError, match="encoder with language embeddings"):

@@ -32,7 +32,7 @@ def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found
     rows = [line.split() for line in printed.splitlines()]
     assert ["best", "2", "2", "1.000", "30.000", "30.000"] in rows
     assert ["fixed", "1", "2", "0.500", "10.000", "10.000"] in rows
-    assert "(2 lines are longer than the model reads, and were cut)" in printed
+    assert "(2 lines are longer than the model's positions, and were cut)" in printed
     record = json.loads((tmp_path / "results.json").read_text())
     assert record["chosen"]["best"]["layer"] == 2 and record["provenance"] == {"command": "x"}
     lines = (tmp_path / "table.csv").read_text().splitlines()

@@ -172,7 +172,7 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
             "`--encoder`: unknown language 'fr'",
         ),
         ({"encoder": ("de=x",), "data": ("de=x",)}, "x: no such file or folder"),
-        ({"encoder": ("en=.",), "data": ("en=.",)}, "say `--same false`"),
+        ({"encoder": ("en=.",), "data": ("en=.",)}, "use `--same false`"),
         ({"normalize": "unti"}, "unknown normalisation 'unti'; did you mean 'unit'"),
         ({"compare_layers": "0,5"}, r"`--compare-layers` must lie in \[0, 4\], got '0,5'"),
         ({"segment": "zh"}, "`--segment` must look like zh=char, got 'zh'"),

@@ -57,7 +57,7 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
         ({"windows": "8"}, "`--windows` must name at least two, got '8'"),
         ({"windows": "8,x"}, "`--windows` must be different whole numbers above 0, got '8,x'"),
         ({"sizes": "0,5"}, "`--sizes` must be different whole numbers above 0, got '0,5'"),
-        ({"max_tokens": 17}, "`--max-tokens` must hold a segment and two symbols, got 17"),
+        ({"max_tokens": 17}, "`--max-tokens` must fit a segment and two symbols, got 17"),
         ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
         ({"vocab": "separate"}, "`--vocab` must be joint or union, got 'separate'"),
         ({"dictionary": "none.tsv"}, r"none\.tsv: no such dictionary"),

@@ -52,7 +52,7 @@ def test_the_parameter_count_is_read(log):
 
 def test_a_log_without_parameter_count_is_an_error(tmp_path):
     (tmp_path / "log").write_text("nothing")
-    with pytest.raises(UserError, match="names no parameter count"):
+    with pytest.raises(UserError, match="has no parameter count"):
         parameter_count(tmp_path / "log")
 
 

@@ -109,8 +109,8 @@ def test_mistakes_are_one_line_and_nothing_is_written(data, tmp_path, capsys):
     for options, message in (
         (["--words", tmp_path / "none"], "none: no such file"),
         (["--words", tmp_path / "words"], "words: none of its words has a vector"),
-        (["--words", tmp_path / "empty"], "empty: holds no words"),
-        (["--text", tmp_path / "empty"], "empty: holds no lines"),
+        (["--words", tmp_path / "empty"], "empty: contains no words"),
+        (["--text", tmp_path / "empty"], "empty: contains no lines"),
         (["--most", "0"], "`--most` must be at least 1, got 0"),
         (["--min-count", "99"], "no word occurs at least 99 times"),
         (["--vec", tmp_path / "words"], "words: not a text file of vectors"),

@@ -106,5 +106,5 @@ def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, line, message)
 
 def test_a_dictionary_without_pairs_is_refused(tmp_path):
     (tmp_path / "d.tsv").write_text("\n\n")
-    with pytest.raises(UserError, match=r"d\.tsv: holds no word pairs"):
+    with pytest.raises(UserError, match=r"d\.tsv: contains no word pairs"):
         read_entries(tmp_path / "d.tsv")

@@ -42,7 +42,7 @@ def test_without_a_limit_characters_that_matter_may_take_most_of_the_vocabulary(
 
 
 def test_a_vocabulary_smaller_than_its_alphabet_is_refused():
-    message = r"`--vocab-size` must hold at least the alphabet of en \(11 characters\), got 5"
+    message = r"`--vocab-size` must be at least the alphabet of en \(11 characters\), got 5"
     with pytest.raises(UserError, match=message):
         learn_pieces(LINES, 5, 11, "bpe", "en")
 

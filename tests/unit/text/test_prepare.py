@@ -197,7 +197,7 @@ def test_files_of_different_length_are_refused_with_both_counts(own):
 def test_an_empty_file_is_refused(own, tmp_path, data):
     text, make = own
     (text / "mono" / "valid.en.txt").write_bytes(data)
-    with pytest.raises(UserError, match=r"valid\.en\.txt: (is empty|holds no text)"):
+    with pytest.raises(UserError, match=r"valid\.en\.txt: (is empty|contains no text)"):
         make()
     assert not (tmp_path / "bin").exists()
 

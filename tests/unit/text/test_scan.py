@@ -45,7 +45,7 @@ def test_text_that_is_not_utf8_is_refused_with_file_and_line(
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n"])
 def test_text_without_a_sentence_is_refused(tmp_path, data):
     (tmp_path / "a.txt").write_bytes(data)
-    with pytest.raises(UserError, match=r"a\.txt: holds no text"):
+    with pytest.raises(UserError, match=r"a\.txt: contains no text"):
         scan_text(tmp_path / "a.txt")
 
 

@@ -108,5 +108,5 @@ def test_a_folder_that_cannot_be_used_is_refused(bert, tmp_path, capsys):
     with pytest.raises(UserError, match=re.escape("save_pretrained")):
         ready_tokenizer(tmp_path / "tokenizer.json")
     (tmp_path / "tokenizer.json").write_text('{"model": {}}')
-    with pytest.raises(UserError, match="not a tokenizer of a known form"):
+    with pytest.raises(UserError, match="not a tokenizer in a known format"):
         ready_tokenizer(tmp_path / "tokenizer.json")

@@ -143,7 +143,7 @@ def test_bad_vocabularies_are_named(tmp_path):
     assert re.match(r"vocab\.txt:2: not UTF-8", message())
     file.unlink()
     (tmp_path / "vocab.json").write_text("[1, 2]")
-    assert message() == "vocab.json: not a vocabulary of a known form"
+    assert message() == "vocab.json: not a vocabulary in a known format"
     (tmp_path / "vocab.json").write_text("{")
     assert message().startswith("vocab.json: not a JSON file")
     (tmp_path / "vocab.json").unlink()
@@ -151,4 +151,4 @@ def test_bad_vocabularies_are_named(tmp_path):
     assert message() == "sentencepiece.bpe.model: damaged or not a sentencepiece model"
     (tmp_path / "sentencepiece.bpe.model").unlink()
     put_tokenizer(tmp_path, {"type": "BPE"})
-    assert message() == "tokenizer.json: not a vocabulary of a known form"
+    assert message() == "tokenizer.json: not a vocabulary in a known format"

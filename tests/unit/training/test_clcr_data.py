@@ -61,5 +61,5 @@ def test_labels_without_a_pivot_are_not_trained_on(folder, tmp_path):
     sides = folder.parallel("train", *PAIR)
     settings = {"pair": list(PAIR), "threshold": 0.5}
     write_labels(NoPivots(), sides, tmp_path / "labels" / "train", settings, 64)
-    with pytest.raises(UserError, match="holds no pivots to learn from"):
+    with pytest.raises(UserError, match="contains no pivots to learn from"):
         feed(folder, tmp_path / "labels")

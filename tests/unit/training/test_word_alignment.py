@@ -163,9 +163,9 @@ def test_lower_layers_can_be_aligned_alone(make_model, make_criterion):
     ("options", "message"),
     [
         ({"objectives": ("mlm",)}, "`--criterion word_alignment` needs `--objectives word-align"),
-        ({"directions": ""}, "`--directions` must say which language stays where it is"),
+        ({"directions": ""}, "`--directions` must say which language stays in place"),
         ({"drift_weight": -1.0}, r"`--drift-weight` must be at least 0, got -1\.0"),
-        ({"path": ""}, "`--initial-encoder` must name the checkpoint that training begins with"),
+        ({"path": ""}, "`--initial-encoder` must name the checkpoint that training starts from"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_start(make_model, make_criterion, options, message):

@@ -134,7 +134,7 @@ BAD = [
         "multiple_choice",
         "",
         choice().replace('"label"', '"label": 1, "label"'),
-        "the key 'label' st",
+        "the key 'label' oc",
     ),
     ("parsing", "", TREE.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),
     ("srl", "", FRAME.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),
@@ -187,8 +187,8 @@ def test_what_is_wrong_is_named_with_its_place(head, chosen, content, message, c
     [
         (lambda content: content.encode("utf-16"), "f:1: not UTF-8 (byte 0: invalid start byte)"),
         (lambda content: content.encode() + b"\xe9\t\n", ": not UTF-8 (byte "),
-        (lambda content: b"", "f: holds no |f:1: not JSON"),
-        (lambda content: b"\n", "f: holds no |f:1: "),
+        (lambda content: b"", "f: contains no |f:1: not JSON"),
+        (lambda content: b"\n", "f: contains no |f:1: "),
     ],
 )
 def test_what_is_no_text_or_nothing_is_named(head, chosen, change, message, codec, tmp_path):

@@ -99,7 +99,9 @@ def test_points_of_several_training_languages_are_named_by_both(point, tmp_path,
 
 
 def test_without_a_figure_to_compare_nothing_is_written(point, tmp_path):
-    with pytest.raises(UserError, match=r"^shared things: known of no language that was not train"):
+    with pytest.raises(
+        UserError, match=r"^shared things: unknown for all languages that were not train"
+    ):
         write_scatter(
             tmp_path / "out", PROPERTY, [point("en", 1.0, 9.0), point("de", None, 9.0)], {}
         )

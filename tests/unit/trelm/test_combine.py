@@ -147,13 +147,13 @@ def test_the_file_is_a_checkpoint_of_its_own_phase_before_its_first_update(halve
         (
             {},
             {"identity": {"parent": "zyx987654"}},
-            "{both} begin with the same weights, got abcdefgh and zyx98765; start both from one "
+            "{both} start from the same weights, got abcdefgh and zyx98765; start both from one "
             "checkpoint",
         ),
         (
             {"identity": {"parent": ""}},
             {"identity": {"parent": ""}},
-            "{both} begin with the same weights, got unknown and unknown; start both from one "
+            "{both} start from the same weights, got unknown and unknown; start both from one "
             "checkpoint",
         ),
         (
@@ -207,7 +207,9 @@ def test_files_that_are_no_checkpoints_are_one_line(halves, tmp_path):
     with pytest.raises(UserError, match=r"^missing\.pt: no such checkpoint$"):
         combine("missing.pt", bwd, tmp_path / "combined.pt")
     torch.save({"model": None}, tmp_path / "empty.pt")
-    with pytest.raises(UserError, match=r"empty\.pt: not a fairseq checkpoint \(it holds no mode"):
+    with pytest.raises(
+        UserError, match=r"empty\.pt: not a fairseq checkpoint \(it contains no mode"
+    ):
         combine(tmp_path / "empty.pt", bwd, tmp_path / "combined.pt")
 
 

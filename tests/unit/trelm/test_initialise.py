@@ -347,7 +347,7 @@ REFUSED = {
     ),
     "too many languages": (
         {"make": {"sizes": {f"l{n}": SIZE for n in range(17)}}},
-        "`--language-init orthogonal` can serve at most 16 languages, the width of the encoder, "
+        "`--language-init orthogonal` supports at most 16 languages, the width of the encoder, "
         "got 17",
     ),
 }
@@ -359,7 +359,7 @@ def test_a_source_without_positions_is_refused():
     source = dataclasses.replace(
         source, shape=dataclasses.replace(source.shape, token_positions=False)
     )
-    with pytest.raises(UserError, match="tiny: has no position embeddings to go on from"):
+    with pytest.raises(UserError, match="tiny: has no position embeddings to start from"):
         init(source, encoder)
 
 

@@ -39,7 +39,7 @@ def test_of_several_outputs_the_first_counts(tmp_path):
 
 def test_a_file_without_translations_is_an_error(tmp_path):
     (tmp_path / "out.txt").write_text("Generate test\n")
-    with pytest.raises(UserError, match=r"out\.txt: holds no translations beside references$"):
+    with pytest.raises(UserError, match=r"out\.txt: contains no translations with references$"):
         read_samples(tmp_path / "out.txt")
 
 

@@ -45,8 +45,8 @@ def test_an_epoch_that_was_repeated_after_a_kill_counts_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD, "train.log: holds no finished training"),
-        (epoch(1, 1), "train.log: this training log names no parameter count"),
+        (HEAD, "train.log: contains no finished training"),
+        (epoch(1, 1), "train.log: this training log has no parameter count"),
     ],
 )
 def test_a_log_without_a_training_is_an_error(tmp_path, text, message):

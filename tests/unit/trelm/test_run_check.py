@@ -41,7 +41,7 @@ def test_settings_that_hang_together_pass(here, config):
         ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
         (
             {"data": "data-bin"},
-            "`--data` is a ready folder; it cannot go with `--text` or other text",
+            "`--data` is a ready folder; it cannot be used with `--text` or other text",
         ),
         ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
         ({"vocab_type": "wordpiece"}, "unknown vocabulary type 'wordpiece'; did you mean 'word'"),
@@ -58,14 +58,14 @@ def test_settings_that_hang_together_pass(here, config):
         ),
         (
             {"trilayer": False},
-            "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "
+            "`--transfer-objectives` cdlm needs a TRILayer; without one use tlm,mlm, got "
             "'cdlm,mlm'",
         ),
         ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),
         (
             {"embeddings": "linked"},
-            "`--mapping` must be none with `--embeddings linked`, whose vectors lie among the "
-            "source's embeddings already, got 'adversarial'",
+            "`--mapping` must be none with `--embeddings linked`, whose vectors are already "
+            "in the source's embedding space, got 'adversarial'",
         ),
         (
             {"language_objectives": "mlmm"},

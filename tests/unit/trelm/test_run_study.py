@@ -209,7 +209,7 @@ def test_rows_are_chosen_by_code():
     with pytest.raises(UserError) as error:
         choose_rows(rows, "b", ready_data=True)
     assert str(error.value) == (
-        "`--rows` b needs a vocabulary of its own: give `--text` instead of `--data`"
+        "`--rows` b needs its own vocabulary: give `--text` instead of `--data`"
     )
 
 

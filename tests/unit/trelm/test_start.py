@@ -144,7 +144,7 @@ REFUSED = {
     ),
     "useless vectors": (
         {"vectors": {}, "options": {"embeddings": "random"}},
-        "`--vectors` is of no use with `--embeddings random`",
+        "`--vectors` has no effect with `--embeddings random`",
     ),
     "an unknown language": (
         {"model": {"languages": "en,fr"}},
@@ -252,8 +252,8 @@ def test_of_private_parts_those_of_one_language_are_read(make_corpus, tmp_path):
         assert all(map(torch.equal, states, theirs))
         assert source.symbols[6] == f"▁{lang}0"
     line = (
-        f"{file}: has private parts, tokens,positions,softmax,1-2; `--source-language` must say "
-        "whose: en, de"
+        f"{file}: has private parts, tokens,positions,softmax,1-2; `--source-language` must name "
+        "one of en, de"
     )
     with pytest.raises(UserError, match=f"^{re.escape(line)}$"):
         read_source(file)

@@ -1,9 +1,8 @@
-"""The kinds of results that pages are made of: one file each, found by name.
-
-A kind is a class with ``recognises(record)``, which looks at fields of the JSON and never at a
-file's name, and ``page(result)``. A verb's JSON becomes a page by a file here. A kind with
-``join(results)`` makes further pages, of several results of its own or of those kinds that its
-``joins`` name.
+"""The kinds of results that pages are made from: one file each, found by name.
+A kind is a class with ``recognises(record)``, which checks fields of the JSON and never a file's
+name, and ``page(result)``. To make pages of a verb's JSON, add a file here. A kind with
+``join(results)`` makes further pages, of several results of its own kind or of the kinds in its
+``joins``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ def find_results(run: Path) -> list[Result]:
             found.append(Result(path, record))
     if not found:
         raise UserError(
-            f"{run}: holds no results that a page can be made of; known kinds: {', '.join(KINDS)}"
+            f"{run}: contains no results to make a page from; known kinds: {', '.join(KINDS)}"
         )
     return found
 
@@ -54,9 +53,7 @@ def find_results(run: Path) -> list[Result]:
 def _read(path: Path) -> Result:
     record = read_json(path)
     if not isinstance(record, dict) or kind_of(record) is None:
-        raise UserError(
-            f"{path}: no results that a page can be made of; known kinds: {', '.join(KINDS)}"
-        )
+        raise UserError(f"{path}: no results to make a page from; known kinds: {', '.join(KINDS)}")
     return Result(path, record)
 
 
@@ -64,7 +61,7 @@ def kind_of(record: Mapping[str, Any]) -> str | None:
     """The name of the kind that recognises ``record``; None if there is none.
 
     Raises:
-        RuntimeError: if several do; their fields must tell them apart.
+        RuntimeError: if several do; their fields must distinguish them.
     """
     names = [name for name in KINDS if KINDS[name]().recognises(record)]
     if len(names) > 1:

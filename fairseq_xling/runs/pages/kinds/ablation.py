@@ -1,4 +1,4 @@
-"""`fairseq-xling ablate emerging-structure`: Conneau et al. 2020, Table 1 (SPEC A1 to A12)."""
+"""`fairseq-xling ablate emerging-structure`: Conneau et al. 2020, Table 1."""
 
 from collections.abc import Mapping
 from typing import Any

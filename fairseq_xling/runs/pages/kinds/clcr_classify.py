@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr classify`: ESIM on frozen sequences, trained on one language (SPEC C15)."""
+"""`fairseq-xling clcr classify`: ESIM on frozen sequences, trained on one language."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,9 @@ class ClcrClassify:
             title=record["title"],
             source=SOURCE,
             lead=[
-                "An ESIM reads frozen sequences of vectors; it was trained on one language, whose "
-                "dev file chose its epoch, and saw no label of another.",
+                "An ESIM reads frozen sequences of vectors; it was trained on one language, its "
+                "epoch "
+                "selected on that language's dev file, and saw no labels of another.",
             ],
             sections=[
                 Section("Accuracy and gap", svg=to_svg(figure), notes=notes),

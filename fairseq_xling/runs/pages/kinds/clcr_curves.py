@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr curves`: D by step (SPEC C4)."""
+"""`fairseq-xling clcr curves`: D by step."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

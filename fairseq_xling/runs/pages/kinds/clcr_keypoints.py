@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr keypoints`: how well key-points are told (SPEC C10)."""
+"""`fairseq-xling clcr keypoints`: how well key-points are classified (CLCR, Table 2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ class ClcrKeypoints:
         return Page(
             title=record["title"],
             source=SOURCE,
-            lead=["Which words of a sentence are told to be key-points, and how many of them are."],
+            lead=["How accurately words of a sentence are classified as key-points."],
             sections=[Section("Shares", svg=to_svg(figure), header=header, rows=rows, notes=notes)],
             tables={"table": (header, rows)},
             measured=[

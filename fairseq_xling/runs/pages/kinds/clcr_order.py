@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr order`: order BLEU of each head and search (SPEC C11 to C13)."""
+"""`fairseq-xling clcr order`: order BLEU of each head and search."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,10 @@ class ClcrOrder:
         return Page(
             title=record["title"],
             source=SOURCE,
-            lead=["Key-points are put into the order of the second language, which is known."],
+            lead=[
+                "Key-points are put into the order of the second language, and compared with the "
+                "gold order."
+            ],
             sections=[
                 Section("Order BLEU", svg=to_svg(figure), header=header, rows=rows, notes=notes)
             ],

@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr report`: the two conditions of the definition (SPEC C1)."""
+"""`fairseq-xling clcr report`: the two conditions of the definition."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

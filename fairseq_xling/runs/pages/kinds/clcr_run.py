@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr run`: distances, key-points and orders over seeds (SPEC C4, C10, C13)."""
+"""`fairseq-xling clcr run`: distances, key-points and orders over seeds."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +54,9 @@ class ClcrRun:
             title=f"CLCR, {first} and {second}",
             source="CLCR, Tables 1 to 3",
             lead=[
-                f"States of {first} are moved to those of {second}. relative: D by the spread of "
-                "the target's states, 1 for a transform that knows nothing. Shares are in [0, 1]."
+                f"States of {first} are mapped to those of {second}. relative: D divided by the "
+                f"spread of "
+                "the target's states, 1 at chance level. Shares are in [0, 1]."
             ],
             sections=sections,
             tables=tables,
@@ -64,7 +65,7 @@ class ClcrRun:
 
 
 def table(seeds: Sequence[Mapping[str, Any]], name: str) -> tuple[str, list[str], list[list[Any]]]:
-    """Title, header, and means over seeds with deviations; None where no seed has a figure."""
+    """Title, header, and means over seeds with deviations; None if no seed has a figure."""
     title, header, _, keys = _columns(seeds[0], name)
     groups: dict[str, list[Sequence[Any]]] = {}
     for one in seeds:

@@ -1,7 +1,7 @@
 """`fairseq-xling eval bli`, `tatoeba`, `cka` and `meanshift`: two folders of states by layer.
 
-They leave one form, with the name of the measure in ``measure``; a further measure of this form
-becomes a page without a line here, and a row and a source by an entry in ``SOURCES``.
+They have the same format, with the name of the measure in ``measure``; a further measure in this
+format gets a page without changes here, and a row and a source by an entry in ``SOURCES``.
 """
 
 import re
@@ -89,7 +89,7 @@ class ComparisonPage:
         )
 
     def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
-        """A page more for each measure with several results of one curve."""
+        """A further page for each measure with several results of one curve."""
         groups: dict[tuple[str, str], list[Result]] = {}
         for result in results:
             record = result.record

@@ -1,4 +1,4 @@
-"""`fairseq-xling eval correlate`: CKA against retrieval over layers and pairs (SPEC S9)."""
+"""`fairseq-xling eval correlate`: CKA against retrieval over layers and pairs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,11 +31,11 @@ class Correlation:
             names = [str(point["layer"]) for point in own]
             x, y = ([point[side] for point in own] for side in "xy")
             groups.append(Points(pair, x, y, names, style))
-        notes = caption(result, SOURCE, "A point is a layer, its number beside it.")
+        notes = caption(result, SOURCE, "A point is a layer, labelled with its number.")
         return Page(
             title=f"{record['x']} against {record['y']}",
             source=SOURCE,
-            lead=["Do layers that are more alike also retrieve more translations?"],
+            lead=["Do more similar layers also retrieve more translations?"],
             sections=[
                 Section(
                     "Scatter plot",

@@ -1,7 +1,6 @@
-"""`fairseq-xling eval`: figures by layer of one or more checkpoints (SPEC S7, S16, T17).
-
-Measures leave a table of one layout: columns named ``pair`` and ``layer`` and then figures, or
-``language`` and then figures. So a new measure becomes curves or bars by itself.
+"""`fairseq-xling eval`: figures by layer of one or more checkpoints.
+Measures write a table in one of two layouts: columns ``pair`` and ``layer`` followed by figures, or
+``language`` followed by figures. So a new measure automatically gets curves or bars.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ HEADLINES = {
     "bpw": ("T17", "bpw", "bits per word"),
     "langmass": ("S13", "langmass_others", "mass on words of other languages (share)"),
 }
-# beginnings of columns of what a model that knows nothing has
+# prefixes of columns with chance levels
 _CHANCE = ("chance", "uniform model")
 
 
@@ -74,7 +73,7 @@ class Evaluation:
 
 
 def _short(paths: Sequence[str]) -> list[str]:
-    """Names that tell files apart: what differs from the others, else the file's folder."""
+    """Names that distinguish files: what differs from the others, else the file's folder."""
     parts = [Path(path).parts for path in paths]
     if len(parts) == 1:
         return ["/".join(parts[0][-2:])]
@@ -132,7 +131,7 @@ def _bars(
 def _reference(
     found: Mapping[str, Any], header: Sequence[str], chance: str | None
 ) -> tuple[float, str] | None:
-    """What a model that knows nothing has, where that is one number for all."""
+    """The chance level, if it is one number for all."""
     if chance is None:
         return None
     place = header.index(chance)

@@ -1,6 +1,5 @@
-"""`fairseq-xling map procrustes` and its like: a map for each layer, from pairs of states.
-
-Conneau et al. 2020, sections 5.1 and 5.1.2 (SPEC S1, S2, S6).
+"""`fairseq-xling map procrustes` and similar: a map for each layer, from pairs of states.
+Conneau et al. 2020, sections 5.1 and 5.1.2.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from fairseq_xling.runs.report import Section
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1"
 ROWS = {"procrustes": "S1", "unconstrained": "S2", "contextual": "S6"}
 ROWS |= {"meeting": "T23", "anchored": "T23"}
-_BEFORE = "_unmapped"  # ends the name of a figure that was measured without the map
+_BEFORE = "_unmapped"  # suffix of the name of a figure measured without the map
 
 
 @KINDS.register("map-states")

@@ -1,4 +1,4 @@
-"""`fairseq-xling map adversarial` and `identical`: maps of word vectors (SPEC T11, T12)."""
+"""`fairseq-xling map adversarial` and `identical`: maps of word vectors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ COSINE = "mean cosine to the nearest source word"
 
 @KINDS.register("map-vectors")
 class MapVectors:
-    """The criterion of every seed before and after refinement; words that are spelt alike."""
+    """The criterion of every seed before and after refinement; identically spelt words."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         return {"best_seed", "seeds", "criterion", "chance", "shared_words"} <= record.keys()
@@ -38,12 +38,12 @@ class MapVectors:
             for seed, one in seeds.items()
         ]
         alike, before = record["shared_words"], record["shared_words_unmapped"]
-        words = [["mapped", *map(alike.get, _WORDS)], ["as they were", *map(before.get, _WORDS)]]
+        words = [["mapped", *map(alike.get, _WORDS)], ["unmapped", *map(before.get, _WORDS)]]
         failed = "Every seed failed." if record["failed"] else f"Best seed: {record['best_seed']}."
         method = record["settings"]["method"]
         facts = (f"Method {method}; {failed}", f"Unit: {COSINE} by CSLS.")
         kept = alike.get("p_at_1")
-        what = f"P@1 of words spelt alike (share), {method}, best seed"
+        what = f"P@1 of identically spelt words (share), {method}, best seed"
         return Page(
             title=f"Map of word vectors, {method}",
             source=SOURCE,
@@ -51,7 +51,7 @@ class MapVectors:
             sections=[
                 Section("Every seed", svg=to_svg(figure), notes=caption(result, SOURCE, *facts)),
                 Section("Seeds", header=header, rows=rows),
-                Section("Words spelt alike", header=_HEADER, rows=words),
+                Section("Identically spelt words", header=_HEADER, rows=words),
             ],
             tables={"seeds": (header, rows), "words": (_HEADER, words)},
             measured=[] if kept is None else [Measured("T11", what, kept)],

@@ -1,4 +1,4 @@
-"""`fairseq-xling ablate mapped-layers`: Conneau et al. 2020, section 5.1.2 (SPEC S6)."""
+"""`fairseq-xling ablate mapped-layers`: Conneau et al. 2020, section 5.1.2."""
 
 from collections.abc import Mapping
 from typing import Any

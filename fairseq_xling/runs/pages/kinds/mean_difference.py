@@ -1,4 +1,4 @@
-"""`fairseq-xling translate mds` over a grid: Liu et al. 2020, 4.2, Table 3 (SPEC S11, S12)."""
+"""`fairseq-xling translate mds` over a grid: Liu et al. 2020, 4.2, Table 3."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class MeanDifference:
         return Page(
             title=f"Token translation by the mean difference, {source} to {target}",
             source=SOURCE,
-            lead=["States of one layer are moved; every position then writes its best token."],
+            lead=["States of one layer are shifted; every position then outputs its best token."],
             sections=[
                 Section(
                     "By layer and alpha",

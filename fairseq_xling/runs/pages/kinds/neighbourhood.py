@@ -1,4 +1,4 @@
-"""`fairseq-xling embed inspect`: how a word lies among all others, by file (SPEC T16)."""
+"""`fairseq-xling embed inspect`: a word among all others, by file (TreLM, appendix A.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ class NeighbourhoodPage:
         return Page(
             title=f"{word} among its neighbours",
             source=SOURCE,
-            lead=["Are the words that lie nearest those that mean nearly the same?"],
+            lead=["Are the nearest words those with nearly the same meaning?"],
             sections=[
                 Section(
                     "Cosines and nearest words",

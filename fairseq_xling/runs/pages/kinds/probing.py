@@ -1,4 +1,4 @@
-"""`fairseq-xling probe`: what a frozen encoder's states tell about spans (SPEC E8)."""
+"""`fairseq-xling probe`: what can be predicted from a frozen encoder's states of spans."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ SOURCE = "CLCR, Tables 5 and 6"
 
 @KINDS.register("probing")
 class Probing:
-    """F1 by layer; bars where there is one layer, or a mixture."""
+    """F1 by layer; bars for a single layer, or a mixture."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         return {"probes", "baseline", "header", "rows"} <= record.keys()

@@ -1,6 +1,6 @@
 """`fairseq-xling eval overlap` and `eval word-order`: figures against properties of languages.
 
-Pires et al. 2019, Figures 2 and 3 (SPEC E9, E10).
+Pires et al. 2019, Figures 2 and 3.
 """
 
 from collections.abc import Mapping, Sequence

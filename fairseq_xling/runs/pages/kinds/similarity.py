@@ -1,4 +1,4 @@
-"""`fairseq-xling ablate similarity`: Conneau et al. 2020, section 5 and Figure 7 (SPEC S9)."""
+"""`fairseq-xling ablate similarity`: Conneau et al. 2020, section 5 and Figure 7."""
 
 from collections.abc import Mapping
 from typing import Any

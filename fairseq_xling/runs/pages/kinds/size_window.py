@@ -1,4 +1,4 @@
-"""`fairseq-xling ablate size-window`: Liu et al. 2020, section 3.2 (SPEC E11)."""
+"""`fairseq-xling ablate size-window`: Liu et al. 2020, section 3.2."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +44,7 @@ class SizeWindow:
             for row in rows
         ]
         return Page(
-            title="How much text, and how much of it at a time",
+            title="Size of the text and length of its segments",
             source=SOURCE,
             lead=["Word retrieval of models trained on more or less text, in longer segments."],
             sections=[

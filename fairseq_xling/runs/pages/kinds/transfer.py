@@ -1,7 +1,7 @@
 """`fairseq-xling eval transfer` and `eval matrix`: trained on one language, tested on others.
 
-Conneau et al. 2020, section 3.2 (SPEC E1 to E4); Pires et al. 2019, Tables 1 and 2 (E7); with
-shifted states Liu et al. 2020, section 4.3 (S14). Each head says which row it is of.
+Conneau et al. 2020, section 3.2; Pires et al. 2019, Tables 1 and 2; with shifted states Liu et al.
+2020, section 4.3. Each head names its own row.
 """
 
 import math
@@ -21,7 +21,7 @@ from fairseq_xling.runs.report import Section
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
 MATRIX = "Pires et al. (2019), Tables 1 and 2"
-# trained on one language, tested on others: where the figure of each head belongs
+# trained on one language, tested on others: the row of each head's figure
 ROWS = {
     "classification": "E2",
     "ner": "E3",
@@ -62,8 +62,8 @@ class Transfer:
             title=record["title"],
             source=source,
             lead=[
-                "Epochs and settings were chosen on the source language's dev file alone; the "
-                "files to test on were read after that."
+                "Epochs and settings were selected on the source language's dev file alone; the "
+                "test files were read only afterwards."
             ],
             sections=sections,
             tables={"table": (header, rows), "scores": _scores(record["results"])},

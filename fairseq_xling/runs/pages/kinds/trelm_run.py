@@ -1,4 +1,4 @@
-"""`fairseq-xling trelm run`: TreLM, Algorithm 1, Tables 4 and 6 (SPEC T9, T18, T25)."""
+"""`fairseq-xling trelm run`: TreLM, Algorithm 1, Tables 4 and 6."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ BITS = "bits per masked subword"
 
 @KINDS.register("trelm-run")
 class TrelmRun:
-    """Bits per word after each phase, translations by ordering, losses, and what it cost."""
+    """Bits per word after each phase, translations by ordering, losses, and the cost."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         return "study" not in record and isinstance(record.get("migrations"), list)
@@ -27,7 +27,7 @@ class TrelmRun:
         sections = [
             Section(
                 "Bits per word after each phase",
-                text="Over the same masks for every checkpoint; lower is better.",
+                text="With the same masks for every checkpoint; lower is better.",
                 svg=to_svg(draw_bars([_phases(one) for one in found])),
                 notes=caption(result, f"{PAPER}, Algorithm 1 and A.7", seeds, f"Unit: {BITS}."),
             )
@@ -41,8 +41,8 @@ class TrelmRun:
                         result,
                         f"{PAPER}, Table 6",
                         seeds,
-                        "n-gram precisions and BLEU as sacrebleu prints them, in percent;",
-                        "by where each target word takes its state from (ordering).",
+                        "n-gram precisions and BLEU as printed by sacrebleu, in percent;",
+                        "by ordering, the source position of each target word.",
                     ),
                 )
             )
@@ -61,7 +61,7 @@ class TrelmRun:
         return Page(
             title=f"Migration to {targets}",
             source=f"{PAPER}, Algorithm 1",
-            lead=["An encoder of one language becomes one of another, in phases."],
+            lead=["An encoder of one language is migrated to another, in phases."],
             sections=sections,
             tables={
                 "phases": _phase_rows(found),
@@ -85,7 +85,7 @@ def _phases(one: Mapping[str, Any]) -> BarPanel:
     ]
     uniform = one["uniform_bpw"][one["target"]]
     title = f"to {one['target']}, seed {one['seed']}"
-    return BarPanel(names, series, BITS, title, (uniform, f"knows nothing ({uniform:.1f})"))
+    return BarPanel(names, series, BITS, title, (uniform, f"chance ({uniform:.1f})"))
 
 
 def _bleu(one: Mapping[str, Any]) -> BarPanel:

@@ -16,7 +16,7 @@ PAPER = "TreLM (Li et al., 2021)"
 
 @KINDS.register("trelm-study")
 class TrelmStudyPage:
-    """Bars for every figure of the table; a curve where the study has an axis."""
+    """Bars for every figure of the table; a curve if the study has an axis."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         return {"study", "migrations", "header", "rows"} <= record.keys()
@@ -52,7 +52,7 @@ class TrelmStudyPage:
 
 
 def _study(title: str) -> Any:
-    """The study of this title; None if this version has it no more."""
+    """The study of this title; None if this version no longer has it."""
     found = [STUDIES[name] for name in STUDIES if getattr(STUDIES[name], "title", "") == title]
     return found[0] if found else None
 

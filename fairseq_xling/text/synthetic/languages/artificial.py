@@ -4,9 +4,9 @@ All of them rename every word of English, one to one, by made-up words of this m
 and digits included, so they share no word with it (see ``rename``).
 
 - ``xx``, ``yy``: relabelled, nothing else; two different renamings.
-- ``xp``: relabelled, and every head stands behind all that depends on it (``permute``).
+- ``xp``: relabelled, and every head follows all of its dependents (``permute``).
 - ``xs``: relabelled, nouns and verbs are two words each (``split``): one to many.
-- ``xm``: relabelled, function words are glued to the word they precede (``merge``): many to one.
+- ``xm``: relabelled, function words are merged with the word they precede (``merge``): many to one.
 """
 
 from collections.abc import Iterable
@@ -27,10 +27,10 @@ _GLUED = frozenset({"DET", "ADP", "AUX", "PART"})
 
 
 def rename(words: Iterable[str], seed: int) -> dict[str, str]:
-    """Each of ``words`` with a made-up word: a bijection, and no made-up word is a word itself.
+    """A made-up word for each of ``words``: a bijection, and no made-up word is one of ``words``.
 
-    A capital stays a capital (the names of English stay recognisable as names). Length and spelling
-    tell nothing about the original.
+    Capitals are kept (English names stay recognisable as names). Length and spelling reveal nothing
+    about the original.
 
     >>> renamed = rename(["cat", "cats", "Anna", "."], seed=1)
     >>> len(set(renamed.values())), renamed["Anna"][0].isupper(), renamed["."]
@@ -65,7 +65,7 @@ class Relabelled(Language):
 
     Args:
         code: the language's code.
-        seed: another seed is another renaming.
+        seed: random seed; each gives a different renaming.
     """
 
     def __init__(self, code: str, seed: int):
@@ -88,7 +88,7 @@ class Relabelled(Language):
         )
 
     def arrange(self, tokens: list[Token]) -> list[Token]:
-        """What else is done to the renamed words; here nothing."""
+        """Further changes to the renamed words; here none."""
         return tokens
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -138,9 +138,9 @@ class Permuted(Relabelled):
 
 
 class Split(Relabelled):
-    """Relabelled, and every noun and verb is two words: a stem and, behind it, an ending.
+    """Relabelled, and every noun and verb is two words: a stem followed by an ending.
 
-    The second word hangs under the first (``fixed``), and both are aligned to what the whole was.
+    The second word depends on the first (``fixed``), and both have the alignment of the whole.
     """
 
     def parts(self, form: str) -> tuple[str, str]:
@@ -177,8 +177,8 @@ class Split(Relabelled):
 
 
 class Merged(Relabelled):
-    """Relabelled, and determiners, prepositions, auxiliaries and particles are glued to what
-    follows them: one word then stands for several."""
+    """Relabelled, and determiners, prepositions, auxiliaries and particles are merged with the
+    next word: one word then corresponds to several."""
 
     def arrange(self, tokens: list[Token]) -> list[Token]:
         groups: list[list[int]] = [[]]
@@ -190,7 +190,7 @@ class Merged(Relabelled):
         found = []
         for group in groups:
             members = [tokens[number - 1] for number in group]
-            last = members[-1]  # glued words are leaves, so the last one keeps the group's head
+            last = members[-1]  # merged words are leaves, so the last one keeps the group's head
             form = "q".join(member.form for member in members)  # made-up words have no q
             slots = tuple(slot for member in members for slot in member.slots)
             found.append(last._replace(form=form, head=place[last.head], slots=slots))

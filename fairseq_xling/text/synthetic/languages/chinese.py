@@ -121,7 +121,7 @@ class Chinese(Language):
         return []
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
-        """A phrase with the word before it, the word behind it or both, and its head."""
+        """A phrase with the word before it, the word after it or both, and its head."""
         phrase = oblique.phrase
         nodes, head = self.phrase(phrase)
         if phrase.kind == "year":
@@ -200,7 +200,7 @@ class Chinese(Language):
         return nodes
 
     def _obliques(self, clause: Clause, root: Node) -> tuple[list[Node], list[Node]]:
-        """Where and how stands before the verb, where to behind it."""
+        """Place and manner come before the verb, direction after it."""
         before: list[Node] = []
         after: list[Node] = []
         for oblique in clause.obliques:

@@ -16,7 +16,7 @@ _COPULAS |= {("past", False): "was", ("past", True): "were"}
 _FREQUENCY = frozenset(inventory.FREQUENCY_ADVERBS)
 _AN = ("a", "e", "i", "o", "u", "honest")
 _NOT_AN = ("us", "uni")
-# Concepts that have one word of their own in every language.
+# Concepts that are a single word in every language.
 SHARED_NAMES = [*inventory.GENDERS, *inventory.SURNAMES, *inventory.PLACES, *inventory.COUNTS]
 
 

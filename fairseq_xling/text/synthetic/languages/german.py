@@ -45,7 +45,7 @@ class German(Language):
     ) -> tuple[list[Node], Node]:
         """The words of a noun phrase in its case, and its head.
 
-        ``denied`` is the slot of a "not" that the article takes in ("kein").
+        ``denied`` is the slot of a "not" that is merged into the article ("kein").
         """
         at = phrase.id
         if phrase.kind in inventory.ENTITIES:
@@ -169,7 +169,7 @@ class German(Language):
         return [node, *nodes], head
 
     def _middle(self, clause: Clause, root: Node) -> list[Node]:
-        """What stands between the finite verb and the end: objects, "nicht", adverb, places."""
+        """What comes between the finite verb and the end: objects, "nicht", adverb, places."""
         nodes: list[Node] = []
         last: list[Node] = []
         for oblique in clause.obliques:
@@ -214,7 +214,7 @@ class German(Language):
         """The words of a clause and its root.
 
         ``last`` puts the finite verb at the end (subordinate clause); ``inverted`` puts the
-        subject behind it (something else has come first).
+        subject after it (something else comes first).
         """
         many = clause.subject.agrees_plural
         subject, noun = self.phrase(clause.subject, "nom")

@@ -1,4 +1,4 @@
-"""Indonesian: adjectives and owners behind the noun, no articles, no inflection, no copula."""
+"""Indonesian: adjectives and owners after the noun, no articles, no inflection, no copula."""
 
 from fairseq_xling.text.synthetic import inventory
 from fairseq_xling.text.synthetic import meaning as m
@@ -90,7 +90,7 @@ class Indonesian(Language):
         return [*before, *nodes, *after], head
 
     def _determiner(self, phrase: NounPhrase, head: Node) -> tuple[list[Node], list[Node]]:
-        """What stands before the noun, and what stands behind it."""
+        """What comes before the noun, and what comes after it."""
         kind, slots = phrase.determiner, (phrase.id + m.DETERMINER,)
         if phrase.owner is not None:
             nodes, owner = self.phrase(phrase.owner)
@@ -173,7 +173,7 @@ class Indonesian(Language):
         return nodes, root
 
     def _before(self, clause: Clause, root: Node) -> list[Node]:
-        """What stands between subject and verb."""
+        """What comes between subject and verb."""
         at = clause.id
         nodes: list[Node] = []
         if clause.negated:
@@ -191,7 +191,7 @@ class Indonesian(Language):
         return nodes
 
     def _dated(self, clause: Clause) -> bool:
-        """Whether another word makes "telah" needless or impossible."""
+        """Whether another word makes "telah" unnecessary or impossible."""
         adverb = clause.adverb in inventory.FREQUENCY_ADVERBS
         return clause.negated or bool(clause.time) or adverb
 

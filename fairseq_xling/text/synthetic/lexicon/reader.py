@@ -1,4 +1,4 @@
-"""Reading the tables of a lexicon module."""
+"""Read the tables of a lexicon module."""
 
 
 def entries(text: str) -> dict[str, str]:
@@ -8,13 +8,13 @@ def entries(text: str) -> dict[str, str]:
     {'dog': 'Hund m Hunde', 'cat': 'Katze f Katzen'}
 
     Raises:
-        ValueError: for a key that is there twice, or an entry without a value.
+        ValueError: for a duplicate key, or an entry without a value.
     """
     found: dict[str, str] = {}
     for entry in items(text):
         key, _, value = entry.partition(":")
         if not value.strip() or key in found:
-            raise ValueError(f"entry {entry!r} has no value, or its key is there twice")
+            raise ValueError(f"entry {entry!r} has no value, or its key is a duplicate")
         found[key] = value.strip()
     return found
 

@@ -102,7 +102,7 @@ def test_a_row_that_breaks_the_format_is_refused_with_its_line(written, row, mes
 
 
 def test_a_file_without_examples_or_unknown_offsets_are_refused(written):
-    with pytest.raises(UserError, match=r"rows\.jsonl: holds no examples"):
+    with pytest.raises(UserError, match=r"rows\.jsonl: contains no examples"):
         read_examples(written())
     with pytest.raises(UserError, match="`--offsets` must be one of tokens, characters, got 'x'"):
         read_examples(written(FLAT[0]), "x")

@@ -176,12 +176,12 @@ def test_mistakes_are_named():
     with pytest.raises(UserError) as error:
         arrange(torch.zeros(1, 15, 15), torch.tensor([15]), search="exact")
     assert str(error.value) == (
-        "search 'exact' takes at most 14 key-points, got a sentence with 15; take beam"
+        "search 'exact' supports at most 14 key-points, got a sentence with 15; use beam"
     )
     with pytest.raises(UserError) as error:
         arrange(torch.full((1, 300, 300), 64.0).triu(1), torch.tensor([300]), width=10_000)
     assert str(error.value) == (
-        "a beam of 10000 cannot compare so large costs of 300 key-points; take fewer"
+        "a beam of 10000 cannot compare costs this large for 300 key-points; use fewer"
     )
     with pytest.raises(UserError) as error:
         arrange(costs, lengths, width=10**23)

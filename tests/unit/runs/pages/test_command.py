@@ -41,7 +41,7 @@ def test_results_of_one_measure_are_compared_on_a_page_more(tmp_path, capsys):
         ([], "RUN must name at least one finished run, or give `--index`"),
         (
             ["RUN", "--tests", "t.json"],
-            "`--tests` and `--recipes` are of the index: give",
+            "`--tests` and `--recipes` require `--index`",
         ),
         (["missing"], "missing: no such file"),
         (["RUN", "RUN"], "named twice"),

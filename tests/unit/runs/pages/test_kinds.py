@@ -212,7 +212,7 @@ def test_a_run_is_found_by_its_results_or_by_what_is_recognised(tmp_path):
 def test_what_is_no_result_is_one_line(tmp_path):
     write_json(tmp_path / "meta.json", {"format": 1})
     for path in (tmp_path, tmp_path / "meta.json"):
-        with pytest.raises(UserError, match=r"results that a page can be made of; known kinds: a"):
+        with pytest.raises(UserError, match=r"results to make a page from; known kinds: a"):
             find_results(path)
     with pytest.raises(UserError, match=r"none\.json: no such file"):
         find_results(tmp_path / "none.json")

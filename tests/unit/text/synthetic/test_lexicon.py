@@ -70,5 +70,5 @@ def test_the_lexicon_of_a_language_holds_no_empty_and_no_spaced_form(code):
 
 
 def test_a_key_that_is_there_twice_is_refused():
-    with pytest.raises(ValueError, match="there twice"):
+    with pytest.raises(ValueError, match="is a duplicate"):
         entries("dog: a; dog: b")

@@ -136,7 +136,7 @@ def test_the_same_corpus_is_left_alone_and_another_is_refused(corpus):
         LANGUAGES, sentences=1500, parallel_sentences=200, held_out=150, nli=60, annotated=20
     )
     assert write_corpus(settings, corpus, progress=False) == corpus
-    with pytest.raises(UserError, match="holds a corpus with other settings"):
+    with pytest.raises(UserError, match="contains a corpus with other settings"):
         write_corpus(Settings(LANGUAGES), corpus, progress=False)
     assert snapshot(corpus) == before
 

@@ -77,7 +77,7 @@ def test_gzip_files_are_read(tmp_path):
         (lines(BARE | {"label": -1}), r"`label` must lie in \[0, 3\), got -1"),
         (lines(BARE | {"label": "1"}), "a.jsonl:1: `label` must be a whole number, got '1'"),
         (lines(BARE | {"label": True}), "a.jsonl:1: `label` must be a whole number, got True"),
-        ("", "a.jsonl: holds no questions"),
+        ("", "a.jsonl: contains no questions"),
     ],
 )
 def test_a_damaged_row_is_named_with_its_line(written, text, message):

@@ -51,8 +51,8 @@ def test_c3_is_questions_about_texts_and_is_written_with_answers(written, tmp_pa
     ("value", "message"),
     [
         ({}, "a.json: the file must be a list, got {}"),
-        ([], "a.json: holds no questions"),
-        ([[["a"], []]], "a.json: holds no questions"),
+        ([], "a.json: contains no questions"),
+        ([[["a"], []]], "a.json: contains no questions"),
         ([["a"]], r"a.json: entry 1: must be a list of texts and questions, got \['a'\]"),
         ([["a", []]], "a.json: entry 1: the first part must be a list, got 'a'"),
         ([[[1], []]], "a.json: entry 1: each text must be a text, got 1"),
@@ -96,7 +96,7 @@ def test_a_blank_is_a_question_about_its_sentence_with_the_text_as_context(writt
         (
             {**CHID_ROW, "content": ["#idiom1##idiom1#"]},
             {"#idiom1#": 0},
-            "dev.json:1: the blank #idiom1# stands in the file twice",
+            "dev.json:1: the blank #idiom1# occurs twice in the file",
         ),
         ({"content": []}, {}, "dev.json:1: has no `candidates`"),
     ],

@@ -86,7 +86,7 @@ def test_predictions_replace_frames_and_nothing_else(written, tmp_path):
         ),
         (row(1, "", predicate=True), ":1: an APRED must be a role or _, got nothing"),
         (row(1) + "\n\n" + row(1), ":3: a blank line must end a sentence, got no words"),
-        ("\n", ": holds no sentences"),
+        ("\n", ": contains no sentences"),
     ],
 )
 def test_a_damaged_row_is_named_with_its_line(written, text, message):

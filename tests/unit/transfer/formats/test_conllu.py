@@ -109,7 +109,7 @@ def test_a_file_without_heads_is_read_for_prediction(written, tmp_path):
         (row(1, 0) + "\n# none\n\n" + row(1, 0), ":3: a sentence must have words, got none"),
         (row(1, 0) + "\n\n" + row(1, 0), ":3: a blank line must end a sentence, got no words"),
         ("\n" + row(1, 0), ":1: a blank line must end a sentence, got no words"),
-        ("\n\n", ": holds no sentences"),
+        ("\n\n", ": contains no sentences"),
     ],
 )
 def test_a_damaged_row_is_named_with_its_line(written, text, message):

@@ -51,9 +51,9 @@ def test_predictions_are_the_same_objects_with_another_label(written, tmp_path):
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("", {}, "a.jsonl: holds no objects"),
+        ("", {}, "a.jsonl: contains no objects"),
         (lines({"text": "a"}) + "\n", {}, r"a.jsonl:2: not JSON"),
-        ('{"text": "a", "text": "b"}\n', {}, r"a.jsonl:1: .*the key 'text' stands twice in one"),
+        ('{"text": "a", "text": "b"}\n', {}, r"a.jsonl:1: .*the key 'text' occurs twice in one"),
         (lines([1]), {}, r"a.jsonl:1: must be an object, got \[1\]"),
         (lines({"label": "a"}), {}, "a.jsonl:1: has no `text`"),
         (lines({"text": " "}), {}, "a.jsonl:1: `text` is empty"),
@@ -67,7 +67,7 @@ def test_predictions_are_the_same_objects_with_another_label(written, tmp_path):
         (lines({"text": "a", "label": True}), {}, "a text or a whole number, got True"),
         (lines({"text": "a", "label": " "}), {}, "a.jsonl:1: `label` is empty"),
         (lines(ROW), {"texts": "a"}, "`--columns` must name text, pair, label, got 'texts'"),
-        (lines(ROW), {"pair": "text"}, "a key of its own, got 'text' for `text` and another"),
+        (lines(ROW), {"pair": "text"}, "its own key, got 'text' for `text` and another"),
     ],
 )
 def test_what_breaks_the_format_is_named(written, text, columns, message):

@@ -82,7 +82,7 @@ def test_syntax_errors_name_their_line(written):
         ([1], r"a.json: must be an object, got \[1\]"),
         ({"version": "1.1"}, "a.json: has no `data`"),
         ({"data": {}}, "a.json: `data` must be a list, got {}"),
-        ({"data": []}, "a.json: holds no questions"),
+        ({"data": []}, "a.json: contains no questions"),
         ({"data": [{}]}, "a.json: article 1: has no `paragraphs`"),
         ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1: has no `context`"),
         (content(context=" "), "article 1, paragraph 1: `context` is empty"),
@@ -90,8 +90,8 @@ def test_syntax_errors_name_their_line(written):
         (content({}), "article 1, paragraph 1, question 1: has no `id`"),
         (content(question(3)), "paragraph 1, question 1: `id` must be a text, got 3"),
         (content(question(), question(question=" ")), "question 'a': `question` is empty"),
-        (content(question(question="\ud800 x")), "`question` holds half a surrogate pair"),
-        (content(question(), question()), "a.json: question 'a': the id stands in the file twice"),
+        (content(question(question="\ud800 x")), "`question` contains half a surrogate pair"),
+        (content(question(), question()), "a.json: question 'a': the id occurs twice in the file"),
         (content(question(answers="dog")), "question 'a': `answers` must be a list, got 'dog'"),
         (content(question(is_impossible="no")), "`is_impossible` must be true or false, got 'no'"),
         (
@@ -100,7 +100,7 @@ def test_syntax_errors_name_their_line(written):
         ),
         (
             '{"data": [],\n "data": []}',
-            r"a.json:1: not JSON that can be read \(the key 'data' stands twice in one object\)",
+            r"a.json:1: not JSON that can be read \(the key 'data' occurs twice in one object\)",
         ),
         (content(question(answers=["dog"])), "question 'a': must be an object, got 'dog'"),
         (content(question(answers=[{"text": "dog"}])), "question 'a': has no `answer_start`"),

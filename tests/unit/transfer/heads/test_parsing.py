@@ -210,6 +210,6 @@ def test_bad_settings_are_refused(text, message):
 
 def test_punctuation_cannot_be_dropped_without_parts_of_speech(codec):
     head = Parsing(LABELS, ParsingOptions(punctuation="drop"))
-    with pytest.raises(UserError, match=r"a.conllu:3: UPOS must be there to drop punctuation"):
+    with pytest.raises(UserError, match=r"a.conllu:3: dropping punctuation requires UPOS"):
         head.encode(item("he ran", [2, 0], "nsubj root", "_ _"), codec())
     head.encode(item("he ran", upos="_ _"), codec())  # nothing is counted there

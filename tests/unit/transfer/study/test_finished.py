@@ -160,6 +160,6 @@ def test_other_files_of_results_are_refused(tmp_path, record):
     with pytest.raises(UserError) as error:
         read_runs([tmp_path])
     assert str(error.value) == (
-        f"{tmp_path / 'results.json'}: holds no results of `fairseq-xling eval transfer` or "
+        f"{tmp_path / 'results.json'}: contains no results of `fairseq-xling eval transfer` or "
         "`eval matrix` of this version"
     )

@@ -188,7 +188,7 @@ def test_layers_that_an_encoder_has_not_are_refused(config, option, name, deepes
     with pytest.raises(UserError, match=message.replace("99", "4")):
         check_layers(config(**{option: 4}), encoders(config()))
     torch.save({"cfg": {"model": {}}, "model": {}}, "models/best.pt")
-    with pytest.raises(UserError, match=r"models/best.pt: holds no encoder of this project"):
+    with pytest.raises(UserError, match=r"models/best.pt: contains no encoder of this project"):
         check_layers(config(**{option: 1}), encoders(config()))
 
 

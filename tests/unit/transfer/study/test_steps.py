@@ -76,7 +76,7 @@ def test_a_file_without_annotation_is_named_before_anything_runs(config, caplog)
     Path("en.dev").write_text(rows)
     plan(dataclasses.replace(chosen, format="json_lines"))
     assert [record.getMessage() for record in caplog.records] == [
-        f"{name}: 2 of 3 items have no annotation that is learned or counted; the first is {name}:2"
+        f"{name}: 2 of 3 items have no annotation to learn or count; the first is {name}:2"
         for name in ("en.train", "en.dev")
     ]
 
