@@ -7,6 +7,8 @@ Stopped in between, the same command goes on; a setting or seed that is added la
 
 import argparse
 
+GROUP = "Studies and reports"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.studies import STUDIES

@@ -18,6 +18,7 @@ the files tested on. Stopped in between, the same command goes on with the next 
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C15",)
 
 

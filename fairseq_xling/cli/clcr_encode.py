@@ -13,6 +13,7 @@ fairseq_xling.clcr.sequences.Sequences. An interrupted call goes on when it is r
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
 
 

@@ -8,6 +8,7 @@ Words are kept as key-points where p(key-point) > delta, and compared with the p
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C10",)
 
 

@@ -16,6 +16,7 @@ An interrupted call goes on when it is repeated, with the same result.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
 
 

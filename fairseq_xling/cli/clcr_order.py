@@ -10,6 +10,7 @@ fairseq-train), each with those of the searches that it has, beside the order of
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C11", "C12", "C13")
 
 

@@ -14,6 +14,7 @@ position by position, as a model reads them, as far as both go.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C1",)
 
 

@@ -11,6 +11,7 @@ same command goes on; what has not changed is not done again.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C14", "C17")
 
 

@@ -11,6 +11,7 @@ goes on; `fairseq-xling clcr run` with the same settings goes on from here.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C5",)
 
 

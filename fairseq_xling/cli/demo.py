@@ -8,6 +8,8 @@ checkpoints and logs. Stopped in between, the same command goes on.
 
 import argparse
 
+GROUP = "Start"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -8,6 +8,7 @@ Prints a table per measure; `--output` writes the same numbers with their proven
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S16", "T17", "S13")
 
 

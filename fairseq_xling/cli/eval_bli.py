@@ -10,6 +10,7 @@ have; .gz is read as well. Prints a row for each layer.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S4", "S5", "S16")
 
 

@@ -9,6 +9,7 @@ example as row n of the other, parallel sentences mostly. Memory does not grow w
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S8",)
 
 

@@ -9,6 +9,7 @@ not held out. Prints accuracy before and after it is added, for each layer.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S15",)
 
 

@@ -9,6 +9,7 @@ languages of the data folder. It is the start of `fairseq-train --finetune-from-
 
 import argparse
 
+GROUP = "Migrate"
 SPEC_ROWS = ("T4", "T24", "T27")
 
 

@@ -11,6 +11,7 @@ it comes from. An interrupted call goes on when it is repeated.
 
 import argparse
 
+GROUP = "States and maps"
 SPEC_ROWS = ("S10",)
 
 

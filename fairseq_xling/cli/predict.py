@@ -10,6 +10,8 @@ Parts of the encoder that a language has for itself are its own.
 
 import argparse
 
+GROUP = "Transfer"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

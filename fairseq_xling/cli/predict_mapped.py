@@ -13,6 +13,8 @@ Otherwise as `fairseq-xling predict`.
 
 import argparse
 
+GROUP = "Transfer"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.cli import predict

@@ -9,6 +9,7 @@ Text is UTF-8, a sentence per line, also as .gz. An interrupted call goes on whe
 
 import argparse
 
+GROUP = "Data"
 SPEC_ROWS = ("D3", "D4", "D6", "D8")
 
 

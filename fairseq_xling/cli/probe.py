@@ -16,6 +16,7 @@ predictions in the form of the test files. Stopped in between, the same command 
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("E8",)
 
 

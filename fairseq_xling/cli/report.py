@@ -14,6 +14,8 @@ outcome, what to run for it, and the figure that was measured last.
 
 import argparse
 
+GROUP = "Studies and reports"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
