@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow lint format clean
+.PHONY: help demo test test-slow docs lint format clean
 help:
 	@echo "make demo [SCALE=tiny|small]  train, evaluate and report a bilingual masked LM in runs/demo"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
+	@echo "make docs                     the documentation as a site, in site/"
 	@echo "make test-slow                the heavier checks as well (kill and resume, seeds, real data)"
 
 # The engine is built against the pinned torch (no build isolation), and without its
@@ -38,6 +39,15 @@ test: lint
 test-slow: lint
 	@$(PYTEST) fairseq_xling tests
 
+# NO_MKDOCS_2_WARNING: the theme's notice about its successor, at every build.
+docs: $(VENV)/.docs-ready
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "site/index.html"
+
+$(VENV)/.docs-ready: $(READY)
+	@$(PIP) --editable '.[docs]' --no-build-isolation
+	@touch $@
+
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -47,4 +57,4 @@ format: $(READY)
 	@$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) site build dist *.egg-info

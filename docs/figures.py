@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.runs.demo_report import NAMES
+from fairseq_xling.runs.demo_transfer import SHOWN
 from fairseq_xling.runs.figures import COLOURS, to_svg
 from fairseq_xling.runs.gold_tasks import TASKS
 
@@ -61,12 +62,12 @@ def _bars(axis: Axes, places: list[float], values: list[float], **style: Any) ->
 
 def _transfer(axis: Axes, found: dict[str, Any]) -> None:
     """Scores in German of heads that were fine-tuned on English."""
-    width = 0.8 / len(NAMES)
+    width, tasks = 0.8 / len(NAMES), [task for task in SHOWN if task in found]
     for number, (name, title) in enumerate(NAMES.items()):
-        places = [row + (number - (len(NAMES) - 1) / 2) * width for row in range(len(found))]
-        scores = [scores[name][TARGET] for scores in found.values()]
+        places = [row + (number - (len(NAMES) - 1) / 2) * width for row in range(len(tasks))]
+        scores = [found[task][name][TARGET] for task in tasks]
         _bars(axis, places, scores, width=width, color=COLOURS[number], label=title)
-    axis.set_xticks(range(len(found)), [TASKS[task].title for task in found])
+    axis.set_xticks(range(len(tasks)), [TASKS[task].title for task in tasks])
     axis.set(title="Fine-tuned on English, tested on German", ylabel="score (%)", ylim=(0, 100))
     axis.legend(fontsize=8)
 
