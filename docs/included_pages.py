@@ -42,9 +42,6 @@ def relink(text: str, source: str, page: str, files: dict[str, Path]) -> str:
     """``text`` of the file ``source`` with its links as they must be on ``page``.
 
     Figures are added to ``files``; a link to what is no page of the site becomes its text.
-
-    >>> relink("[T](../../docs/tutorials/train.md#x)", "examples/a/README.md", "results/a.md", {})
-    '[T](../tutorials/train.md#x)'
     """
     return _LINK.sub(partial(_relink, source=source, page=page, files=files), text)
 
