@@ -45,7 +45,8 @@ docs: $(VENV)/.docs-ready
 	@echo "site/index.html"
 
 $(VENV)/.docs-ready: $(READY)
-	@$(PIP) --editable '.[docs]' --no-build-isolation
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[docs]' --no-build-isolation
 	@touch $@
 
 lint: $(READY)

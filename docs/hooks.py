@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_pages import fairseq_pages
-from included_pages import PROJECT, RESULTS, included_pages, sources
+from included_pages import PROJECT, RESULTS, TITLES, included_pages, sources
 from mkdocs.structure.files import File, Files
 from registry_pages import registry_pages
 from verb_pages import verb_list, verb_navigation, verb_pages
@@ -21,7 +21,7 @@ def on_config(config: Any) -> Any:
     project += [style] if (DOCS / style).is_file() else []
     generated = {
         "Verbs": verb_navigation(),
-        "Pages": [page for source, page in sources().items() if source in RESULTS],
+        "Pages": [{TITLES[page]: page} for page in RESULTS.values()],
         "Project": project,
     }
     config.nav = _filled(config.nav, generated)
@@ -65,11 +65,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if before := page.meta.get("starts_with"):
         note = (
             f'!!! note "Where to start"\n\n    The commands below run in the folder that '
-            f"[this page]({_relative(before, page.file.src_uri)}) leaves behind.\n\n"
+            f"[{_title(before)}]({_relative(before, page.file.src_uri)}) leaves behind.\n\n"
         )
         head, newline, rest = markdown.lstrip().partition("\n")
         markdown = f"{head}{newline}\n{note}{rest}"
     return markdown
+
+
+def _title(page: str) -> str:
+    return re.search(r"^# (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.M)[1]
 
 
 def _relative(target: str, page: str) -> str:

@@ -15,6 +15,14 @@ RESULTS = {
     "examples/clcr/README.md": "results/clcr/index.md",
     "benchmarks/README.md": "results/benchmarks/index.md",
 }
+TITLES = {  # in the navigation; those of the files are long
+    "results/emerging_structure/index.md": "Emerging structure",
+    "results/analysis/index.md": "Together and apart",
+    "results/trelm/index.md": "TreLM",
+    "results/transfer/index.md": "Transfer",
+    "results/clcr/index.md": "CLCR",
+    "results/benchmarks/index.md": "Benchmarks",
+}
 PROJECT = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",

@@ -25,7 +25,7 @@ def registry_pages() -> dict[str, str]:
     parts = [LEAD]
     for module, name, registry in sorted(registries(), key=lambda found: found[0]):
         rows = [f"| `{entry}` | {cell(_about(registry[entry]))} |" for entry in registry]
-        kind = registry.kind if "`" in registry.kind else registry.kind.capitalize()
+        kind = registry.kind[:1].upper() + registry.kind[1:]
         parts += [
             f"## {kind} {{ #{module.split('.', 1)[1].replace('.', '-')}-{name.lower()} }}",
             f"`{module}.{name}`",
