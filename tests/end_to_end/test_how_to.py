@@ -6,7 +6,7 @@ from tests.end_to_end.pages import folder_of, pages, parameters
 
 # What a reader has at the end of each.
 LEAVES = {
-    "how-to/corpus.md": ["data-mine/meta.json", "mine/bitext.pharaoh", "data-linked/meta.json"],
+    "how-to/corpus.md": [f"data-{name}/meta.json" for name in ("mine", "sets", "linked")],
     "how-to/encoder.md": ["minilm/checkpoint.pt", "states/meta.json"],
     "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
     "how-to/head.md": ["mean-nli/checkpoint_best.pt"],
@@ -14,7 +14,7 @@ LEAVES = {
     "how-to/objective.md": ["first-word/checkpoint_last.pt"],
     "how-to/ordering.md": ["my_ordering/__init__.py"],
     "how-to/precision.md": ["half/checkpoint_last.pt"],
-    "how-to/probe.md": ["deps/train.jsonl", "probe-deps/report.html"],
+    "how-to/probe.md": ["deps/train.jsonl", "probe-deps/plot.svg", "probe-deps/table.csv"],
     "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
     "how-to/reports.md": ["pages/eval.html"],
     "how-to/resume.md": ["encoder/checkpoint_last.pt"],
