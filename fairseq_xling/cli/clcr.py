@@ -24,6 +24,8 @@ import argparse
 
 from fairseq_xling.errors import UserError
 
+GROUP = "CLCR"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", metavar="ACTION", help="one of the above")

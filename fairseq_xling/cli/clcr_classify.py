@@ -18,6 +18,7 @@ the test files. If interrupted, the same command resumes with the next training.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C15",)
 
 

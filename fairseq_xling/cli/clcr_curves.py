@@ -10,6 +10,7 @@ logs separated by commas: annealed=transform.log,lm1.log,lm2.log
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C4", "C5")
 
 

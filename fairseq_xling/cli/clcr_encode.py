@@ -13,6 +13,7 @@ fairseq_xling.clcr.sequences.Sequences. An interrupted call resumes when repeate
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
 
 

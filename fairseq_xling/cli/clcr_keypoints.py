@@ -8,6 +8,7 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C10",)
 
 

@@ -16,6 +16,7 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
 
 

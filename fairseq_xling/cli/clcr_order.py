@@ -10,6 +10,7 @@ fairseq-train), each with the searches that it supports, next to the order of th
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C11", "C12", "C13")
 
 

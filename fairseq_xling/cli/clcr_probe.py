@@ -18,6 +18,7 @@ the same command resumes.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C16",)
 
 

@@ -13,6 +13,7 @@ position by position, as a model reads them, up to the shorter length.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C1",)
 
 

@@ -11,6 +11,7 @@ same command resumes; what has not changed is not repeated.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C14", "C17")
 
 

@@ -10,6 +10,7 @@ sequences of both as --vectors "T+E=seq/TE/{file}.{side}".
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C15",)
 
 

@@ -11,6 +11,7 @@ resumes; `fairseq-xling clcr run` with the same settings continues from here.
 
 import argparse
 
+GROUP = "CLCR"
 SPEC_ROWS = ("C5",)
 
 

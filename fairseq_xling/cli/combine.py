@@ -9,6 +9,7 @@ checkpoint. The next phase starts with `fairseq-train --finetune-from-model comb
 
 import argparse
 
+GROUP = "Migrate"
 SPEC_ROWS = ("T7",)
 
 

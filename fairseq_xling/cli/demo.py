@@ -10,6 +10,8 @@ command resumes.
 
 import argparse
 
+GROUP = "Start"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.precision import AUTO, ON_CPU

@@ -8,6 +8,7 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 
 import argparse
 
+GROUP = "Migrate"
 SPEC_ROWS = ("T14", "T16", "S4")
 
 

@@ -8,6 +8,7 @@ Prints one table per measure; `--output` writes the same figures with their prov
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S16", "T17", "S13")
 
 

@@ -10,6 +10,7 @@ dictionary has a source and a target word on each line, separated by a tab or a 
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S4", "S5", "S16")
 
 

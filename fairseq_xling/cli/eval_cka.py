@@ -9,6 +9,7 @@ same example, usually a sentence and its translation. Memory does not grow with 
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S8",)
 
 

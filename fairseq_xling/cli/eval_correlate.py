@@ -10,6 +10,7 @@ over all points.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S9",)
 
 

@@ -10,6 +10,7 @@ same language. The diagonal is supervised.
 
 import argparse
 
+GROUP = "Transfer"
 SPEC_ROWS = ("E7",)
 
 

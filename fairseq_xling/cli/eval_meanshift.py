@@ -9,6 +9,7 @@ not held out. Prints accuracy before and after adding it, for each layer.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S15",)
 
 

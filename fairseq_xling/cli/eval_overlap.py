@@ -9,6 +9,7 @@ overlap.csv, a report and results.json; prints the table and the correlations.
 
 import argparse
 
+GROUP = "Transfer"
 SPEC_ROWS = ("E9",)
 
 

@@ -8,6 +8,7 @@ translates line n of the other. Prints a row for each layer.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S7",)
 
 

@@ -12,6 +12,7 @@ all scores and all predictions, in the format of the test files. Several test se
 
 import argparse
 
+GROUP = "Transfer"
 SPEC_ROWS = ("E1", "E2", "E3", "E4", "E5", "E6", "E14", "S14")
 
 

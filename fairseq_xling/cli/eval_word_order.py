@@ -10,6 +10,7 @@ scatter plot, word_order.csv, a report and results.json; prints the table and th
 
 import argparse
 
+GROUP = "Transfer"
 SPEC_ROWS = ("E10",)
 
 

@@ -14,6 +14,7 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+GROUP = "States and maps"
 SPEC_ROWS = ("S4", "S5", "S7")
 
 

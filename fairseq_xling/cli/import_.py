@@ -13,6 +13,7 @@ OUTPUT/data            data folder with its vocabulary and tokenizer, without te
 
 import argparse
 
+GROUP = "Data"
 SPEC_ROWS = ("T24", "T27")
 
 

@@ -9,6 +9,7 @@ languages of the data folder. Train it with `fairseq-train --finetune-from-model
 
 import argparse
 
+GROUP = "Migrate"
 SPEC_ROWS = ("T4", "T24", "T27")
 
 

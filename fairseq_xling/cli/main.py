@@ -1,15 +1,18 @@
 """The `fairseq-xling` command: finds the verbs in this folder and runs one.
 
-A verb is a module here with a docstring (its help), ``add_arguments(parser)`` and ``run(args)``;
-``SPEC_ROWS``, where it has them, are the rows of the specification that it is of. Heavy imports
-belong inside ``run``, so that ``--help`` answers at once.
+A verb is a module here with a docstring (its help), a ``GROUP`` (one of `GROUPS`, where the list of
+verbs shows it), ``add_arguments(parser)`` and ``run(args)``; ``SPEC_ROWS``, where it has them, are
+the rows of the specification that it is of. Heavy imports belong inside ``run``, so that ``--help``
+answers at once.
 """
 
 import argparse
+import difflib
 import importlib
 import pkgutil
 import signal
 import sys
+import textwrap
 from collections.abc import Container, Sequence
 from types import ModuleType
 
@@ -17,6 +20,18 @@ import fairseq_xling
 from fairseq_xling import cli
 from fairseq_xling.errors import UserError, one_line
 from fairseq_xling.seeds import check_seeds
+
+# In the order of the list of verbs, which is that of the work.
+GROUPS = (
+    "Start",
+    "Data",
+    "Migrate",
+    "States and maps",
+    "Analyse",
+    "Transfer",
+    "CLCR",
+    "Studies and reports",
+)
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -39,24 +54,56 @@ def verbs() -> dict[str, ModuleType]:
     }
 
 
+def summary(module: ModuleType) -> str:
+    """What a verb does, in one line: the first of its docstring."""
+    return (module.__doc__ or "").strip().splitlines()[0].rstrip(".")
+
+
+def grouped_verbs() -> dict[str, dict[str, ModuleType]]:
+    """The verbs of each group, in the order of `GROUPS`."""
+    groups: dict[str, dict[str, ModuleType]] = {group: {} for group in GROUPS}
+    for name, module in verbs().items():
+        groups[module.GROUP][name] = module
+    return groups
+
+
+def _list_of_verbs() -> str:
+    width = 2 + max(map(len, verbs()))
+    blocks = []
+    for group, members in grouped_verbs().items():
+        lines = [f"{group}:"]
+        for name, module in members.items():
+            first = f"  {name:<{width}}"
+            lines += textwrap.wrap(
+                summary(module), 100, initial_indent=first, subsequent_indent=" " * len(first)
+            )
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, "fairseq-xling VERB --help explains one verb."])
+
+
 def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParser:
     """The parser of the whole command; only the verb that ``argv`` begins with declares options,
     which for some verbs takes a second of imports. Its usage shows the verb as it was ``typed``."""
     parser = argparse.ArgumentParser(
         prog="fairseq-xling",
-        description="Prepare data for, evaluate and study cross-lingual encoders trained with "
+        usage="%(prog)s [-h] [--version] VERB ...",
+        description="Train, migrate, align, analyse and evaluate cross-lingual encoders. Training, "
+        "validation and\ngeneration are fairseq's own programs: "
         "fairseq-train --user-dir $(fairseq-xling user-dir).",
+        epilog=_list_of_verbs(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=fairseq_xling.__version__)
-    commands = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    # Not argparse's own list, which is flat: the epilog has the verbs in groups.
+    commands = parser.add_subparsers(
+        dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS
+    )
     for name, module in verbs().items():
-        description = (module.__doc__ or "").strip()
         chosen = bool(argv) and argv[0] == name
         sub = commands.add_parser(
             name,
             prog=f"{parser.prog} {typed if chosen and typed else name}",
-            help=description.splitlines()[0].rstrip("."),
-            description=description,
+            description=(module.__doc__ or "").strip(),
             formatter_class=_HelpFormatter,
         )
         if chosen:
@@ -75,6 +122,18 @@ def join_words(argv: list[str], known: Container[str]) -> list[str]:
     return [joined, *argv[2:]] if len(argv) > 1 and joined in known else argv
 
 
+def _check_verb(argv: Sequence[str]) -> None:
+    """An unknown verb is bad usage, with a line that names those spelt like it; argparse's own
+    error lists every verb there is."""
+    if not argv or argv[0].startswith("-") or argv[0] in verbs():
+        return
+    near = [name for name in verbs() if name.startswith(f"{argv[0]}-")]
+    near = near or difflib.get_close_matches(argv[0], verbs())
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    print(f"unknown verb {argv[0]!r}; {hint}`fairseq-xling --help` lists all", file=sys.stderr)
+    sys.exit(2)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
@@ -82,6 +141,7 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     given = sys.argv[1:] if argv is None else argv
     argv = join_words(given, verbs())
+    _check_verb(argv)
     typed = given[: 1 + len(given) - len(argv)]
     args = build_parser(argv, " ".join(typed)).parse_args(argv)
     from fairseq_xling.compat import lean_engine, quiet_engine

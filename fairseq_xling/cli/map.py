@@ -22,6 +22,7 @@ If interrupted, the same command resumes with the next layer or seed.
 import argparse
 import sys
 
+GROUP = "States and maps"
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
 

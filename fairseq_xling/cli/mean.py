@@ -11,6 +11,7 @@ provenance. An interrupted call resumes when repeated.
 
 import argparse
 
+GROUP = "States and maps"
 SPEC_ROWS = ("S10",)
 
 

@@ -10,6 +10,8 @@ Each language uses its own private parts of the encoder.
 
 import argparse
 
+GROUP = "Transfer"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

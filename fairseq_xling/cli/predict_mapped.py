@@ -13,6 +13,8 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 
 import argparse
 
+GROUP = "Transfer"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.cli import predict

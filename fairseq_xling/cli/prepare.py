@@ -13,6 +13,7 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 
 import argparse
 
+GROUP = "Data"
 SPEC_ROWS = ("D3", "D4", "D6", "D8")
 
 

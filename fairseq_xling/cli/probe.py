@@ -16,6 +16,7 @@ predictions in the format of the test files. If interrupted, the same command re
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("E8",)
 
 

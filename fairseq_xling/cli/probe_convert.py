@@ -11,6 +11,8 @@ Entity=B-TYPE in its last column; any other has a token and its tag on each line
 
 import argparse
 
+GROUP = "Analyse"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -7,6 +7,8 @@
 
 import argparse
 
+GROUP = "Analyse"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

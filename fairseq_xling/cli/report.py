@@ -15,6 +15,8 @@ command to run for it, and the latest measured figure.
 
 import argparse
 
+GROUP = "Studies and reports"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

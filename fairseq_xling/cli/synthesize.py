@@ -20,6 +20,8 @@ xs (words split), xm (words merged).
 
 import argparse
 
+GROUP = "Data"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -15,6 +15,7 @@ layers and alphas can be added later.
 
 import argparse
 
+GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
 
 

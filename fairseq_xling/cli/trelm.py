@@ -11,6 +11,7 @@ not done again.
 
 import argparse
 
+GROUP = "Migrate"
 SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
 

@@ -4,6 +4,8 @@ import argparse
 
 from fairseq_xling import USER_DIR
 
+GROUP = "Start"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No arguments."""

@@ -19,7 +19,8 @@ def least_squares(x: Tensor, y: Tensor) -> Tensor:
     warning is given. Computed in double precision.
 
     Args:
-        x, y: (N, D) and (N, E), row i of one belongs to row i of the other.
+        x: (N, D).
+        y: (N, E), row i belongs to row i of ``x``.
 
     Returns:
         (D, E) in the type of ``x``.

@@ -26,7 +26,8 @@ def meet(x: Tensor, y: Tensor) -> Meeting:
     """The maps ``W (x W)^+ a`` and ``y^+ a`` to the average ``a = (x W + y) / 2``, W orthogonal.
 
     Args:
-        x, y: (N, D), row i of one belongs to row i of the other.
+        x: (N, D).
+        y: (N, D), row i belongs to row i of ``x``.
 
     Raises:
         ValueError: as `procrustes`.

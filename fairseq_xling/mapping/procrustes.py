@@ -19,7 +19,8 @@ def procrustes(x: Tensor, y: Tensor) -> Tensor:
     decomposition of ``x^T y``. Reflections are allowed. Computed in double precision.
 
     Args:
-        x, y: (N, D), row i of one belongs to row i of the other.
+        x: (N, D).
+        y: (N, D), row i belongs to row i of ``x``.
 
     Returns:
         (D, D) in the type of ``x``.

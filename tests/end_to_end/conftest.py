@@ -1,6 +1,7 @@
 """fairseq's programs inside this process: quicker than subprocesses where isolation is not it."""
 
 import functools
+import os
 
 import pytest
 
@@ -38,3 +39,11 @@ def in_process(monkeypatch, fairseq_train):
         return fairseq_train(*engine.training_options(data, save_dir, *extra))
 
     return call
+
+
+@pytest.fixture(scope="session")
+def pages_root(tmp_path_factory):
+    """Where the folders of documentation pages are, for all workers of the session."""
+    root = tmp_path_factory.getbasetemp()
+    workers = "PYTEST_XDIST_WORKER" in os.environ
+    return (root.parent if workers else root) / "pages"

@@ -1,66 +1,51 @@
 """The README's commands run as they stand, in one empty folder, from top to bottom."""
 
 import json
-import os
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import BIN, environment
+from fairseq_xling.cli.main import verbs
+from fairseq_xling.compat import ENGINE_STEP
+from tests.end_to_end.pages import README, Page, folder_of
 
-README = Path(__file__).parents[2] / "README.md"
-
-
-def _blocks() -> list[tuple[str, str]]:
-    return re.findall(r"^```(bash|python)\n(.*?)^```", README.read_text(), re.M | re.S)
+PAGE = Page("README.md")
 
 
 @pytest.mark.timeout(1500)
-def test_every_command_of_the_readme_runs(tmp_path):
-    env = {**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    for language, text in _blocks():
-        if language == "python":
-            named = re.match(r"# (\S+/__init__\.py)", text)
-            assert named, "a Python block must begin with the file it belongs into"
-            file = tmp_path / named[1]
-            file.parent.mkdir()
-            file.write_text(text)
-            continue
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
-        if done.returncode:
-            pytest.fail(f"{text}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}")
-    assert (tmp_path / "eval.json").is_file()
-    assert (tmp_path / "migration" / "report.html").is_file()
-    assert (
-        json.loads((tmp_path / "conditions.json").read_text())["distances"]["matched"]["auc"] > 0.6
-    )
-    origin = json.loads((tmp_path / "clcr" / "results.json").read_text())["provenance"]
+def test_every_command_of_the_readme_runs(pages_root):
+    folder = folder_of(PAGE, pages_root)
+    assert (folder / "eval.json").is_file()
+    assert (folder / "migration" / "report.html").is_file()
+    assert (folder / "bli.svg").is_file()
+    assert (folder / "parser" / "predictions").is_dir()
+    distances = json.loads((folder / "conditions.json").read_text())["distances"]
+    assert distances["matched"]["auc"] > 0.6
+    origin = json.loads((folder / "clcr" / "results.json").read_text())["provenance"]
     assert origin["command"].startswith("fairseq-xling clcr run --data apart")
     assert origin["inputs"]["model, seed 1"]["path"].startswith("clcr/models/order-rel-1/")
-    assert (tmp_path / "first-word" / "checkpoint_last.pt").is_file()
+    made = {file.stem for file in (folder / "pages").glob("*.html")}
+    assert made >= {"eval", "migration", "parser", "clcr", "conditions"}
 
 
-def test_every_file_that_the_readme_names_exists():
-    root = README.parent
-    table = [line for line in README.read_text().splitlines() if line.startswith("| ")][2:]
-    paths = [path for line in table for path in re.findall(r"`([\w/]+(?:\.py|/))`", line)]
-    assert len(paths) > 15
-    missing = [
-        p for p in paths if not ((root / p).exists() or (root / "fairseq_xling" / p).exists())
-    ]
-    assert not missing
+def test_the_readme_is_short_and_all_of_it_runs():
+    assert len(PAGE.text.splitlines()) <= 150
+    assert len(PAGE.blocks()) == 5
+    assert not [block for block in PAGE.blocks() if block.not_run]
+
+
+def test_the_readme_names_every_verb_once():
+    table = PAGE.text.partition("## Which verb")[2].partition("\n## ")[0]
+    named = [name for line in table.splitlines() for name in re.findall(r"`([^`]+)`", line)]
+    named = [name.replace(" ", "-") for name in named if "fairseq" not in name]
+    assert sorted(named) == sorted(verbs())
+
+
+def test_the_scripts_that_the_table_of_results_names_exist():
+    named = re.findall(r"`(examples/\S+\.sh)`", PAGE.text)
+    assert len(named) >= 5
+    assert not [name for name in named if not (README.parent / name).is_file()]
 
 
 def test_the_engine_step_of_the_readme_is_the_one_that_errors_print():
-    from fairseq_xling.compat import ENGINE_STEP
-
-    assert ENGINE_STEP in README.read_text()
+    assert ENGINE_STEP in PAGE.text

@@ -30,9 +30,7 @@ def pip(monkeypatch):
 def test_without_a_compiler_one_line_says_what_to_install(monkeypatch, pip):
     calls = pip()
     monkeypatch.setenv("CXX", "no-such-compiler -O2")
-    with pytest.raises(
-        UserError, match=r"needs a C.. compiler, .* no 'no-such-compiler'"
-    ):
+    with pytest.raises(UserError, match=r"needs a C.. compiler, .* no 'no-such-compiler'"):
         engine.install_engine()
     assert not calls
 

@@ -1,12 +1,13 @@
 """The command itself: its verbs, their help, and how soon it answers."""
 
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from fairseq_xling.cli.main import build_parser, join_words, main, verbs
+from fairseq_xling.cli.main import GROUPS, build_parser, join_words, main, verbs
 
 LIGHT = """
 import argparse, sys
@@ -44,11 +45,47 @@ def test_every_verb_explains_itself(verb, capsys):
     assert text.startswith(f"usage: fairseq-xling {verb} ") and "options:" in text
 
 
+def _listed() -> dict[str, list[str]]:
+    """The verbs under each heading of the command's help, as printed."""
+    listed = {}
+    for line in build_parser([]).format_help().splitlines():
+        if heading := re.fullmatch(r"([A-Z][\w ]+):", line):
+            listed[heading[1]] = under = []
+        elif verb := re.match(r"  ([a-z][\w-]*)  ", line):
+            under.append(verb[1])
+    return listed
+
+
+def test_help_lists_every_verb_once_in_its_group():
+    known = verbs()
+    assert [name for name, module in known.items() if not hasattr(module, "GROUP")] == []
+    listed = _listed()
+    assert tuple(listed) == GROUPS
+    assert all(listed.values())
+    shown = [(group, name) for group, names in listed.items() for name in names]
+    assert sorted(shown) == sorted((module.GROUP, name) for name, module in known.items())
+
+
 def test_the_list_of_verbs_says_what_each_does():
     text = " ".join(build_parser([]).format_help().split())
     for module in verbs().values():
         first = module.__doc__.strip().splitlines()[0].rstrip(".")
         assert " ".join(first.split()) in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (["preprare", "x"], "unknown verb 'preprare'; did you mean 'prepare'? "),
+        (["translate"], "unknown verb 'translate'; did you mean 'translate-mds'? "),
+        (["xyzzy"], "unknown verb 'xyzzy'; "),
+    ],
+)
+def test_an_unknown_verb_gets_one_line_with_near_matches(typed, line, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(typed)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"{line}`fairseq-xling --help` lists all\n"
 
 
 def test_a_verb_may_be_typed_as_two_words():

@@ -1,0 +1,62 @@
+"""The reference page of every registry: what variants an axis has, and where a new one goes."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+
+from verb_pages import cell
+
+import fairseq_xling
+from fairseq_xling.registry import Registry
+
+LEAD = """# Registries
+
+What can be chosen by name, and extended: each entry is a class or a function registered by name in
+a file of its own. How that is done is shown for [an objective](../how-to/objective.md), [an
+ordering](../how-to/ordering.md) and [a head](../how-to/head.md); all others work alike. An unknown
+name is answered with near matches and this list."""
+
+
+def registry_pages() -> dict[str, str]:
+    """By path, the page."""
+    parts = [LEAD]
+    for module, name, registry in sorted(registries(), key=lambda found: found[0]):
+        rows = [f"| `{entry}` | {cell(_about(registry[entry]))} |" for entry in registry]
+        kind = registry.kind[:1].upper() + registry.kind[1:]
+        parts += [
+            f"## {kind} {{ #{module.split('.', 1)[1].replace('.', '-')}-{name.lower()} }}",
+            f"`{module}.{name}`",
+            "| Name | What it is |\n|---|---|\n" + "\n".join(rows),
+        ]
+    return {"reference/registries.md": "\n\n".join(parts) + "\n"}
+
+
+def registries() -> Iterator[tuple[str, str, Registry]]:
+    """Every registry of the package: the module that defines it, its name there, itself."""
+    for found in pkgutil.walk_packages(fairseq_xling.__path__, "fairseq_xling."):
+        module = importlib.import_module(found.name)
+        for name, value in vars(module).items():
+            if isinstance(value, Registry) and _defined_in(module, name):
+                yield found.name, name, value
+
+
+def _defined_in(module, name: str) -> bool:
+    return bool(re.search(rf"^{name}\b[^=\n]*= Registry\(", inspect.getsource(module), re.M))
+
+
+def _about(entry: object) -> str:
+    """The first sentence of what an entry says of itself, or of what its module says."""
+    if not (inspect.isclass(entry) or inspect.isroutine(entry)):
+        return ""  # a value: its class would say the same of all of them
+    if getattr(entry, "__name__", "") == "<lambda>":
+        return ""
+    own = inspect.cleandoc(
+        entry.__dict__.get("__doc__") or "" if inspect.isclass(entry) else entry.__doc__ or ""
+    )
+    if not own or own.startswith(("See the module", entry.__name__ + "(")):
+        own = sys.modules[entry.__module__].__doc__ or ""
+    paragraph = " ".join(own.split("\n\n")[0].split())
+    return re.split(r"(?<=[a-z)`0-9])[.;] ", paragraph)[0].rstrip(".")

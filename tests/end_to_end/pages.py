@@ -1,0 +1,136 @@
+"""Running the commands of a page of documentation as a reader would type them.
+
+The blocks of a page run from top to bottom in one shell and one folder: ```` ```bash ```` as it
+stands; ```` ```python ```` as a program, or, where its first line names a file (``# plugin/a.py``),
+that file is written. A block below ``<!-- not run: REASON -->`` is left out.
+
+Front matter says what a page needs: ``starts_with: tutorials/train.md`` begins with a copy of the
+folder that the commands of that page leave behind (run once in a test session, whichever worker
+comes first), and ``slow: true`` leaves a page of long commands to ``make test-slow``.
+"""
+
+import dataclasses
+import fcntl
+import functools
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.end_to_end.engine import run_script
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+
+_FRONT = re.compile(r"\A---\n(.*?)^---\n", re.M | re.S)
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S
+)
+_NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
+_FILE = re.compile(r"# (\S+/\S+\.py)\b")
+_END = "END_OF_BLOCK"
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A block of commands; ``line`` is where it begins in its page, ``not_run`` says why not."""
+
+    language: str
+    text: str
+    line: int
+    not_run: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A page by its path below ``docs/`` (``README.md`` is the root's)."""
+
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return README if self.name == "README.md" else DOCS / self.name
+
+    @functools.cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def settings(self) -> dict:
+        """Its front matter."""
+        front = _FRONT.match(self.text)
+        return yaml.safe_load(front[1]) if front else {}
+
+    def blocks(self) -> list[Block]:
+        """Its commands and programs, in order."""
+        found = []
+        for match in _BLOCK.finditer(self.text):
+            if match["language"] not in ("bash", "python"):
+                continue
+            indent = match["indent"]
+            lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
+            reason = _NOT_RUN.search(self.text, 0, match.start())
+            number = self.text.count("\n", 0, match.start()) + 1
+            found.append(
+                Block(match["language"], "".join(lines), number, reason[1] if reason else "")
+            )
+        return found
+
+    def script(self) -> str:
+        """One shell script of all that is run."""
+        parts = ["set -euo pipefail\n"]
+        for block in self.blocks():
+            if block.not_run:
+                continue
+            parts.append(f"echo '--- {self.name}, line {block.line}' >&2\n")
+            if block.language == "bash":
+                parts.append(block.text)
+                continue
+            named = _FILE.match(block.text)
+            to = f'mkdir -p "$(dirname {named[1]})"; cat > {named[1]}' if named else "python -"
+            parts.append(f"{to} <<'{_END}'\n{block.text}{_END}\n")
+        return "".join(parts)
+
+
+def pages(*folders: str) -> list[Page]:
+    """Every page below these folders of ``docs/`` that has commands to run."""
+    files = [file for folder in folders for file in sorted((DOCS / folder).rglob("*.md"))]
+    found = [Page(str(file.relative_to(DOCS))) for file in files]
+    return [page for page in found if any(not block.not_run for block in page.blocks())]
+
+
+def parameters(found: list[Page]) -> list:
+    """A test's parameters: a page each, by name, marked as slow where it says so."""
+    return [
+        pytest.param(
+            page, id=page.name, marks=pytest.mark.slow if page.settings.get("slow") else ()
+        )
+        for page in found
+    ]
+
+
+def folder_of(page: Page, root: Path) -> Path:
+    """The folder that the page's commands leave behind, below ``root``, which workers share.
+
+    They run once: whoever comes second waits, and finds the folder.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    place = page.name.removesuffix(".md").replace("/", "-")
+    folder, done = root / place, root / f"{place}.done"
+    with open(root / f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        if before := page.settings.get("starts_with"):
+            shutil.copytree(folder_of(Page(before), root), folder)
+        else:
+            folder.mkdir()
+        script = root / f"{place}.sh"
+        script.write_text(page.script(), encoding="utf-8")
+        run_script(script, folder=folder, timeout=900)
+        done.touch()
+    return folder

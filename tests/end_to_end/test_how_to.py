@@ -1,0 +1,35 @@
+"""The commands of the pages in docs/how-to run as they stand."""
+
+import pytest
+
+from tests.end_to_end.pages import folder_of, pages, parameters
+
+# What a reader has at the end of each.
+LEAVES = {
+    "how-to/corpus.md": [f"data-{name}/meta.json" for name in ("mine", "sets", "linked")],
+    "how-to/encoder.md": ["minilm/checkpoint.pt", "states/meta.json"],
+    "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
+    "how-to/head.md": ["mean-nli/checkpoint_best.pt"],
+    "how-to/maps-in-python.md": [],
+    "how-to/objective.md": ["first-word/checkpoint_last.pt"],
+    "how-to/ordering.md": ["my_ordering/__init__.py"],
+    "how-to/precision.md": ["half/checkpoint_last.pt"],
+    "how-to/probe.md": ["deps/train.jsonl", "probe-deps/plot.svg", "probe-deps/table.csv"],
+    "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
+    "how-to/reports.md": ["pages/eval.html"],
+    "how-to/resume.md": ["encoder/checkpoint_last.pt"],
+    "how-to/token-translation.md": ["mds-en-de/results.json"],
+    "how-to/training-options.md": [
+        f"{name}/checkpoint_last.pt" for name in ("separate", "tlm", "anchors")
+    ],
+    "how-to/transfer-studies.md": ["transfer-ner/results.json", "transfer-ner/plot.svg"],
+    "how-to/translate.md": ["translator/checkpoint_best.pt"],
+    "how-to/word-alignment.md": ["aligned/checkpoint_last.pt"],
+}
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("page", parameters(pages("how-to")))
+def test_every_command_of_a_how_to_runs(page, pages_root):
+    folder = folder_of(page, pages_root)
+    assert [name for name in LEAVES[page.name] if not (folder / name).exists()] == []

@@ -1,0 +1,17 @@
+"""The modules of `docs/`, which are programs of the documentation and no package."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.fixture
+def docs_module(monkeypatch) -> Callable[[str], ModuleType]:
+    """``docs_module("verb_pages")``."""
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module
