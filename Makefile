@@ -1,28 +1,22 @@
 # `make demo` and `make test` are all a newcomer needs: each builds .venv first, once.
 PYTHON ?= python3.11
-SCALE ?= small
+SCALE ?= mini
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-slow docs lint format clean
+.PHONY: help demo test test-slow docs lint format dist clean
 help:
-	@echo "make demo [SCALE=tiny|small]  train, evaluate and report a bilingual masked LM in runs/demo"
+	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 minutes)"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
 	@echo "make docs                     the documentation as a site, in site/"
 	@echo "make test-slow                the heavier checks as well (kill and resume, seeds, real data)"
+	@echo "make dist                     wheel and source distribution in dist/, checked by twine"
 
-# The engine is built against the pinned torch (no build isolation), and without its
-# dependencies: its metadata asks for torchaudio, which plain text never imports and
-# which breaks other packages where its build does not match torch.
-$(READY): constraints.txt setup.py Makefile
-	@echo "building $(VENV) (a few minutes, once)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) torch numpy cython setuptools wheel
-	@$(PIP) --use-pep517 seqeval  # asks for a tool of its own while it is built
-	@$(PIP) --editable '.[dev]' --no-build-isolation
-	@$(PIP) --no-build-isolation --no-deps fairseq-fixed
+$(READY): constraints.txt setup.py pyproject.toml .ci/set_up.py
+	@command -v $(PYTHON) > /dev/null || { echo "make: error: there is no $(PYTHON); name a Python \
+	3.10 to 3.13 that you have, as in: make $(or $(MAKECMDGOALS),demo) PYTHON=python3" >&2; exit 1; }
+	@$(PYTHON) .ci/set_up.py $(VENV)
 	@touch $(READY)
 
 demo: $(READY)
@@ -56,6 +50,16 @@ lint: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# In environments of their own, and the wheel from the sdist, so that neither lacks anything.
+PACKAGING := build/packaging
+dist:
+	@test -x $(PACKAGING)/bin/python || $(PYTHON) -m venv $(PACKAGING)
+	@$(PACKAGING)/bin/pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt build twine
+	@rm -rf dist
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(PACKAGING)/bin/python -m build --quiet
+	@$(PACKAGING)/bin/twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) site build dist *.egg-info

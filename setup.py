@@ -1,11 +1,11 @@
-"""Packaging of fairseq_xling.
+"""What fairseq_xling requires; all else about the package is in pyproject.toml.
 
 The engine (fairseq) is deliberately not a requirement: its metadata asks for a
 torchaudio that breaks other packages, so it is installed by the step that
 `fairseq_xling.compat.ENGINE_STEP` prints where it is missing.
 """
 
-from setuptools import find_packages, setup
+from setuptools import setup
 
 ENGINE_NEEDS = [
     "torch>=2.6",
@@ -60,14 +60,4 @@ EXTRAS = {
     ],
 }
 
-setup(
-    name="fairseq_xling",
-    version="0.1.0",
-    description="fairseq plug-in that trains, aligns and evaluates cross-lingual encoders",
-    python_requires=">=3.10,<3.14",
-    packages=[*find_packages(include=["fairseq_xling", "fairseq_xling.*"]), "user_dir"],
-    package_data={"fairseq_xling.runs": ["*.jinja"], "fairseq_xling.runs.pages": ["*.tsv"]},
-    install_requires=ENGINE_NEEDS + OURS,
-    extras_require=EXTRAS,
-    entry_points={"console_scripts": ["fairseq-xling = fairseq_xling.cli.main:main"]},
-)
+setup(install_requires=ENGINE_NEEDS + OURS, extras_require=EXTRAS)

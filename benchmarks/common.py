@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
+
+from fairseq_xling.compat import cpu_capabilities
+from fairseq_xling.precision import cpu_has_bf16, processor
 
 
 @dataclass
@@ -144,17 +146,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def machine(device: str) -> Iterator[str]:
     """Lines that say where a figure was measured."""
-    name, flags = platform.processor() or platform.machine(), ""
-    if (info := Path("/proc/cpuinfo")).is_file():
-        fields = dict(
-            map(str.strip, line.split(":", 1))
-            for line in info.read_text().splitlines()
-            if ":" in line
-        )
-        name = fields.get("model name", name)
-        has = fields.get("flags", "").split()
-        flags = " ".join(flag for flag in ("avx512f", "avx512_bf16", "amx_bf16") if flag in has)
-    yield f"CPU: {name} [{flags}], {torch.get_num_threads()} threads"
+    has = cpu_capabilities()
+    flags = " ".join(flag for flag in ("avx512_f", "avx512_bf16", "amx_bf16") if has.get(flag))
+    bf16 = "native bf16" if cpu_has_bf16() else "no native bf16"
+    yield f"CPU: {processor()} [{flags}], {bf16}, {torch.get_num_threads()} threads"
     if device != "cpu":
         yield f"device: {torch.cuda.get_device_name()}"
     yield f"Python {platform.python_version()}, torch {torch.__version__}"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Beside the package both in a clone and in site-packages. fairseq puts the *parent* of a
 # --user-dir first on sys.path, so it must not live inside the package, whose rooms

@@ -13,13 +13,14 @@ import logging
 import math
 import os
 import pickle
+import platform
 import re
 import shutil
 import sys
 import types
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,9 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
+    from fairseq import options
+
+    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
@@ -175,6 +179,21 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
                 f"the training diverged at update {trainer.get_num_updates() + 1} ({reason}); "
                 "lower `--lr`, or the gradient's largest norm, `--clip-norm`"
             ) from error
+
+    return wrapper
+
+
+def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """On the command line fairseq takes `--bf16` for `--tpu`, which needs torch_xla and hides the
+    GPU that there may be."""
+
+    @functools.wraps(parse)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        if getattr(found, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+            found.tpu = False
+        return parsed
 
     return wrapper
 
@@ -357,3 +376,31 @@ def restore_early_stopping(state: dict[str, Any]) -> None:
 
     for name, value in state.items():
         setattr(should_stop_early, name, value)
+
+
+def cpu_capabilities() -> Mapping[str, Any]:
+    """What torch knows about the processor; empty where its version has no public way to ask."""
+    import torch
+
+    ask = getattr(torch.cpu, "get_capabilities", None)
+    return ask() if ask is not None else {}
+
+
+def native_bf16() -> bool | None:
+    """Whether the processor has instructions for products of bfloat16; None if torch cannot tell.
+
+    Before `torch.cpu.get_capabilities` only private functions tell, and only of x86. On ARM the
+    instructions alone do not mean that torch was built to use them. `_is_mkldnn_bf16_supported` is
+    no help: it is true of any processor with AVX512, most of which emulate bfloat16.
+    """
+    import torch
+
+    if found := cpu_capabilities():
+        if "avx512_bf16" in found:
+            return bool(found["avx512_bf16"] or found.get("amx_bf16"))
+        return None if found.get("bf16") or found.get("sve_bf16") else False
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    asked = [getattr(torch.cpu, name, None) for name in names]
+    if platform.machine().lower() not in ("x86_64", "amd64") or None in asked:
+        return None
+    return any(ask() for ask in asked)

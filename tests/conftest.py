@@ -1,5 +1,6 @@
 """Fixtures for every room: a tiny data folder with known content, and a task's default options."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,10 @@ from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
 
 pytest_plugins = ["tests.rows_plugin"]
+
+# Results are compared with thresholds, so they must not depend on the processor: `--precision auto`
+# is fp32 wherever the tests run. Those of the choice itself unset it.
+os.environ["FAIRSEQ_XLING_NATIVE_BF16"] = "0"
 
 Sentence = list[int]
 

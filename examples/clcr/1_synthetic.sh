@@ -52,7 +52,7 @@ encoder() { # LANG SEED
         --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
         --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
         --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed "$2" \
-        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu \
+        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
         --log-format json --log-interval 100 "${own[@]}"
     touch "$folder/done"
 }
@@ -84,7 +84,8 @@ pair() { # LANG SEED: all that has one model
         --extract-hidden 64 --optimizer adam --clip-norm 1.0 --lr 3e-3 \
         --lr-scheduler inverse_sqrt --warmup-updates 50 --max-tokens 2000 \
         --max-update "${EXTRACT:-300}" --epoch-updates 100 --seed "$seed" --save-dir "$own/plain" \
-        --no-epoch-checkpoints --num-workers 0 --cpu --log-format json --log-interval 25
+        --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
+        --log-format json --log-interval 25
     quietly "$log.test.log" fairseq-xling clcr label "$model" --data "$data" --splits test \
         --output "$own/labels"
     quietly "$log.gold.log" python "$here/gold_pivots.py" "$data" "$own/labels/test" "$own/gold/test"

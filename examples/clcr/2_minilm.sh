@@ -68,12 +68,12 @@ pair() { # LANG [further options of clcr run]
             --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 1e-3 --lr-scheduler inverse_sqrt \
             --warmup-updates 400 --max-tokens 2048 --max-update "${UPDATES:-4000}" \
             --epoch-updates 1000 --save-dir "$encoder" --no-epoch-checkpoints --num-workers 0 \
-            --cpu --cpu-bf16 --log-format json --log-interval 100
+            --cpu --cpu-precision auto --log-format json --log-interval 100
         touch "$encoder/done"
     fi
     fairseq-xling clcr run "$here/minilm.yaml" --data "$folder" --pair "$lang,en" \
         --seeds "$comma" --encoder "$lang=$encoder/checkpoint_last.pt" --encoder "en=$minilm" \
-        --precision bf16 --output "$run/$lang" --rows T,T+E,T+E+R,T+pGA \
+        --output "$run/$lang" --rows T,T+E,T+E+R,T+pGA \
         --encode-pairs "test=$text/test.$lang,$text/test.en" "$@"
 }
 entailment() { # the classifier, from English to Japanese

@@ -39,7 +39,7 @@ train() { # FOLDER [further options of fairseq-train]
     shift
     [ ! -f "$folder.done" ] || return 0
     mkdir -p "$folder"
-    fairseq-train "$run/data" --user-dir "$(fairseq-xling user-dir)" --cpu \
+    fairseq-train "$run/data" --user-dir "$(fairseq-xling user-dir)" --cpu --cpu-precision auto \
         --task cdlm --objectives cdlm,mlm --mix-in-batch --mono-languages en,de,zh,id \
         --directions en-de,de-en,en-zh,zh-en,en-id,id-en \
         --arch tri_bert_tiny --attention-dropout 0 --criterion unified_lm \

@@ -45,4 +45,4 @@ fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 1e-3 \
     --lr-scheduler inverse_sqrt --warmup-updates 500 --max-tokens 4096 --max-update "${UPDATES:-5000}" \
     --epoch-updates 1000 --save-dir "$folder/checkpoints" --no-epoch-checkpoints \
-    --log-format json --log-interval 100 --num-workers 0 --cpu --cpu-bf16 "$@"
+    --log-format json --log-interval 100 --num-workers 0 --cpu --cpu-precision auto "$@"

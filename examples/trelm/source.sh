@@ -16,4 +16,4 @@ fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --lr-scheduler inverse_sqrt --warmup-updates 100 \
     --max-update "$steps" --epoch-updates 200 --num-workers 0 \
     --save-dir "$folder/checkpoints" --no-epoch-checkpoints --log-format json --log-interval 100 \
-    --cpu --attention-dropout 0 "$@"
+    --cpu --cpu-precision auto --attention-dropout 0 "$@"

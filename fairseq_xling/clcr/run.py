@@ -26,13 +26,14 @@ from fairseq_xling.clcr.run_summary import write_summary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import usable_device
+from fairseq_xling.precision import device_options
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 
 _ANNEALED = ("transform", "lm")
-_PRECISION = {("cpu", "bf16"): "--cpu-bf16", ("cuda", "bf16"): "--bf16", ("cuda", "fp16"): "--fp16"}
 
 
 @dataclass
@@ -60,9 +61,9 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     Raises:
         UserError: for bad settings, input that is missing, or a step that fails.
     """
-    config = load_config(ClcrRunConfig, args)
+    config, run = load_config(ClcrRunConfig, args), Path(args.output)
     folder, pair = check_config(config)
-    run = Path(args.output)
+    config, settled = settle_config(run, config)
     plans = [Plan(run, config, folder, pair, seed) for seed in config.seed_list]
     for plan in plans:
         plan.train()
@@ -71,8 +72,10 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     steps = [step for plan in plans for step in plan.steps]
     outcomes = [plan.outcome for plan in plans]
     if everything:
-        steps.append(_summary_step(run, outcomes, pair))
-    runner = Runner(run, steps, config.jobs)
+        steps.append(_summary_step(run, outcomes, pair, config.precision))
+    runner = Runner(run, steps, config.jobs, begin=functools.partial(settled.keep, run))
+    if settled.line:
+        print(settled.line)
     if args.dry_run:
         runner.print_plan()
         return
@@ -85,15 +88,17 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     print(f"exact commands: {run / 'commands.sh'}")
 
 
-def _summary_step(run: Path, outcomes: Sequence[Outcome], pair: tuple[str, str]) -> Step:
+def _summary_step(
+    run: Path, outcomes: Sequence[Outcome], pair: tuple[str, str], precision: str
+) -> Step:
     inputs = [path for outcome in outcomes for path in outcome.logs.values()]
     inputs += [path for outcome in outcomes for path in outcome.tables.values()]
     inputs += [path for outcome in outcomes for path in outcome.sequences]
     inputs += [outcome.labels for outcome in outcomes if outcome.labels]
     return Step(
         "summary",
-        call=functools.partial(write_summary, run, outcomes, pair),
-        settings={"pair": list(pair)},
+        call=functools.partial(write_summary, run, outcomes, pair, precision),
+        settings={"pair": list(pair), "precision": precision},
         inputs=inputs,
         outputs=[run / "summary.txt", run / "results.json"],
     )
@@ -167,7 +172,6 @@ class Plan:
         steps, lr = getattr(config, f"{stage}_steps"), getattr(config, f"{stage}_lr")
         full = f"{name}-{self.seed}"
         saves, log = self.run / "models" / full, self.run / "logs" / f"{full}.log"
-        precision = _PRECISION.get((config.device, config.precision))
         length = ("--total-num-update", str(steps))
         best = config.checkpoint == "best"
         command = [
@@ -195,8 +199,7 @@ class Plan:
             *(("--best-checkpoint-metric", "hard") if best and stage in _ANNEALED else ()),
             *("--seed", str(self.seed), "--num-workers", "0", "--log-format", "json"),
             *("--log-interval", str(max(1, min(config.every, steps) // 4))),
-            *((precision,) if precision else ()),
-            *(("--cpu",) if config.device == "cpu" else ()),
+            *device_options(config.precision, config.device),
             *config.words("train_args"),
             *config.words(f"{stage}_args"),
         ]

@@ -18,9 +18,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
+from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")
-PRECISIONS = ("fp32", "bf16", "fp16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ClcrRunConfig:
     train_args: str = option("", "more options of every fairseq-train, as one text")
     seeds: str = option("1", "seeds of training; each is a model of its own")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property
@@ -210,8 +210,6 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
         raise UserError(
             f"`--checkpoint best` needs parallel 'valid' text of {'-'.join(pair)} in {folder.path}"
         )
-    if config.device == "cpu" and config.precision == "fp16":
-        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
     _ = config.seed_list, texts(config, pair)
     return folder, pair
 

@@ -14,11 +14,18 @@ from fairseq_xling.runs.tables import text_table
 _DISTANCES = ("distance", "relative", "hard", "entropy")
 
 
-def write_summary(run: Path, outcomes: Sequence[Any], pair: tuple[str, str]) -> None:
-    """Write ``summary.txt`` and ``results.json`` into ``run``."""
+def write_summary(
+    run: Path, outcomes: Sequence[Any], pair: tuple[str, str], precision: str
+) -> None:
+    """Write ``summary.txt`` and ``results.json`` into ``run``, of trainings in ``precision``."""
     results = [_results(outcome, pair) for outcome in outcomes]
     files = {f"model, seed {outcome.seed}": outcome.model for outcome in outcomes}
-    record = {"pair": list(pair), "seeds": results, "provenance": provenance(files)}
+    record = {
+        "pair": list(pair),
+        "precision": precision,
+        "seeds": results,
+        "provenance": provenance(files),
+    }
     write_json(run / "results.json", record)
     with atomic_write(run / "summary.txt", "w") as file:
         for found in results:

@@ -1,9 +1,11 @@
-"""Train, evaluate and report two small bilingual encoders on the embedded corpus.
+"""Train, migrate, evaluate and report small bilingual encoders on the embedded corpus.
 
-  fairseq-xling demo --scale small --output runs/demo
+  fairseq-xling demo --output runs/demo
 
-Everything lies in the output folder: report.html, results.json, commands.sh (the exact commands),
-checkpoints and logs. Stopped in between, the same command goes on.
+Two bilingual encoders, one of which shares nothing, are compared and tested by zero-shot transfer;
+one is migrated to German and translates. Everything is written to the output folder: report.html,
+results.json, commands.sh (the exact commands), checkpoints and logs. If it is stopped, the same
+command resumes.
 """
 
 import argparse
@@ -12,13 +14,25 @@ GROUP = "Start"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.precision import AUTO, ON_CPU
+
     parser.add_argument(
-        "--scale", choices=("tiny", "small"), default="small", help="tiny only shows that it works"
+        "--scale",
+        metavar="SCALE",
+        default="mini",
+        help="tiny (a smoke test of a minute), mini (about 5 minutes on two cores) or small (about "
+        "20 minutes, with an autoregressive model to compare with)",
     )
     parser.add_argument("--output", default="runs/demo", metavar="DIR", help="folder of the run")
-    parser.add_argument("--seed", type=int, default=1, help="of the corpus and of training")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the corpus and of training")
     parser.add_argument(
         "--jobs", type=int, default=2, metavar="N", help="steps that run at the same time"
+    )
+    parser.add_argument(
+        "--precision",
+        choices=ON_CPU,
+        default=AUTO,
+        help="of training; auto is bf16 where the processor computes in it, else fp32",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
@@ -26,4 +40,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.runs.demo import run_demo
 
-    run_demo(args.scale, args.output, args.seed, args.jobs, args.dry_run)
+    run_demo(args.scale, args.output, args.seed, args.jobs, args.dry_run, args.precision)

@@ -6,8 +6,9 @@
 
 Every encoder is trained with every setting of the grid (--lrs, --head-lrs, --batch-sizes) and seed;
 the settings that are best on the source language's dev file are tested. Writes the table, a report,
-all scores and all predictions, in the form of the files tested on. Stopped in between, the same
-command goes on.
+all scores and all predictions, in the form of the files tested on. With several test sets (--test
+de=FILE --test test1.de=FILE) each set has a row of its own. Stopped in between, the same command
+resumes.
 """
 
 import argparse

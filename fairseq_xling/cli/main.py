@@ -155,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
         print(one_line(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("fairseq-xling: stopped; run the same command again to go on", file=sys.stderr)
+        print("fairseq-xling: stopped; run the same command again to resume", file=sys.stderr)
         return 130
     return 0
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lang", required=True, help="language of the text")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
-    source.add_argument("--split", help="or that split of the data folder: train, valid, test")
+    source.add_argument("--split", help="or the text of that split of the data folder, e.g. test1")
     add("--max-tokens", type=int, default=8192, help="most padded tokens in a batch")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="FILE", help="safetensors file to write")

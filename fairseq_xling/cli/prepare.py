@@ -4,7 +4,11 @@
         --mono train.en=en.txt --mono train.de=de.txt --mono valid.en=dev.txt \\
         --parallel train.en-de=corpus.en,corpus.de --vocab joint --vocab-size 8000
 
-Text is UTF-8, a sentence per line, also as .gz. An interrupted call goes on when it is repeated.
+Text is UTF-8, a sentence per line, also as .gz. An interrupted call resumes when it is repeated.
+
+Splits are named as fairseq names them: train, valid and test; valid1, test1 and so on are further
+sets. `fairseq-generate --gen-subset test1` translates one of them; `fairseq-train --valid-subset
+valid,valid1` validates on both and chooses checkpoint_best.pt by the first alone.
 """
 
 import argparse
@@ -31,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SPLIT.LANG=FILE[,FILE...]",
-        help="monolingual text; SPLIT is train, valid or test; blank lines are left out",
+        help="monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
+        "further sets; blank lines are left out",
     )
     files.add_argument(
         "--parallel",

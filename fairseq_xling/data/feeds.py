@@ -106,7 +106,7 @@ def make_feeds(
         if not sources:
             raise UserError(
                 f"{folder.path}: has no {split!r} text for objective {objective.name!r} "
-                f"({objective.reads}) in {', '.join(languages)}"
+                f"({objective.reads}) in {', '.join(languages)}{folder.other_splits(split)}"
             )
         sizes = {name: source.num_sentences for name, source in sources.items()}
         smoothed = smoothed_shares(sizes, cfg.lang_sampling_alpha)

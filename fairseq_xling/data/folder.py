@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.splits import did_you_mean, in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256
 from fairseq_xling.registry import unknown_name
 
 FORMAT = 1
-SPLITS = ("train", "valid", "test")
 
 # The ids that every dictionary of ours begins with (fairseq fixes the first four).
 CLS, PAD, SEP, UNK, MASK, NULL = range(6)
@@ -38,6 +38,18 @@ class DataFolder:
                 raise UserError(f"{file}: no such file, though meta.json lists it")
             if sha256(file) != digest:
                 raise UserError(f"{file}: changed since the folder was prepared; prepare it again")
+
+    @property
+    def splits(self) -> list[str]:
+        """Every split that has text, monolingual or parallel."""
+        return in_order({*self.meta.get("mono", {}), *self.meta.get("parallel", {})})
+
+    def other_splits(self, split: str) -> str:
+        """The end of a message about ``split``: what there is instead; empty if it is there."""
+        if split in self.splits:
+            return ""
+        there = ", ".join(self.splits) or "none"
+        return f"; its splits are {there}{did_you_mean(split, self.splits)}"
 
     @property
     def separate_vocabularies(self) -> bool:
@@ -72,7 +84,8 @@ class DataFolder:
         """
         self._check(lang)
         if lang not in self.meta.get("mono", {}).get(split, {}):
-            raise UserError(f"{self.path}: has no monolingual {split!r} text of language {lang!r}")
+            what = f"monolingual {split!r} text of language {lang!r}"
+            raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
         return self._open(self.path / "mono" / f"{split}.{lang}", lang)
 
     def pairs(self, split: str) -> list[tuple[str, str]]:
@@ -96,7 +109,8 @@ class DataFolder:
                     counts = f"{len(sides[0])} and {len(sides[1])}"
                     raise UserError(f"{stem}: sides must be equally long, got {counts} sentences")
                 return sides
-        raise UserError(f"{self.path}: has no parallel {split!r} text of {source}-{target}")
+        what = f"parallel {split!r} text of {source}-{target}"
+        raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
 
     def order(self, split: str, source: str, target: str) -> TokenFile:
         """For each target token the index + 1 of its source token, or 0."""
@@ -104,7 +118,7 @@ class DataFolder:
         if not stem.with_name(stem.name + ".idx").is_file():
             raise UserError(
                 f"{self.path}: has no word alignment {source}-{target} for {split!r}; "
-                "prepare it with an --aligner or --alignment"
+                f"prepare it with an --aligner or --alignment{self.other_splits(split)}"
             )
         return TokenFile(stem)
 

@@ -18,6 +18,7 @@ from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class Translates:
             source, target = self.folder.parallel(split, *self.direction)
             if ordering.reads_alignments:
                 order = self.folder.order(split, *self.direction)
-        elif ordering.reads_alignments:
+        elif ordering.reads_alignments or split not in self.folder.splits:
             source, _ = self.folder.parallel(split, *self.direction)  # says that there is none
         else:
             source = self.folder.mono(split, self.direction[0])
@@ -187,7 +188,7 @@ class Translates:
                 f"`--nbest` must be at most {ordering.candidates}, the number of candidates of "
                 f"`--ordering {self.cfg.ordering}`, got {nbest}"
             )
-        if self.cfg.bf16 or self.cfg.cpu_bf16:
+        if self.cfg.bf16 or computes_in_bf16(self.cfg):
             # Weights too: autocast, as in training, would convert them anew for every batch.
             for model in models:
                 model.bfloat16()

@@ -19,6 +19,7 @@ from fairseq_xling.runs.corpus_steps import (
     text_files,
 )
 from fairseq_xling.runs.gold_tasks import transfer_step
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.sharing_settings import SETTINGS, Setting
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.subset import write_subset
@@ -34,14 +35,15 @@ def run_ablation(args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad options, text that is missing, or a step that fails.
     """
-    config, run = load_config(args), Path(args.output)
+    run = Path(args.output)
+    config, settled = settle_config(run, load_config(args))
     settings = choose_settings(config)
     left_out = [s.code for s in SETTINGS if s.code not in {t.code for t in settings}]
     before = ""
     if left_out and not config.settings:
         before = f"left out, for want of a second text or a dictionary: {', '.join(left_out)}"
     steps = ablation_steps(run, config, settings)
-    carry_out(run, steps, config.jobs, args.dry_run, before=before)
+    carry_out(run, steps, config.jobs, args.dry_run, settled, before=before)
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:
@@ -87,6 +89,7 @@ def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting
                     source,
                     setting.train_options,
                     config.device,
+                    config.precision,
                 )
                 steps[f"eval-{name}"] = _eval_step(name, config, data, folder, result, target)
                 tasks = _task_steps(steps, run, config, name, data, folder, target)
@@ -161,7 +164,8 @@ def _task_steps(
         outputs[task] = run / "tasks" / f"{task}-{name}"
         encoders = {"model": (folder / "checkpoint_best.pt", data)}
         languages = [config.language_list[0], target]
-        options = ["--device", config.device, *split_words("--task-args", config.task_args)]
+        options = ["--device", config.device, "--precision", config.precision]
+        options += split_words("--task-args", config.task_args)
         text = Path(config.data_text)
         steps[f"{task}-{name}"] = transfer_step(
             f"{task}-{name}", gold, outputs[task], text, languages, encoders, "1", options

@@ -11,6 +11,7 @@ from fairseq_xling.runs.config_file import option, split_words
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.sharing_settings import SETTINGS
 
 
@@ -43,6 +44,7 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
         "", "more options for every `fairseq-xling eval transfer`, as one quoted text"
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property

@@ -34,15 +34,19 @@ def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> No
         UserError: if the folder holds no training text of the pair.
     """
     source = DataFolder(data)
-    names = [p for p in source.pairs("train") if set(p) == set(pair)]
-    if not names:
+    stored = {
+        split: "-".join(found)
+        for split in source.splits
+        for found in source.pairs(split)
+        if set(found) == set(pair)
+    }
+    if "train" not in stored:
         raise UserError(f"{data}: has no parallel 'train' text of {'-'.join(pair)}")
     folder.mkdir(parents=True, exist_ok=True)
-    stored = "-".join(names[0])
-    for split in ("train", "valid", "test"):
+    for split, name in stored.items():
         for lang in pair:
             for kind in ("bin", "idx"):
-                there = data / "parallel" / f"{split}.{stored}.{lang}.{kind}"
+                there = data / "parallel" / f"{split}.{name}.{lang}.{kind}"
                 if there.is_file():
                     _link(there, folder / f"{split}.{'-'.join(pair)}.{lang}.{kind}")
     for lang in pair:
@@ -84,6 +88,8 @@ def autoregressive_step(
         # Nothing of ours trains; it makes checkpoints whole and loadable on today's torch.
         *("--user-dir", str(USER_DIR)),
         *("--source-lang", pair[0], "--target-lang", pair[1]),
+        # fairseq refuses a folder with valid1 that is not validated on.
+        "--ignore-unused-valid-subsets",
         "--share-all-embeddings" if shared else "--share-decoder-input-output-embed",
         *("--encoder-layers", str(layers), "--decoder-layers", str(layers)),
         *("--encoder-embed-dim", str(dim), "--decoder-embed-dim", str(dim)),

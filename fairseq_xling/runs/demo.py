@@ -3,19 +3,23 @@
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
 language model of two languages aligns them without parallel text when it shares parameters. The
 control has a private copy of every parameter, so nothing can align it. Both are fine-tuned on
-annotated English and read German (`demo_transfer`). Then the control's English half migrates to
-German and translates (`demo_migration`).
+annotated English and tested on German (`demo_transfer`). Then the English half of the control is
+migrated to German and translates (`demo_migration`).
 """
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.precision import AUTO
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
 from fairseq_xling.runs.demo_transfer import transfer_steps
+from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
 
@@ -24,7 +28,10 @@ SOURCE, TARGET = "en", "de"
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """How large a demonstration is."""
+    """How large a demonstration is.
+
+    ``efforts`` are the seconds that its steps took on two common cores, to estimate the time left.
+    """
 
     sentences: int
     held_out: int
@@ -32,6 +39,7 @@ class Scale:
     annotated: int
     training: Training
     migration: MigrationScale
+    efforts: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 SCALES = {
@@ -45,6 +53,23 @@ SCALES = {
         ),
         migration=MigrationScale(
             pairs=500, commonality=10, transfer=30, language=10, every=10, max_tokens=1024
+        ),
+    ),
+    "mini": Scale(
+        sentences=8000,
+        held_out=500,
+        vocab_size=2000,
+        annotated=500,
+        training=Training(
+            "separable_transformer_tiny",
+            updates=600,
+            every=100,
+            max_tokens=2048,
+            lr=3e-3,
+            warmup=60,
+        ),
+        migration=MigrationScale(
+            pairs=10000, commonality=100, transfer=500, language=100, every=100, max_tokens=2048
         ),
     ),
     "small": Scale(
@@ -61,7 +86,13 @@ SCALES = {
             warmup=100,
         ),
         migration=MigrationScale(
-            pairs=20000, commonality=200, transfer=1000, language=200, every=200, max_tokens=2048
+            pairs=20000,
+            commonality=200,
+            transfer=1000,
+            language=200,
+            every=200,
+            max_tokens=2048,
+            compared=True,
         ),
     ),
 }
@@ -84,8 +115,9 @@ MODELS = {
 }
 
 
-def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
-    """All steps of the demonstration; everything lies in ``run``."""
+def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
+    """All steps of the demonstration; everything lies in ``run``, and all is trained in
+    ``precision``."""
     languages, text = [SOURCE, TARGET], run / "text"
     steps = [
         synthesize_step(
@@ -115,23 +147,33 @@ def demo_steps(run: Path, scale: Scale, seed: int) -> list[Step]:
                 vocab_size=scale.vocab_size,
             ),
             training_step(
-                f"train-{name}", scale.training, data, folder, log, seed, SOURCE, options
+                f"train-{name}",
+                scale.training,
+                data,
+                folder,
+                log,
+                seed,
+                SOURCE,
+                options,
+                precision=precision,
             ),
             _evaluation(run, name, data, folder, scale.training),
         ]
-    steps += transfer_steps(run, trained, seed)
+    steps += transfer_steps(run, trained, seed, precision)
     source, _ = trained["separate"]
-    steps += migration_steps(run, scale.migration, scale.sentences, scale.held_out, seed, source)
+    steps += migration_steps(
+        run, scale.migration, scale.sentences, scale.held_out, seed, source, precision
+    )
     steps.append(
         Step(
             "report",
-            call=lambda: write_demo_report(run, scale, seed, steps),
-            settings={"scale": repr(scale), "seed": seed},
+            call=lambda: write_demo_report(run, scale, seed, precision, steps),
+            settings={"scale": repr(scale), "seed": seed, "precision": precision},
             inputs=[path for step in steps for path in step.outputs],
             outputs=[run / name for name in _REPORT],
         )
     )
-    return steps
+    return [dataclasses.replace(s, effort=scale.efforts.get(s.name, 0.0)) for s in steps]
 
 
 def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Training) -> Step:
@@ -152,7 +194,9 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
     )
 
 
-def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> None:
+def run_demo(
+    scale: str, output: str, seed: int, jobs: int, dry_run: bool, precision: str = AUTO
+) -> None:
     """The verb ``demo``.
 
     Raises:
@@ -161,4 +205,8 @@ def run_demo(scale: str, output: str, seed: int, jobs: int, dry_run: bool) -> No
     if seed < 0:
         raise UserError(f"`--seed` must not be negative, got {seed}")
     run = Path(output)
-    carry_out(run, demo_steps(run, SCALES[scale], seed), jobs, dry_run, shown="summary.txt")
+    if scale not in SCALES:
+        raise unknown_name("`--scale`", scale, SCALES)
+    settled = settle(run, precision, "cpu")
+    steps = demo_steps(run, SCALES[scale], seed, settled.precision)
+    carry_out(run, steps, jobs, dry_run, settled, shown="summary.txt")

@@ -3,7 +3,8 @@
 Li et al. 2021, "Cross-lingual Transferring of Pre-trained Contextualized Language Models" (TreLM).
 The English parts of the model that shares nothing are an English encoder; with parallel text of the
 embedded corpus `fairseq-xling trelm run` takes it to German. What the forward model translates
-stands beside an ordinary translation model that was trained for the same time.
+is compared with an ordinary translation model trained for the same time, where the scale asks for
+one.
 """
 
 import dataclasses
@@ -18,15 +19,18 @@ from fairseq_xling.runs.step import Step, last_line
 SOURCE, TARGET = "en", "de"
 FOLDER = "migration"
 _TITLES = {
-    "identity": "order and length of the source (the paper's)",
-    "predicted": "order and length predicted",
-    "oracle": "order and length of the reference",
+    "identity": "identity: order and length of the source (the paper's)",
+    "predicted": "predicted: order and length predicted by the model",
+    "oracle": "oracle: order and length of the reference",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class MigrationScale:
-    """How large the migration is; every phase in optimiser steps."""
+    """How large the migration is; every phase in optimiser steps.
+
+    ``compared``: whether an autoregressive model is trained for the same time, to compare with.
+    """
 
     pairs: int
     commonality: int
@@ -34,15 +38,22 @@ class MigrationScale:
     language: int
     every: int
     max_tokens: int
+    compared: bool = False
 
 
 def migration_steps(
-    run: Path, scale: MigrationScale, sentences: int, held_out: int, seed: int, source: Path
+    run: Path,
+    scale: MigrationScale,
+    sentences: int,
+    held_out: int,
+    seed: int,
+    source: Path,
+    precision: str,
 ) -> list[Step]:
     """Parallel text and the migration, both in ``run``.
 
     Args:
-        source: checkpoint whose English parts migrate.
+        source: checkpoint whose English parts are migrated.
     """
     text, folder = run / "text-parallel", run / FOLDER
     languages = [SOURCE, TARGET]
@@ -62,7 +73,8 @@ def migration_steps(
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
         *("--warmup", str(scale.commonality // 4), "--every", str(scale.every)),
         *("--batch-size", "0", "--max-tokens", str(scale.max_tokens)),
-        *("--train-args=--attention-dropout 0", "--autoregressive"),
+        *("--train-args=--attention-dropout 0", "--precision", precision),
+        *(("--autoregressive",) if scale.compared else ()),
     ]
     migrate = Step(
         "migrate",
@@ -81,7 +93,7 @@ def read_migration(run: Path) -> dict[str, Any]:
 
 
 def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """BLEU of every way to translate, and the precisions of its n-grams."""
+    """BLEU of every method of translation, and the precisions of its n-grams."""
     header = ["translation", "BLEU", "1-grams", "2-grams", "3-grams", "4-grams", "length ratio"]
     found = migration["translation"]
     names = [*_TITLES, *(name for name in found if name not in _TITLES)]
@@ -96,26 +108,28 @@ def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[An
     return header, rows
 
 
-def what_order_wins(migration: dict[str, Any]) -> str:
-    """Which share of BLEU between the source's order and the reference's is won by prediction.
+def gap_closed(migration: dict[str, Any]) -> float | None:
+    """The share of BLEU between the source's order and the reference's that prediction recovers.
+
+    None where the reference's order is no better than the source's.
 
     >>> def migration(*found):
     ...     names = ("identity", "predicted", "oracle")
     ...     return {"translation": {n: {"bleu": b} for n, b in zip(names, found)}}
-    >>> what_order_wins(migration(10.0, 15.0, 20.0))
-    "predicting the order wins 50% of what is lost by keeping the source's"
-    >>> what_order_wins(migration(0.0, 0.0, 0.0))
-    "nothing is won by order yet: with the reference's it is no better than with the source's"
+    >>> gap_closed(migration(10.0, 15.0, 20.0)), gap_closed(migration(0.0, 0.0, 0.0))
+    (0.5, None)
     """
     bleu = {name: found["bleu"] for name, found in migration["translation"].items()}
     gap = bleu["oracle"] - bleu["identity"]
-    if gap <= 0:
-        return (
-            "nothing is won by order yet: with the reference's it is no better than with the "
-            "source's"
-        )
-    won = (bleu["predicted"] - bleu["identity"]) / gap
-    return f"predicting the order wins {won:.0%} of what is lost by keeping the source's"
+    return (bleu["predicted"] - bleu["identity"]) / gap if gap > 0 else None
+
+
+def order_gain(migration: dict[str, Any]) -> str:
+    """`gap_closed` in words."""
+    closed = gap_closed(migration)
+    if closed is None:
+        return "the reference's order does not translate better than the source's yet"
+    return f"predicting the order closes {closed:.0%} of the gap between identity and oracle"
 
 
 def migration_sections(migration: dict[str, Any]) -> list[Section]:
@@ -132,19 +146,19 @@ def migration_sections(migration: dict[str, Any]) -> list[Section]:
     return [
         Section(
             f"Migration from {SOURCE} to {TARGET}: bits per word after each phase",
-            text="The English parts of the model that shares nothing, taken to German by TreLM. "
-            "Masks are the same in every row; fewer bits are better.",
+            text="The English parts of the model that shares nothing, migrated to German by "
+            "TreLM. All rows use the same masks; fewer bits are better.",
             header=["checkpoint", "steps", f"bits per word, {SOURCE}", f"bits per word, {TARGET}"],
             rows=phases,
         ),
         Section(
             f"Translation from {SOURCE} to {TARGET}",
-            text="The forward model writes all words of a sentence at once. The autoregressive "
-            "model is an ordinary one of the same width, trained on the same pairs for the same "
-            "wall time.",
+            text="The forward model predicts all words of a sentence at once. Where an "
+            "autoregressive model is listed, it has the same width and was trained on the same "
+            "sentence pairs for the same wall time.",
             header=header,
             rows=rows,
-            notes=[what_order_wins(migration)],
+            notes=[order_gain(migration)],
         ),
         Section(
             "Ten translations",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.demo_migration import (
+    gap_closed,
     migration_sections,
+    order_gain,
     read_migration,
-    translation_rows,
-    what_order_wins,
 )
-from fairseq_xling.runs.demo_transfer import read_transfer, transfer_rows, transfer_section
+from fairseq_xling.runs.demo_transfer import read_transfer, transfer_section
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.gold_tasks import TASKS
 from fairseq_xling.runs.provenance import machine, provenance, versions
 from fairseq_xling.runs.report import (
     Section,
@@ -24,7 +25,7 @@ from fairseq_xling.runs.report import (
     write_report,
 )
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import text_table, write_csv
+from fairseq_xling.runs.tables import write_csv
 from fairseq_xling.runs.training_command import chosen_update
 from fairseq_xling.runs.training_log import parameter_count, read_curves
 
@@ -34,14 +35,15 @@ if TYPE_CHECKING:
 NAMES = {"default": "shared", "separate": "nothing shared"}
 
 
-def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step]) -> None:
+def write_demo_report(
+    run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]
+) -> None:
     """Write ``report.html`` into ``run``, and its numbers beside it as JSON, CSV and text."""
     from fairseq_xling.runs.demo import MODELS, SOURCE, TARGET
 
     models = {name: _read_model(run, name, scale, SOURCE, TARGET) for name in MODELS}
     header, rows = _summary(models)
-    table = text_table(header, rows)
-    settings = _settings(scale, seed)
+    settings = [*_settings(scale, seed), ("precision", precision)]
     migration, transfer = read_migration(run), read_transfer(run)
     curves = [
         [name, split, key, update, value]
@@ -54,16 +56,14 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
     neighbours = _neighbour_table(models["default"], SOURCE)
     write_csv(run / "neighbours.csv", *neighbours)
     with atomic_write(run / "summary.txt", "w") as file:
-        tables = [text_table(*transfer_rows(transfer, NAMES))]
-        tables += [text_table(*translation_rows(migration))]
-        file.write("\n\n".join([table, *tables]) + "\n")
+        file.write("\n".join(five_lines(models, transfer, migration)) + "\n")
     write_json(
         run / "results.json",
         {
             "models": models,
             "transfer": transfer,
             "migration": migration,
-            "summary": {"header": header, "rows": rows},
+            "summary": {"header": header, "rows": rows, "gap_closed": gap_closed(migration)},
             "settings": dict(settings),
             "versions": versions(),
             "machine": machine(),
@@ -73,20 +73,20 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
     shared = models["default"]
     score, chance = shared["scores"]["retrieval"], shared["chance"]["retrieval"]
     lead = [
-        f"Two masked language models of {SOURCE} and {TARGET} were trained without parallel text, "
-        "one with shared parameters, one with a private copy of each parameter per language.",
-        f"On its best layer the shared model finds {score:.1%} of {round(1 / chance):,} "
+        f"Two masked language models of {SOURCE} and {TARGET} were trained without parallel text: "
+        "one shares all parameters, the other has a private copy of each parameter per language.",
+        f"At its best layer the shared model retrieves {score:.1%} of {round(1 / chance):,} "
         f"translations, {score / chance:.0f} times chance; without sharing it is "
         f"{models['separate']['scores']['retrieval']:.1%}.",
-        "Its English half, migrated to German, translates a held-out text with BLEU "
-        f"{migration['translation']['predicted']['bleu']:.1f} in the order that it predicts; "
-        f"{what_order_wins(migration)}.",
+        "The English parts of the second model, migrated to German, translate held-out text with "
+        f"BLEU {migration['translation']['predicted']['bleu']:.1f} in the predicted order; "
+        f"{order_gain(migration)}.",
     ]
     sections = [
         Section(
             "Results at the chosen checkpoint",
             text=f"The checkpoint is the one with the lowest {SOURCE} validation perplexity; "
-            f"{TARGET} has no say.",
+            f"{TARGET} plays no part in the choice.",
             header=header,
             rows=rows,
             notes=[*shared["notes"], *(f"{NAMES[n]}: {MODELS[n][2]}" for n in MODELS)],
@@ -94,22 +94,22 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
         Section("Loss per language", svg=_loss_figure(models, SOURCE, TARGET)),
         Section(
             "Sentence retrieval by layer",
-            text="A sentence is the mean of its subword states; its nearest neighbour by cosine "
-            "should be its translation.",
+            text="A sentence is represented by the mean of its subword states; its nearest "
+            "neighbour by cosine should be its translation.",
             svg=_layer_figure(models, SOURCE, TARGET),
         ),
         Section(
             "Retrieval over training",
-            text="Alignment emerges while the models learn, and in long trainings of small models "
-            "it can decay again, while perplexity still falls; so the curve is shown with the "
-            "point that was chosen without looking at it.",
+            text="Alignment emerges during training. In long trainings of small models it can "
+            "decay again while perplexity still falls, so the curve also marks the checkpoint that "
+            "was chosen without looking at it.",
             svg=_training_figure(models, SOURCE),
         ),
         Section(
             "Nearest words",
             text=f"The most frequent {SOURCE} words of the dictionary and their three nearest "
             f"{TARGET} words in the shared model, layer {shared['scores']['word_layer']}. A check "
-            "mark stands by those that the dictionary gives.",
+            "mark shows translations listed in the dictionary.",
             header=neighbours[0],
             rows=neighbours[1],
         ),
@@ -122,6 +122,31 @@ def write_demo_report(run: Path, scale: Scale, seed: int, steps: Sequence[Step])
     write_report(
         run / "report.html", "Cross-lingual structure without parallel text", lead, sections
     )
+
+
+def five_lines(
+    models: dict[str, Any], transfer: dict[str, Any], migration: dict[str, Any]
+) -> list[str]:
+    """What the demonstration shows, as it is printed at the end."""
+    from fairseq_xling.runs.demo import TARGET
+
+    shared, control = models["default"], models["separate"]
+    chance = shared["chance"]["retrieval"]
+    found = [model["scores"]["retrieval"] for model in (shared, control)]
+    bleu = {name: one["bleu"] for name, one in migration["translation"].items()}
+    heads = [
+        f"{TASKS[name].title} {one['default'][TARGET]:.1f} ({one['separate'][TARGET]:.1f})"
+        for name, one in transfer.items()
+    ]
+    return [
+        f"Shared encoder: retrieves {found[0]:.1%} of {round(1 / chance):,} German translations of "
+        f"English sentences, {found[0] / chance:.0f} x chance",
+        f"Control that shares nothing: {found[1]:.1%}, {found[1] / chance:.1f} x chance",
+        f"Zero-shot from English to German, in % (control): {', '.join(heads)}",
+        "Migrated encoder translates into German, BLEU: "
+        + ", ".join(f"{name} {value:.1f}" for name, value in bleu.items()),
+        f"Word order: {order_gain(migration)}",
+    ]
 
 
 def _read_model(run: Path, name: str, scale: Scale, source: str, target: str) -> dict[str, Any]:

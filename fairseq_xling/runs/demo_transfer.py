@@ -1,7 +1,7 @@
-"""The demonstration's zero-shot table: both models, fine-tuned on English, read German.
+"""The demonstration's zero-shot table: both models, fine-tuned on English, tested on German.
 
-Wu et al. 2020 and Conneau et al. 2020 measure what is shared between languages by it: a head that
-saw English alone works in another language as far as the states of both are alike.
+Wu et al. 2020 and Conneau et al. 2020 measure with it what languages share: a head that saw only
+English works in another language to the extent that the states of both languages are alike.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,9 @@ SOURCE, TARGET = "en", "de"
 SHOWN = ("pos", "ner", "parsing")
 
 
-def transfer_steps(run: Path, models: Mapping[str, tuple[Path, Path]], seed: int) -> list[Step]:
+def transfer_steps(
+    run: Path, models: Mapping[str, tuple[Path, Path]], seed: int, precision: str
+) -> list[Step]:
     """A step for each task.
 
     Args:
@@ -32,6 +34,7 @@ def transfer_steps(run: Path, models: Mapping[str, tuple[Path, Path]], seed: int
             [SOURCE, TARGET],
             models,
             str(seed),
+            ["--precision", precision],
         )
         for name in SHOWN
     ]
@@ -67,10 +70,10 @@ def transfer_section(found: Mapping[str, Any], titles: Mapping[str, str]) -> Sec
     return Section(
         f"Zero-shot transfer from {SOURCE} to {TARGET}",
         text="Heads for parts of speech (accuracy), names (span F1) and dependency trees (labelled "
-        "attachment) learn from annotated English; what they say of German, which they never saw, "
-        "measures how alike the two languages look to them. Parameters that belong to one language "
-        "alone are frozen: in the model that shares nothing, all of the encoder but the layer norm "
-        "of its embeddings.",
+        "attachment) are trained on annotated English. Their score on German, which they never "
+        "saw, measures how alike the states of the two languages are. Parameters private to one "
+        "language are frozen: in the model that shares nothing, that is the whole encoder except "
+        "the layer norm of its embeddings.",
         header=header,
         rows=rows,
     )

@@ -21,6 +21,20 @@ def clock(seconds: float) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
 
 
+def roughly(seconds: float) -> str:
+    """A duration that is only an estimate.
+
+    >>> roughly(14), roughly(95), roughly(200), roughly(9000)
+    ('less than half a minute', 'about 1.5 min', 'about 3 min', 'about 2.5 h')
+    """
+    if seconds < 30:
+        return "less than half a minute"
+    if seconds < 3600:
+        halves = round(seconds / 30) / 2
+        return f"about {halves:g} min" if halves < 3 else f"about {round(halves):g} min"
+    return f"about {round(seconds / 1800) / 2:g} h"
+
+
 class Display:
     """Says which steps run, for how long, and how far they are. Safe to use from threads.
 
@@ -63,16 +77,23 @@ class Display:
             self._going.pop(name, None)
             self.line(f"{self._labels.get(name, name)}: {text}")
 
-    def tick(self) -> None:
-        """Called often; reports the running steps when it is time."""
+    def tick(self, left: Callable[[], float | None] = lambda: None) -> None:
+        """Called often; reports the running steps when it is due.
+
+        Args:
+            left: gives the seconds until the end of the run, if they are known.
+        """
         now = time.monotonic()
         if now - self._last < self._every:
             return
         self._last = now
         with self._lock:
             parts = [self._describe(name, now) for name in self._going]
+            seconds = left() if parts else None
+            if seconds is not None:
+                parts[-1] += f" | {roughly(seconds)} left"
             if self._live and parts:
-                text = " | ".join(parts)[:150]
+                text = " | ".join(reversed(parts))[:150]
                 self._stream.write("\r" + text.ljust(self._width))
                 self._width = len(text)
             for part in [] if self._live else parts:

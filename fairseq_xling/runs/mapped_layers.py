@@ -23,6 +23,7 @@ from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.runs.mapped_layers_table import Cell, files_of, write_table
 from fairseq_xling.runs.mapped_test import MappedTest
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.similarity_models import Models, Side
 from fairseq_xling.runs.similarity_rows import Pair, Row
 from fairseq_xling.runs.step import Step
@@ -39,7 +40,8 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
     """
     config, run = load_config(MappedLayersConfig, args), Path(args.output)
     check_config(config)
-    carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run)
+    config, settled = settle_config(run, config)
+    carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run, settled)
 
 
 def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
@@ -96,7 +98,7 @@ class _Study:
         output = self.run / "tasks" / name
         reads = ["--read-layer", str(layer), "--head-layers", str(self.config.head_layers)]
         reads += split_words("--head-train-args", self.config.head_train_args)
-        options = ["--device", self.config.device]
+        options = ["--device", self.config.device, "--precision", self.config.precision]
         options += split_words("--task-args", self.config.task_args)
         if name not in self.steps:
             self.steps[name] = transfer_step(

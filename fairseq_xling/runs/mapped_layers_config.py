@@ -7,6 +7,7 @@ from fairseq_xling.analysis.extract import parse_layers
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.config_file import option, split_words
 from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.similarity_config import SimilarityConfig, check_encoders
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.task_options import TaskOptions, check_tasks
@@ -54,6 +55,7 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
         "", "more options for the fairseq-train of every encoder, as one quoted text"
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property

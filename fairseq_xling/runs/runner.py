@@ -5,6 +5,7 @@ Everything of a run lies in one folder: outputs, ``logs/<step>.log``, ``.steps/`
 """
 
 import concurrent.futures
+import contextlib
 import os
 import shlex
 import shutil
@@ -12,15 +13,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, exclusive
 from fairseq_xling.runs import launch
 from fairseq_xling.runs.display import Display, clock
+from fairseq_xling.runs.forking import Forked, fork, fork_server
 from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
+from fairseq_xling.runs.time_left import TimeLeft
 
 _LAST_LINES = 15
 _NOTE_EVERY = 5.0  # seconds, after which running steps note how long they have run
@@ -33,16 +37,22 @@ class Runner:
         folder: the run's folder; all outputs lie inside.
         jobs: how many steps may run at a time; each gets its share of the processors.
         display: where progress is shown.
+        begin: called when the folder is there and locked, before the first step.
     """
 
     def __init__(
-        self, folder: Path, steps: Sequence[Step], jobs: int = 1, display: Display | None = None
+        self,
+        folder: Path,
+        steps: Sequence[Step],
+        jobs: int = 1,
+        display: Display | None = None,
+        begin: Callable[[], None] = lambda: None,
     ):
         if jobs < 1:
             raise UserError(f"`--jobs` must be at least 1, got {jobs}")
         self.folder, self.steps, self.jobs = folder, list(steps), jobs
-        self._display = display or Display()
-        self._running: dict[str, subprocess.Popen] = {}
+        self._display, self._begin = display or Display(), begin
+        self._running: dict[str, subprocess.Popen | Forked] = {}
         self._stopping = threading.Event()
 
     def plan(self) -> list[tuple[Step, str]]:
@@ -52,7 +62,7 @@ class Runner:
 
     def print_plan(self) -> None:
         """What a run would do, without doing it."""
-        words = {"done": "done, skip", "interrupted": "go on", "new": "run"}
+        words = {"done": "done, skip", "interrupted": "resume", "new": "run"}
         for number, (step, state) in enumerate(self.plan(), start=1):
             self._display.line(f"[{number}/{len(self.steps)}] {step.name}: {words[state]}")
             for command in step.commands:
@@ -62,16 +72,21 @@ class Runner:
         """Bring every step to done.
 
         Raises:
-            UserError: if a step fails (the last lines of its log are shown), an input is missing,
-                or another command uses the folder.
+            UserError: if a step fails (the last lines of its log are shown), an input or a program
+                is missing, or another command uses the folder.
         """
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
+        for step in self.steps:  # a missing program is found now, not after hours of earlier steps
+            if stamps[step.name].state() != "done":
+                for command in step.commands:
+                    _program(command[0])
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self.folder / ".steps"
         state.mkdir(exist_ok=True)
-        with exclusive(state, f"{self.folder}: another command is at work in this folder") as lock:
+        with exclusive(state, f"{self.folder}: another command is using this folder") as lock:
             self._lock = lock
+            self._begin()
             write_commands(self.folder / "commands.sh", self.steps)
             waiting, finished = [], set()
             for number, step in enumerate(self.steps, start=1):
@@ -82,13 +97,21 @@ class Runner:
                     self._display.end(step.name, f"done before in {took}, skipped")
                 else:
                     waiting.append(step)
-            self._work(waiting, finished, stamps)
+            with self._programs(waiting) as self._env:
+                self._work(waiting, finished, stamps)
+
+    def _programs(self, waiting: Sequence[Step]) -> contextlib.AbstractContextManager[dict]:
+        """The environment of all programs; they are forked from one where several are to come."""
+        threads = max(1, (os.cpu_count() or 1) // self.jobs)
+        env = {"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONUNBUFFERED": "1"}
+        ours = [c for step in waiting for c in step.commands if c[0].startswith("fairseq-")]
+        return fork_server(env) if len(ours) > 1 else contextlib.nullcontext(env)
 
     def _work(self, waiting: list[Step], finished: set[str], stamps: dict[str, Stamp]) -> None:
         pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
         going: dict[concurrent.futures.Future, Step] = {}
         earlier = predecessors(self.steps)
-        noted = time.monotonic()
+        noted, self._time_left = time.monotonic(), TimeLeft(waiting, self.jobs)
         try:
             while waiting or going:
                 for step in list(waiting):
@@ -104,7 +127,7 @@ class Runner:
                     step = going.pop(future)
                     future.result()
                     finished.add(step.name)
-                self._display.tick()
+                self._display.tick(self._time_left.seconds)
                 if time.monotonic() - noted > _NOTE_EVERY:
                     noted = time.monotonic()
                     for step in going.values():
@@ -120,6 +143,7 @@ class Runner:
         start = time.monotonic()
         fresh = stamp.state() != "interrupted"
         stamp.begin()
+        self._time_left.begin(step.name)
         log = self.folder / "logs" / f"{step.name}.log"
         log.parent.mkdir(exist_ok=True)
         self._display.begin(step.name, lambda: step.progress(log) if step.progress else "")
@@ -130,21 +154,25 @@ class Runner:
                 more = step.late() if step.late and number == len(step.commands) else ()
                 self._command(step, [*command, *more], file)
         stamp.finish()
+        self._time_left.end(step.name)
         self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
 
     def _command(self, step: Step, command: Sequence[str], log: IO[bytes]) -> None:
-        threads = max(1, (os.cpu_count() or 1) // self.jobs)
-        env = {"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONUNBUFFERED": "1"}
         # The lock travels with the child: if this process is killed, nobody else can start in the
         # folder until the child has ended too.
-        process = subprocess.Popen(
-            [*_program(command[0]), *command[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=env,
-            pass_fds=[self._lock],
-        )
+        with open(os.devnull) as nothing:
+            streams = (nothing.fileno(), log.fileno(), log.fileno())
+            program = _program(command[0])
+            process = fork([program[-1], *command[1:]], self._env, (*streams, self._lock))
+            if process is None:
+                process = subprocess.Popen(
+                    [*program, *command[1:]],
+                    stdin=nothing,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=self._env,
+                    pass_fds=[self._lock],
+                )
         self._running[step.name] = process
         if self._stopping.is_set():
             process.terminate()
@@ -156,7 +184,7 @@ class Runner:
                 self._display.line(f"  | {line}")
             raise UserError(
                 f"step {step.name!r} failed with exit status {status}; its log is {log.name}; "
-                "the same command goes on from here"
+                "run the same command again to resume from here"
             )
         if status:
             raise UserError(f"step {step.name!r} was stopped")
@@ -182,6 +210,8 @@ def _program(name: str) -> list[str]:
     beside = Path(sys.executable).parent / name
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None:
+        if name.startswith("fairseq-"):
+            require_engine()
         raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
     # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
     if beside.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.similarity_config import SimilarityConfig, check_config
 from fairseq_xling.runs.similarity_lexicon import lexicon_step
 from fairseq_xling.runs.similarity_models import Models, Side
@@ -29,7 +30,8 @@ def run_similarity(args: argparse.Namespace) -> None:
     """
     config, run = load_config(SimilarityConfig, args), Path(args.output)
     check_config(config)
-    carry_out(run, similarity_steps(run, config), config.jobs, args.dry_run)
+    config, settled = settle_config(run, config)
+    carry_out(run, similarity_steps(run, config), config.jobs, args.dry_run, settled)
 
 
 def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:

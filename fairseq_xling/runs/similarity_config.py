@@ -10,6 +10,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option
 from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.runs.ready_encoders import Ready, ready_encoders
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
 from fairseq_xling.text.vocabularies import modes
 
@@ -61,6 +62,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         least=0,
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property

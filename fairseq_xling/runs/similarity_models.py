@@ -162,6 +162,7 @@ class Models:
                 choose_by,
                 options,
                 self.config.device,
+                self.config.precision,
             )
         return folder / "checkpoint_best.pt"
 

@@ -21,6 +21,7 @@ from fairseq_xling.runs.corpus_steps import (
     segment_options,
     text_files,
 )
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.runs.size_window_models import MODELS, Place
 from fairseq_xling.runs.size_window_table import FILES, Cell, write_table
@@ -37,7 +38,8 @@ def run_size_window(args: argparse.Namespace) -> None:
     """
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
-    carry_out(run, size_window_steps(run, config), config.jobs, args.dry_run)
+    config, settled = settle_config(run, config)
+    carry_out(run, size_window_steps(run, config), config.jobs, args.dry_run, settled)
 
 
 def check_config(config: SizeWindowConfig) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.task_options import TaskOptions
 
 # Of the paper's study what it says: its languages, subwords (mBERT's are 119,547), texts, widths.
@@ -62,6 +63,7 @@ class SizeWindowConfig(TaskOptions):
         least=0,
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property

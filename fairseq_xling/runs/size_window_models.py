@@ -154,7 +154,16 @@ class Encoder:
         name = f"train-{place.name}"
         log = place.run / "logs" / f"{name}.log"
         train = training_step(
-            name, training, place.slices, folder, log, place.seed, source, (), config.device
+            name,
+            training,
+            place.slices,
+            folder,
+            log,
+            place.seed,
+            source,
+            (),
+            config.device,
+            config.precision,
         )
         command = eval_command(
             [folder / "checkpoint_best.pt"],
@@ -174,7 +183,8 @@ class Encoder:
 
 def _task_steps(config: "SizeWindowConfig", place: Place, checkpoint: Path) -> list[Step]:
     """Each task, learnt in the first language and tested in all."""
-    options = ["--device", config.device, *split_words("--task-args", config.task_args)]
+    options = ["--device", config.device, "--precision", config.precision]
+    options += split_words("--task-args", config.task_args)
     return [
         transfer_step(
             f"{name}-{place.name}",

@@ -35,9 +35,11 @@ class Step:
         unread: files that it reads and that nobody may look into before; names, sizes and times
             stand for what they hold.
         outputs: files or folders it leaves.
-        resumable: the commands go on from what an interrupted call left in ``outputs``; without
+        resumable: the commands resume from what an interrupted call left in ``outputs``; without
             it the outputs are removed first.
-        progress: turns the path of the log into a few words about how far the step is.
+        progress: turns the path of the log into a few words on how far the step has come.
+        effort: seconds that it takes on two common cores, to estimate the time left; 0 where
+            nobody knows.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Step:
     outputs: Sequence[Path] = ()
     resumable: bool = False
     progress: Callable[[Path], str] | None = None
+    effort: float = 0.0
 
     def __post_init__(self) -> None:
         if bool(self.commands) == (self.call is not None):
@@ -208,6 +211,6 @@ class Stamp:
 
 
 def last_line(log: Path) -> str:
-    """What a command said last, such as ``[7/14] forward-de-1: done in 2:40``."""
+    """The last line a command printed, such as ``[7/14] forward-de-1: done in 2:40``."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return lines[-1][:70] if lines else "starting"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.precision import device_options
 from fairseq_xling.runs import training_log
 from fairseq_xling.runs.step import Step
 
@@ -42,6 +43,7 @@ def training_step(
     choose_by: str,
     options: Sequence[str] = (),
     device: str = "cpu",
+    precision: str = "fp32",
 ) -> Step:
     """A step that trains a bilingual masked language model, and goes on where it was stopped.
 
@@ -52,6 +54,7 @@ def training_step(
         choose_by: the language whose validation perplexity chooses ``checkpoint_best.pt``.
         options: what is special about this model.
         device: ``cpu`` or ``cuda``.
+        precision: fp32, bf16 or fp16.
     """
     command = [
         "fairseq-train",
@@ -67,7 +70,7 @@ def training_step(
         *("--seed", str(seed), "--num-workers", "0"),
         *("--log-format", "json", "--log-interval", str(max(1, training.every // 4))),
         *training.extra,
-        *(("--cpu",) if device == "cpu" else ()),
+        *device_options(precision, device),
     ]
     return resumable_training(name, command, [data], folder, log, training.updates)
 

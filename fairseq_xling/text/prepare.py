@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
-from fairseq_xling.data.folder import FORMAT, SPLITS
+from fairseq_xling.data.folder import FORMAT
+from fairseq_xling.data.splits import in_order, split_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
 from fairseq_xling.text import state
@@ -199,7 +200,7 @@ class _Folder:
             return
         for pair in _to_align(self.sources):
             key = "-".join(pair)
-            splits = [split for split in SPLITS if (split, pair) in self.sources.parallel]
+            splits = in_order(split for split, of in self.sources.parallel if of == pair)
             stems = {split: self.out / "parallel" / f"{split}.{key}" for split in splits}
             ready = [stems[x] for x in splits if (x, pair) in self.sources.alignments]
             encoders = (self.encoders[pair[0]], self.encoders[pair[1]])
@@ -232,4 +233,4 @@ def _clean_after_bad_input(out: Path) -> Iterator[None]:
 
 
 def _in_order(table: dict[tuple[str, Any], Any]) -> list[tuple[tuple[str, Any], Any]]:
-    return sorted(table.items(), key=lambda item: (SPLITS.index(item[0][0]), item[0][1]))
+    return sorted(table.items(), key=lambda item: (split_order(item[0][0]), item[0][1]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fairseq_xling.data.folder import SPLITS
+from fairseq_xling.data.splits import check_split, in_order, is_split
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_pair
 from fairseq_xling.registry import unknown_name
@@ -64,8 +64,8 @@ def parse_sources(
 
     Raises:
         UserError: for an option of another form, a language that is not among ``languages``, a
-            split other than train, valid and test, a key given twice, an alignment without its
-            parallel text, or neither training text nor a tokenizer for some language.
+            name that no split can have (see `check_split`), a key given twice, an alignment
+            without its parallel text, or neither training text nor a tokenizer for some language.
     """
     named = Sources()
     for text in mono:
@@ -130,7 +130,7 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
 
     ``mono/<split>.<lang>.txt``, ``parallel/<split>.<a>-<b>.<lang>.txt``,
     ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz``;
-    files of other languages are passed over.
+    files of other languages, and those that do not begin with a split, are passed over.
 
     Raises:
         UserError: if there is no such folder, or nothing of these languages in it.
@@ -140,7 +140,7 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
         raise UserError(f"`--from` must be a folder, got {folder}")
     found = Sources()
     pairs = [(a, b) for a in languages for b in languages if a != b]
-    for split in SPLITS:
+    for split in _splits_in(folder):
         for lang in languages:
             if file := _existing(folder / "mono" / f"{split}.{lang}.txt"):
                 found.mono[split, lang] = (file,)
@@ -162,6 +162,11 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
     return found
 
 
+def _splits_in(folder: Path) -> list[str]:
+    files = (file for part in ("mono", "parallel") for file in (folder / part).glob("*"))
+    return in_order(filter(is_split, {file.name.partition(".")[0] for file in files}))
+
+
 def _existing(path: str | Path) -> Path | None:
     return next((p for p in (Path(path), Path(f"{path}.gz")) if p.is_file()), None)
 
@@ -176,11 +181,7 @@ def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, .
 
 def _split_key(option: str, key: str) -> tuple[str, str]:
     split, _, rest = key.partition(".")
-    if split not in SPLITS:
-        raise UserError(
-            f"`{option}` {key}: split must be one of {', '.join(SPLITS)}, got {split!r}"
-        )
-    return split, rest
+    return check_split(f"`{option}` {key}", split), rest
 
 
 def _pair(option: str, key: str, name: str, languages: Sequence[str]) -> Pair:

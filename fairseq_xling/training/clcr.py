@@ -25,12 +25,12 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr_start import gather
 from fairseq_xling.training.clcr_data import first_batches, pair_feed
-from fairseq_xling.training.config import check_precision
 from fairseq_xling.training.planned import PlannedTask
+from fairseq_xling.training.precision import PrecisionConfig, check_precision
 
 
 @dataclass
-class ClcrConfig(FairseqDataclass):
+class ClcrConfig(PrecisionConfig):
     data: str = field(
         default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
     )
@@ -66,16 +66,8 @@ class ClcrConfig(FairseqDataclass):
     sort_window: int = field(
         default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
     )
-    cpu_bf16: bool = field(
-        default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}
-    )
     seed: int = II("common.seed")
-    cpu: bool = II("common.cpu")
-    fp16: bool = II("common.fp16")
     amp: bool = II("common.amp")
-    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
-    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
-    bf16: bool = II("common.bf16")
     update_freq: List[int] = II("optimization.update_freq")
 
 

@@ -1,16 +1,15 @@
 """The options that the language-modelling tasks have in common."""
 
 from dataclasses import dataclass, field
-from typing import Any, List, Optional
+from typing import List, Optional
 
-from fairseq.dataclass import FairseqDataclass
 from omegaconf import II, MISSING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.training.precision import PrecisionConfig
 
 
 @dataclass
-class UnifiedTaskConfig(FairseqDataclass):
+class UnifiedTaskConfig(PrecisionConfig):
     data: str = field(
         default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
     )
@@ -94,32 +93,8 @@ class UnifiedTaskConfig(FairseqDataclass):
     sort_window: int = field(
         default=32768, metadata={"help": "rows sorted by length together: more is less padding"}
     )
-    cpu_bf16: bool = field(
-        default=False,
-        metadata={"help": "bfloat16 autocast on a CPU; faster where it has AVX512-bf16 or AMX"},
-    )
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}
     )
     seed: int = II("common.seed")
-    cpu: bool = II("common.cpu")
-    fp16: bool = II("common.fp16")
-    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
-    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
-    bf16: bool = II("common.bf16")
     update_freq: List[int] = II("optimization.update_freq")
-
-
-def check_precision(cfg: Any) -> None:
-    """Refuse numbers of half the size where a CPU cannot train with them.
-
-    Raises:
-        UserError: names the option, and what to take instead.
-    """
-    if cfg.cpu and cfg.bf16:
-        raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
-    unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
-    if cfg.cpu and cfg.fp16 and not unflattened:
-        raise UserError(
-            "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
-        )

@@ -4,14 +4,12 @@ Training reads the files that it is given and no others: for zero-shot transfer 
 the source language. Other languages are tested by `fairseq-xling predict` and `eval transfer`.
 """
 
-import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
@@ -23,7 +21,7 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.training.config import check_precision
+from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
 from fairseq_xling.transfer.dataset import ItemDataset
 from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP, Codec
@@ -34,7 +32,7 @@ from fairseq_xling.transfer.options import parse_options
 
 
 @dataclass
-class CrossLingualTransferConfig(FairseqDataclass):
+class CrossLingualTransferConfig(PrecisionConfig):
     data: str = field(default=MISSING, metadata={"help": "the encoder's data folder"})
     languages: Optional[str] = field(
         default=None,
@@ -62,20 +60,12 @@ class CrossLingualTransferConfig(FairseqDataclass):
         default="truncate",
         metadata={"help": TOO_LONG_HELP},
     )
-    cpu_bf16: bool = field(
-        default=False, metadata={"help": "bfloat16 autocast on a CPU; faster where it has AMX"}
-    )
     persistent_workers: bool = field(default=False, metadata={"help": "keep loader processes"})
     seed: int = II("common.seed")
-    cpu: bool = II("common.cpu")
-    bf16: bool = II("common.bf16")
-    fp16: bool = II("common.fp16")
-    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
-    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
 
 
 @register_task("cross_lingual_transfer", dataclass=CrossLingualTransferConfig)
-class CrossLingualTransferTask(FairseqTask):
+class CrossLingualTransferTask(InPrecision, FairseqTask):
     """Files, labels and batches for one head."""
 
     def __init__(self, cfg: CrossLingualTransferConfig, folder: DataFolder):
@@ -169,17 +159,12 @@ class CrossLingualTransferTask(FairseqTask):
         }
         return super().get_batch_iterator(dataset, *args, **kwargs)
 
-    def _precision(self):
-        if self.cfg.cpu_bf16:
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()
-
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        with self._precision():
+        with self.precision():
             return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(self, sample, model, criterion):
-        with self._precision():
+        with self.precision():
             return super().valid_step(sample, model, criterion)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:

@@ -1,6 +1,5 @@
 """What the tasks over parallel and monolingual text have in common: iterators, precision, steps."""
 
-import contextlib
 from typing import Any, Optional
 
 import torch
@@ -11,14 +10,16 @@ from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.training.precision import InPrecision
 from fairseq_xling.training.private import leaving_alone, zero_untouched
 
 
-class PlannedTask(FairseqTask):
+class PlannedTask(InPrecision, FairseqTask):
     """A task whose batches come from a `Plan`: nothing grows with the corpus, and a training that
     was killed goes on where it was.
 
-    ``cfg`` has ``seed``, ``sort_window``, ``epoch_updates``, ``update_freq`` and ``cpu_bf16``.
+    ``cfg`` is a `PrecisionConfig` with ``seed``, ``sort_window``, ``epoch_updates`` and
+    ``update_freq``.
     """
 
     def __init__(self, cfg: Any):
@@ -77,14 +78,9 @@ class PlannedTask(FairseqTask):
         )
         return self._training_iterator
 
-    def _precision(self):
-        if self.cfg.cpu_bf16:
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()
-
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         first = all(parameter.grad is None for parameter in self._private)
-        with self._precision():
+        with self.precision():
             result = super().train_step(
                 sample, model, criterion, optimizer, update_num, ignore_grad
             )
@@ -93,7 +89,7 @@ class PlannedTask(FairseqTask):
         return result
 
     def valid_step(self, sample, model, criterion):
-        with self._precision():
+        with self.precision():
             return super().valid_step(sample, model, criterion)
 
     def optimizer_step(self, optimizer, model, update_num):

@@ -19,9 +19,10 @@ from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.base import Vocabulary
-from fairseq_xling.training.config import UnifiedTaskConfig, check_precision
+from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.options import parse_weights
 from fairseq_xling.training.planned import PlannedTask
+from fairseq_xling.training.precision import check_precision
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from fairseq_xling.transfer.heads.ner import Ner
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.scatter import Point, Property, check_output, write_scatter
 from fairseq_xling.transfer.spans import check_bio
-from fairseq_xling.transfer.study.finished import Cell, files, read_runs
+from fairseq_xling.transfer.study.finished import Cell, read_runs, training_files
 from fairseq_xling.transfer.study.plan import data_folder
 
 
@@ -92,8 +92,8 @@ def measure(cell: Cell) -> tuple[Point, dict[str, Path]]:
         It, and the files that it comes from, by role.
     """
     data = data_folder(cell.config, cell.encoder)
-    trained = [(lang, path) for lang, path in files(cell.config, "train") if lang in cell.sources]
-    test = dict(files(cell.config, "test"))[cell.lang]
+    trained = [(lang, path) for lang, path in training_files(cell.config) if lang in cell.sources]
+    test = cell.tested
     for path in (data, *(path for _, path in trained), test):
         if not path.exists():
             raise UserError(

@@ -149,14 +149,14 @@ def _maps(found: Sequence[dict[str, Any]]) -> list[Section]:
             one["target"],
             entry["best_seed"],
             entry["criterion"],
-            entry["identity_criterion"],
+            entry["criterion_unmapped"],
             "yes" if entry["failed"] else "no",
             ", ".join(map(str, entry["failed_seeds"])) or "none",
         ]
         for one in {one["target"]: one for one in found}.values()
         for entry in one["maps"]
     ]
-    header = ["target", "best seed", "mean cosine", "of no map", "failed", "failed seeds"]
+    header = ["target", "best seed", "mean cosine", "without the map", "failed", "failed seeds"]
     text = "Mean cosine of the vectors to their nearest source embeddings after the map."
     return [Section("Map of the embeddings", text=text, header=header, rows=rows)] if rows else []
 

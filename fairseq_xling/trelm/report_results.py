@@ -18,8 +18,9 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     """What one migration measured.
 
     ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
-    both languages; ``translation``: by ordering, as `report_bleu.score`; ``samples``: some
-    sentences with every ordering's output; ``cost``; ``maps``: how well vectors were mapped;
+    both languages; ``translation``: as `report_bleu.score`, by the names in
+    ``outcome.translations``; ``samples``: some sentences of the first split that is translated,
+    with every ordering's output; ``cost``; ``maps``: how well vectors were mapped;
     ``curves``: by phase, split and name, points of update and value.
     """
     measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
@@ -42,11 +43,16 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
         "phases": phases,
         "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
         "translation": {name: score(samples, tokenizer) for name, samples in texts.items()},
-        "samples": _shown(texts),
+        "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),
         "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
         "maps": [found for path in outcome.vectors if (found := _read_map(path))],
         "curves": {phase: _read_curves(log) for phase, log in outcome.logs.items()},
     }
+
+
+def _of_first_split(config: TrelmConfig, outcome: Outcome) -> list[str]:
+    file = f"generate-{config.translate_list[0]}.txt"
+    return [name for name, path in outcome.translations.items() if path.name == file]
 
 
 def _text_sizes(data: Path) -> dict[str, Any]:
@@ -84,8 +90,9 @@ def _read_map(path: Path) -> dict[str, Any] | None:
     found = read_json(report) if report.is_file() else {}
     if "criterion" not in found:
         return None
-    kept = ("best_seed", "failed", "failed_seeds", "criterion", "identity_criterion", "chance")
-    return {"vectors": str(path), **{name: found.get(name) for name in kept}}
+    kept = ("best_seed", "failed", "failed_seeds", "criterion", "criterion_unmapped", "chance")
+    # `mapping.job` writes all of them: one that is missing must not become an empty cell.
+    return {"vectors": str(path), **{name: found[name] for name in kept}}
 
 
 def _read_curves(log: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import functools
 from pathlib import Path
 
 from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report import write_report
 from fairseq_xling.trelm.run_autoregressive import add_compared
@@ -23,11 +24,12 @@ def run_trelm(args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad settings, input that is missing, or a step that fails.
     """
-    config, run = read_config(args), Path(args.output)
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args))
     shape = read_shape(config)
     facts = {target: survey(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, facts)
-    carry_out(run, steps, config.jobs, args.dry_run, shown="summary.txt")
+    carry_out(run, steps, config.jobs, args.dry_run, settled, shown="summary.txt")
 
 
 def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:

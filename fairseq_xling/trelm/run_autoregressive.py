@@ -14,7 +14,7 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_config import TrelmConfig
 from fairseq_xling.trelm.run_facts import Facts
-from fairseq_xling.trelm.run_steps import Outcome, add_migration
+from fairseq_xling.trelm.run_steps import Outcome, add_migration, translation_name
 
 NAME = "autoregressive"
 _MAX_TOKENS = 4096
@@ -77,20 +77,28 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
     trained = book.add(kind, outcome.label, train)
     best = "best" if "valid" in facts.parallel else "last"
     model = run / "models" / trained / f"checkpoint_{best}.pt"
-    build = functools.partial(_translate, run, config, folder, model, pair)
-    name = book.add(f"translate-{kind}", outcome.label, build)
-    split = config.translate_split
-    outcome.translations[f"{NAME}, beam 5"] = run / "translations" / name / f"generate-{split}.txt"
+    for split in config.translate_list:
+        build = functools.partial(_translate, run, config, folder, model, pair, split)
+        which = "" if split == config.translate_list[0] else f"{split}-"
+        name = book.add(f"translate-{which}{kind}", outcome.label, build)
+        called = translation_name(config, f"{NAME}, beam 5", split)
+        outcome.translations[called] = run / "translations" / name / f"generate-{split}.txt"
 
 
 def _translate(
-    run: Path, config: TrelmConfig, folder: Path, model: Path, pair: tuple[str, str], name: str
+    run: Path,
+    config: TrelmConfig,
+    folder: Path,
+    model: Path,
+    pair: tuple[str, str],
+    split: str,
+    name: str,
 ) -> Step:
     output = run / "translations" / name
     command = [
         *("fairseq-generate", str(folder), "--user-dir", str(USER_DIR), "--path", str(model)),
         *("--task", "translation"),
-        *("-s", pair[0], "-t", pair[1], "--gen-subset", config.translate_split, "--beam", "5"),
+        *("-s", pair[0], "-t", pair[1], "--gen-subset", split, "--beam", "5"),
         *("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH)),
         *("--required-batch-size-multiple", "1", "--results-path", str(output)),
         *(("--cpu",) if config.device == "cpu" else ()),

@@ -34,7 +34,7 @@ def check_config(config: TrelmConfig) -> None:
             "`--languages` must name the source's language and at least one more, got "
             f"{config.languages!r}"
         )
-    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds)
+    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds), config.translate_list
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)
@@ -75,8 +75,6 @@ def _check_training(config: TrelmConfig) -> None:
                 f"`--warmup` must be less than `--{stage.name}-steps` {stage.steps}, "
                 f"got {config.warmup}"
             )
-    if config.device == "cpu" and config.precision == "fp16":
-        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
     for name in names_in(config.transfer_objectives):
         if objectives[name].reorders and not config.trilayer:
             raise UserError(

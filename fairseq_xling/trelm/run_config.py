@@ -8,14 +8,16 @@ tokens; warm-up, epsilon and clipping from the released code).
 import dataclasses
 from typing import Any
 
+from fairseq_xling.data.splits import check_split
+from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
 from fairseq_xling.runs.corpus_steps import segment_parts
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
-PRECISIONS = ("fp32", "bf16", "fp16")
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
 
@@ -127,11 +129,13 @@ class TrelmConfig:
     train_args: str = option("", "more options of every fairseq-train, as one text")
     seeds: str = option("1", "seeds of training; each is a migration of its own")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    precision: str = precision_option()
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option("identity,predicted,oracle", "how translation finds its order")
-    translate_split: str = option("test", "split that is translated")
+    translate_split: str = option(
+        "test", "splits that are translated, comma-separated, e.g. test,test1"
+    )
     bleu_tokenizer: str = option(
         "", "sacrebleu's tokenizer; by default 13a, zh for zh, char for ja"
     )
@@ -153,6 +157,19 @@ class TrelmConfig:
     @property
     def seed_list(self) -> list[int]:
         return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def translate_list(self) -> list[str]:
+        """The splits to translate.
+
+        Raises:
+            UserError: for none, one that is named twice, or a name that no split can have.
+        """
+        option, names = "`--translate-split`", names_in(self.translate_split)
+        if not names or len(set(names)) < len(names):
+            got = repr(self.translate_split)
+            raise UserError(f"{option} must name one or several different splits, got {got}")
+        return [check_split(option, name) for name in names]
 
     @property
     def ordering_list(self) -> list[str]:

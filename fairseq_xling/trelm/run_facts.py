@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.splits import did_you_mean, in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.sources import Sources, parse_sources
@@ -120,6 +121,15 @@ def _check(config: TrelmConfig, pair: tuple[str, str], facts: Facts) -> None:
             raise UserError(
                 f"`--bpw-split` {config.bpw_split}: there is no monolingual text of {lang!r} in it"
             )
+    # What is asked for by name must be there; the first test set is translated where there is one.
+    missing = [split for split in config.translate_list if split not in facts.parallel]
+    if missing and config.translate_list != ["test"]:
+        there = ", ".join(in_order(facts.parallel)) or "none"
+        near = did_you_mean(missing[0], sorted(facts.parallel))
+        raise UserError(
+            f"`--translate-split` {missing[0]}: there is no parallel text of {name} in it; splits "
+            f"that have some: {there}{near}"
+        )
     if config.transfer_steps and "train" not in facts.parallel:
         raise UserError(
             f"the transfer phases need parallel training text of {name}; give `--parallel "

@@ -40,7 +40,8 @@ class Outcome:
         logs: of the phases that are trainings.
         updates: their numbers of steps.
         bpw: bits per word of all checkpoints, as `fairseq-xling eval` writes them.
-        translations: by ordering, the text that fairseq-generate writes.
+        translations: the text that fairseq-generate writes, by ordering, with the split's name for
+            all splits but the first (see `translation_name`).
     """
 
     target: str
@@ -73,9 +74,21 @@ def add_migration(
     maker.transfer()
     maker.language()
     outcome.bpw = add_bpw(book, config, outcome)
-    for ordering in config.ordering_list if maker.translates else []:
-        outcome.translations[ordering] = maker.translation(ordering)
+    for split in config.translate_list if maker.translates else []:
+        for ordering in config.ordering_list:
+            name = translation_name(config, ordering, split)
+            outcome.translations[name] = maker.translation(ordering, split)
     return outcome
+
+
+def translation_name(config: TrelmConfig, what: str, split: str) -> str:
+    """``what`` translates ``split``, in tables: the first split to translate goes unsaid.
+
+    >>> config = TrelmConfig(translate_split="test,test1")
+    >>> [translation_name(config, "oracle", split) for split in config.translate_list]
+    ['oracle', 'oracle, test1']
+    """
+    return what if split == config.translate_list[0] else f"{what}, {split}"
 
 
 class _Phases:
@@ -89,7 +102,7 @@ class _Phases:
     @property
     def translates(self) -> bool:
         """Whether there is a model and a text to translate with."""
-        there = self.config.translate_split in self.facts.parallel
+        there = self.facts.parallel.issuperset(self.config.translate_list)
         return there and "forward" in self.outcome.checkpoints and self._has_heads()
 
     def commonality(self) -> None:
@@ -171,18 +184,19 @@ class _Phases:
         command = ["fairseq-xling", "combine", *map(str, halves), "--output", str(output)]
         return Step(name, commands=[command], inputs=halves, outputs=[output])
 
-    def translation(self, ordering: str) -> Path:
+    def translation(self, ordering: str, split: str) -> Path:
         """The output of fairseq-generate with the forward model."""
-        split = self.config.translate_split
-        name = self._add(f"translate-{ordering}", functools.partial(self._translate, ordering))
+        first = split == self.config.translate_list[0]
+        phase = f"translate-{ordering}" if first else f"translate-{split}-{ordering}"
+        name = self._add(phase, functools.partial(self._translate, ordering, split))
         return self.book.run / "translations" / name / f"generate-{split}.txt"
 
-    def _translate(self, ordering: str, name: str) -> Step:
+    def _translate(self, ordering: str, split: str, name: str) -> Step:
         config, data = self.config, self.outcome.data
         model, folder = self.outcome.checkpoints["forward"], self.book.run / "translations" / name
         command = [
             *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
-            *("--path", str(model), "--gen-subset", config.translate_split),
+            *("--path", str(model), "--gen-subset", split),
             *("-s", self.pair[0], "-t", self.pair[1], "--ordering", ordering),
             *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
             *(("--cpu",) if config.device == "cpu" else ()),

@@ -8,6 +8,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.trelm.report_study import FILES, write_study
 from fairseq_xling.trelm.run_autoregressive import add_compared
@@ -25,13 +26,14 @@ def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad settings, input that is missing, or a step that fails.
     """
-    config, run = read_config(args), Path(args.output)
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args))
     rows = study.rows(config, args)
     chosen = choose_rows(rows, args.rows, bool(config.data))
     left_out = [row.code for row in rows if row not in chosen]
     steps = study_steps(study, run, config, rows, chosen, read_shape(config))
     before = f"left out: {', '.join(left_out)}" if left_out else ""
-    carry_out(run, steps, config.jobs, args.dry_run, before=before)
+    carry_out(run, steps, config.jobs, args.dry_run, settled, before=before)
 
 
 def study_steps(

@@ -5,19 +5,13 @@ from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.precision import device_options
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.trelm.run_config import Stage, TrelmConfig
 
 # What a scheduler needs to know beside the warm-up.
 _LENGTH_OPTION = {"polynomial_decay": "--total-num-update"}
-_PRECISION = {
-    ("cpu", "fp32"): (),
-    ("cpu", "bf16"): ("--cpu-bf16",),
-    ("cuda", "fp32"): (),
-    ("cuda", "bf16"): ("--bf16",),
-    ("cuda", "fp16"): ("--fp16",),
-}
 
 
 def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
@@ -87,8 +81,7 @@ def training_step(
         *(() if validate else ("--disable-validation",)),
         *("--seed", str(seed), "--num-workers", "0", "--log-format", "json"),
         *("--log-interval", str(max(1, min(config.every, stage.steps) // 4))),
-        *_PRECISION[config.device, config.precision],
-        *(("--cpu",) if config.device == "cpu" else ()),
+        *device_options(config.precision, config.device),
         *config.words("train_args"),
         *stage.args,
     ]

@@ -1,14 +1,20 @@
 """Running fairseq's real programs on a tiny data folder, as a user would."""
 
+import atexit
 import contextlib
+import functools
 import importlib
 import io
 import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +22,10 @@ import psutil
 import pytest
 import torch
 
+import fairseq_xling
 from fairseq_xling import USER_DIR
 from fairseq_xling.compat import prepare_engine
+from fairseq_xling.runs.forking import OFF, VARIABLE, fork, fork_server
 
 BIN = Path(sys.executable).parent
 TWO_PROCESSES = (
@@ -42,8 +50,116 @@ def training_options(data: Path, save_dir: Path, *extra: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """This process's, with one thread: results are compared bit for bit."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
+    """This process's, with one thread: results are compared bit for bit.
+
+    Programs that are started in it are forked from one process, begun with the first of them.
+    """
+    own = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
+    return {**own, **_fork_server()}
+
+
+@functools.cache
+def _fork_server() -> dict[str, str]:
+    """The variable that names this process's fork server, once it is ready."""
+    if VARIABLE in os.environ:
+        return {}
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    env = stack.enter_context(fork_server({**os.environ, "OMP_NUM_THREADS": "1"}))
+    deadline = time.monotonic() + 120
+    while VARIABLE in env and not os.path.exists(env[VARIABLE]):
+        assert time.monotonic() < deadline, "the fork server does not begin"
+        time.sleep(0.05)
+    return {VARIABLE: env.get(VARIABLE, OFF)}
+
+
+def apart() -> dict[str, str]:
+    """The `environment` in which each program is a process of its own."""
+    return {**environment(), VARIABLE: OFF}
+
+
+def start(
+    command: Sequence[object], output: Any, errors: Any, typed: str = "", **options: Any
+) -> Any:
+    """``command`` with its streams in open files, as a process that can be waited for."""
+    argv = list(map(str, command))
+    env = options.setdefault("env", environment())
+    script = argv[1:] if argv[0] == sys.executable and argv[1].endswith(".py") else argv
+    with tempfile.TemporaryFile() as keyboard:
+        keyboard.write(typed.encode())
+        keyboard.seek(0)
+        fds = [keyboard.fileno(), output.fileno(), errors.fileno()]
+        process = fork(script, env, fds, cwd=options.get("cwd"))
+        if process is None:
+            streams = {"stdin": keyboard, "stdout": output, "stderr": errors}
+            process = subprocess.Popen(argv, **streams, **options)
+    return process
+
+
+def launch(
+    command: Sequence[object], *, merged: bool = False, timeout: float = 1200, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """``command`` to its end.
+
+    Args:
+        merged: both streams in ``.stdout``.
+        options: ``typed`` (what it reads), ``cwd`` and ``env``; an environment of `apart` gives it
+            a process of its own.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = start(command, output, output if merged else errors, **options)
+        try:
+            process.wait(timeout)
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+    return subprocess.CompletedProcess(list(command), process.returncode, *texts)
+
+
+def checked(command: Sequence[object], **options: Any) -> subprocess.CompletedProcess[str]:
+    """`launch`, and the test fails with what the command said if it fails."""
+    done = launch(command, **options)
+    if done.returncode:
+        said = f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        pytest.fail(f"{' '.join(map(str, command))[:500]} exited {done.returncode}:\n{said}")
+    return done
+
+
+_CLIENT = """#!/bin/sh
+exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
+from fairseq_xling.runs.forking import main; sys.exit(main(sys.argv[1:]))' {program} "$@"
+"""
+_PYTHON = """#!/bin/sh
+case "$1" in *.py) exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
+from fairseq_xling.runs.forking import main; sys.exit(main(sys.argv[1:]))' "$@";; esac
+exec {python} "$@"
+"""
+
+
+@functools.cache
+def _clients() -> str:
+    """A folder of programs with the names of fairseq's and ours that ask the fork server."""
+    folder = Path(tempfile.mkdtemp(prefix="clients-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for program in [*BIN.glob("fairseq-*"), BIN / "python"]:
+        text = _PYTHON if program.name == "python" else _CLIENT
+        root = Path(fairseq_xling.__file__).parents[1]
+        (folder / program.name).write_text(
+            text.format(python=sys.executable, root=root, program=program)
+        )
+        (folder / program.name).chmod(0o755)
+    return str(folder)
+
+
+def shell_environment(**variables: str) -> dict[str, str]:
+    """The `environment` of a shell whose programs are this Python's."""
+    path = os.pathsep.join([_clients(), str(BIN), os.environ["PATH"]])
+    return {**environment(), "PATH": path, **variables}
 
 
 def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
@@ -57,16 +173,7 @@ def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
 
 def run(program: str, *arguments: str, processes: int = 1, check: bool = True, **kwargs: Any):
     """``program`` to its end; its output is in ``.stdout`` (both streams)."""
-    done = subprocess.run(
-        command(program, *arguments, processes=processes),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=1200,
-        **kwargs,
-    )
+    done = launch(command(program, *arguments, processes=processes), merged=True, **kwargs)
     if check and done.returncode:
         pytest.fail(f"{program} exited {done.returncode}:\n{done.stdout[-3000:]}")
     return done
@@ -77,7 +184,7 @@ def run_script(path: Path, *arguments: object, folder: Path, timeout: int, **var
     done = subprocess.run(
         ["bash", str(path), *map(str, arguments)],
         cwd=folder,
-        env={**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **variables},
+        env=shell_environment(**variables),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -121,26 +228,29 @@ def run_until(pattern: str, program: str, *arguments: str, log: Path, processes:
     Returns whether it had to be killed.
     """
     with open(log, "w") as output:
-        process = subprocess.Popen(
-            command(program, *arguments, processes=processes),
-            env=environment(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        while process.poll() is None:
-            if re.search(pattern, log.read_text(errors="replace")):
-                family = [psutil.Process(process.pid)]
-                family += family[0].children(recursive=True)
-                for member in family:
-                    member.kill()
-                psutil.wait_procs(family, timeout=30)
-                process.wait()
-                return True
+        process = start(command(program, *arguments, processes=processes), output, output)
+        while True:
             try:
                 process.wait(timeout=0.02)
+                return False
             except subprocess.TimeoutExpired:
-                continue
-    return False
+                if re.search(pattern, log.read_text(errors="replace")):
+                    kill(process)
+                    return True
+
+
+def kill(process: Any) -> None:
+    """kill -9 ``process`` and all that it has started, and wait until they have ended."""
+    family = [psutil.Process(process.pid)]
+    family += family[0].children(recursive=True)
+    for member in family:
+        member.kill()
+    process.wait(timeout=30)
+    # Programs that a run asked the fork server for are ended by it; no test has two runs at once.
+    for server in psutil.Process().children():
+        if "fairseq_xling.runs.fork_server" in server.cmdline():
+            family += server.children()
+    psutil.wait_procs(family, timeout=30)
 
 
 def logged(output: str, kind: str) -> list[dict[str, float]]:

@@ -2,13 +2,12 @@
 
 import csv
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import run
+from tests.end_to_end.engine import launch, run
 
 OPTIONS = "--seeds 1,2 --updates 4 --every 2 --max-tokens 512 --layers 2 --vocab-size 400 --jobs 2"
 
@@ -116,9 +115,7 @@ def test_bad_options_are_one_line(study, tmp_path, options, message):
 
 def example(name, *arguments):
     script = str(Path(__file__).parents[2] / "examples" / "emerging_structure" / name)
-    return subprocess.run(
-        [sys.executable, script, *map(str, arguments)], capture_output=True, text=True
-    )
+    return launch([sys.executable, script, *map(str, arguments)])
 
 
 def test_the_readme_of_the_example_is_made_from_a_run(study, tmp_path):

@@ -2,14 +2,13 @@
 
 import gzip
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import BIN, USER_DIR, environment, run_script
+from tests.end_to_end.engine import BIN, USER_DIR, checked, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"
 TINY = [
@@ -33,7 +32,7 @@ def words(path):
 def readme(folder):
     output = folder / "README.md"
     command = [sys.executable, str(EXAMPLES / "make_readme.py"), str(folder / "run")]
-    subprocess.run([*command, "--output", str(output)], check=True, env=environment())
+    checked([*command, "--output", str(output)])
     return words(output)
 
 
@@ -127,7 +126,7 @@ def test_a_ready_encoder_of_many_languages_is_measured_on_real_names(data, tmp_p
         *("--sample-break-mode", "sentence"),
         *("--save-dir", str(encoder / "checkpoints"), "--disable-validation"),
     ]
-    subprocess.run([BIN / command[0], *command[1:]], check=True, env=environment())
+    checked([BIN / command[0], *command[1:]])
     (encoder / "checkpoints/checkpoint_last.pt").rename(encoder / "checkpoints/checkpoint_best.pt")
     few = ("--measures", "retrieval,bli")
     script(tmp_path, data, encoder, "run", *few, name="2_six_languages.sh")

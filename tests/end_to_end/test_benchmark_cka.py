@@ -1,21 +1,20 @@
 """The benchmark of CKA runs, at a size that says nothing about speed."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--rows 1000,40000 --width 24 --chunk 256 --threads 1"
 
 
 def test_chunks_give_what_all_rows_give_in_memory_that_does_not_grow(tmp_path):
-    done = subprocess.run(
+    done = launch(
         [
-            *(sys.executable, "-W", "ignore", ROOT / "benchmarks" / "cka.py"),
+            *(sys.executable, ROOT / "benchmarks" / "cka.py"),
             *(*TINY.split(), "--work", tmp_path),
         ],
-        capture_output=True,
-        text=True,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,11 @@
 """The benchmark of translation runs, at a size that says nothing about speed."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 16 --batch-size 8 --layers 2 --dim 16 --heads 2 --vocab 300 --threads 1"
@@ -13,13 +14,11 @@ OURS = ("identity", "predicted x1", "predicted x2", "predicted x3")
 
 def test_every_system_is_printed_beside_the_bare_encoder_and_beam_search(tmp_path):
     pytest.importorskip("ctranslate2")
-    done = subprocess.run(
+    done = launch(
         [
-            *(sys.executable, "-W", "ignore", ROOT / "benchmarks" / "generation.py"),
+            *(sys.executable, ROOT / "benchmarks" / "generation.py"),
             *(*TINY.split(), "--rounds", "1", "--work", tmp_path, "--held-out", "40"),
         ],
-        capture_output=True,
-        text=True,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr

@@ -1,20 +1,19 @@
 """The benchmark of tree decoding runs, at a size that says nothing about speed."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 24 --batch-size 8 --seconds 0.01 --rounds 1 --threads 1"
 
 
 def test_ours_is_printed_beside_plain_python_for_random_and_peaked_scores():
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / "mst.py", *TINY.split()],
-        capture_output=True,
-        text=True,
+    done = launch(
+        [sys.executable, ROOT / "benchmarks" / "mst.py", *TINY.split()],
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr

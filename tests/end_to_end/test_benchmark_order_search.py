@@ -1,10 +1,11 @@
 """The benchmark of order search runs, at a size that says nothing about speed."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 10 --key-points 9 --beam 3 --batch-size 4 --seconds 0.01 --rounds 1 --threads 1"
@@ -12,10 +13,8 @@ TINY = "--sentences 10 --key-points 9 --beam 3 --batch-size 4 --seconds 0.01 --r
 
 @pytest.mark.row("C11", "C12")
 def test_our_beam_is_printed_beside_the_same_beam_in_plain_python_for_both_orders():
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / "order_search.py", *TINY.split()],
-        capture_output=True,
-        text=True,
+    done = launch(
+        [sys.executable, ROOT / "benchmarks" / "order_search.py", *TINY.split()],
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr  # it checks that both find the same orders

@@ -1,8 +1,9 @@
 """The benchmark of retrieval runs, at a size that says nothing about speed."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --noise 0.5 --threads 1 --sample 40"
@@ -10,10 +11,8 @@ TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --noise 0.5 --threa
 
 def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
     options = [*TINY.split(), "--systems", "ours,sorting", "--work", tmp_path]
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / "retrieval.py", *options],
-        capture_output=True,
-        text=True,
+    done = launch(
+        [sys.executable, ROOT / "benchmarks" / "retrieval.py", *options],
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,12 @@
 """The benchmarks run, at a size that says nothing about speed."""
 
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = (
@@ -16,10 +17,8 @@ TINY = (
 
 
 def run(*arguments, script="mlm_throughput.py"):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "benchmarks" / script, *arguments],
-        capture_output=True,
-        text=True,
+    return launch(
+        [sys.executable, ROOT / "benchmarks" / script, *arguments],
         cwd=ROOT,
     )
 

@@ -3,14 +3,13 @@
 import gzip
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import environment, load, run_script
+from tests.end_to_end.engine import launch, load, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
 SIZES = {
@@ -29,7 +28,7 @@ def script(folder, name, *options, **sizes):
 
 def python(name, *options):
     command = [sys.executable, str(EXAMPLES / name), *map(str, options)]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True)
+    return launch(command)
 
 
 def test_a_run_that_is_not_finished_is_one_line(tmp_path):

@@ -2,13 +2,12 @@
 
 import json
 import math
-import subprocess
 
 import numpy as np
 import pytest
 
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import BIN, environment, run
+from tests.end_to_end.engine import BIN, launch, run
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
@@ -51,15 +50,12 @@ def fails(capsys, *arguments):
 
 def test_every_measure_prints_a_table_and_lands_in_the_file(study):
     output = study / "eval.json"
-    done = subprocess.run(
+    done = launch(
         [
             *(str(BIN / "fairseq-xling"), "eval", str(study / "model" / "checkpoint_last.pt")),
             *("--data", str(study / "data"), "--measure", "retrieval,words,bpw"),
             *("--dictionary", str(study / "text" / "dictionary"), "--output", str(output)),
         ],
-        env=environment(),
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 0, done.stderr
     for title in ("Sentence retrieval, P@1", "Word retrieval", "Bits per word"):
@@ -117,11 +113,8 @@ def test_a_missing_checkpoint_or_measure_is_told_before_anything_is_loaded(study
         (["none.pt"], "none.pt: no such checkpoint"),
         (["none.pt", "--measure", "retreival"], "unknown measure 'retreival'; did you mean"),
     ):
-        done = subprocess.run(
+        done = launch(
             [BIN / "fairseq-xling", "eval", *arguments, "--data", study / "data"],
-            env=environment(),
-            capture_output=True,
-            text=True,
         )
         assert done.returncode == 1
         assert done.stderr.startswith(f"fairseq-xling: error: {line}")

@@ -1,32 +1,120 @@
-"""`pip install .` without a clone: the package, its programs and the folder for --user-dir."""
+"""The source distribution, the wheel that it builds, and the package that pip installs from it."""
 
+import email
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
+from email.message import Message
 from pathlib import Path
 
+import pytest
+
+import fairseq_xling
+
 ROOT = Path(__file__).parents[2]
+FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()
+FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt"]
+PACKAGES = ("fairseq_xling", "user_dir")
+BUILD = (
+    "import sys; from setuptools import build_meta; "
+    "print(getattr(build_meta, 'build_' + sys.argv[1])(sys.argv[2]))"
+)
 
 
-def test_an_installed_package_trains_without_the_clone(tiny_corpus, tmp_path):
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """Build ``sdist`` or ``wheel`` with what pip calls, in this environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, kind, folder],
+        cwd=source,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder / done.stdout.splitlines()[-1]
+
+
+def package_files() -> set[str]:
+    """All that the package's folders hold here, code or not."""
+    paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.is_file()]
+    return {os.fspath(p.relative_to(ROOT)) for p in paths if "__pycache__" not in p.parts}
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory) -> Path:
+    """The source distribution of a clone, unpacked."""
+    clone, work = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("sdist")
+    for name in FILES:
+        shutil.copy(ROOT / name, clone)
+    for name in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, clone / name, ignore=ignored)
+    # what running it here has left must not travel
+    (clone / "fairseq_xling" / "__pycache__").mkdir()
+    (clone / "fairseq_xling" / "__pycache__" / "seeds.cpython-311.pyc").touch()
+    with tarfile.open(build("sdist", clone, work)) as archive:
+        archive.extractall(work, filter="data")
+    shutil.rmtree(clone)
+    (found,) = (path for path in work.iterdir() if path.is_dir())
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(unpacked, tmp_path_factory) -> Path:
+    return build("wheel", unpacked, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(name))
+
+
+def test_the_source_distribution_has_what_make_needs_and_no_caches(unpacked):
+    held = {os.fspath(p.relative_to(unpacked)) for p in unpacked.rglob("*") if p.is_file()}
+    assert held >= {*FILES, *package_files()}
+    assert not [name for name in held if name.endswith(".pyc")]
+    assert unpacked.name == f"fairseq_xling-{fairseq_xling.__version__}"
+
+
+def test_the_wheel_has_every_file_of_the_package_and_the_licence(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+        info = f"fairseq_xling-{fairseq_xling.__version__}.dist-info"
+        assert archive.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert {name for name in held if not name.startswith(info)} == package_files()
+    assert "fairseq_xling/py.typed" in held
+
+
+def test_the_metadata_describes_the_package(metadata):
+    assert metadata["Version"] == fairseq_xling.__version__
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == "<3.14,>=3.10"
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload(decode=True) == (ROOT / "README.md").read_bytes()
+    required = {line.partition(";")[0] for line in metadata.get_all("Requires-Dist")}
+    assert "torch>=2.6" in required
+    assert not [name for name in required if name.startswith("fairseq")]
+
+
+def test_an_installed_package_trains_without_the_clone(wheel, tiny_corpus, tmp_path):
     from tests.end_to_end.engine import BIN, environment, training_options
 
-    source, site = tmp_path / "source", tmp_path / "site"
-    source.mkdir()
-    for name in ("setup.py", "pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, source)
-    for name in ("fairseq_xling", "user_dir"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    options = "--quiet --no-deps --no-build-isolation --target".split()
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, site, source], check=True)
-    shutil.rmtree(source)
+    site = tmp_path / "site"
+    options = "--quiet --no-deps --no-index --no-compile --target".split()
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, site, wheel], check=True)
 
     env = {**environment(), "PYTHONPATH": str(site)}
-    show = "from fairseq_xling.cli.main import main; main(['user-dir'])"
     printed = subprocess.run(
-        [sys.executable, "-c", show], env=env, cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, site / "bin" / "fairseq-xling", "user-dir"],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert printed.stdout.strip() == os.fspath(site / "user_dir")
     arguments = training_options(tiny_corpus.path, tmp_path / "checkpoints", "--max-update", "1")
@@ -36,6 +124,3 @@ def test_an_installed_package_trains_without_the_clone(tiny_corpus, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "checkpoints" / "checkpoint_last.pt").is_file()
-    # everything that the code reads at run time travels with it
-    data = {p.relative_to(ROOT) for p in (ROOT / "fairseq_xling").rglob("*.jinja")}
-    assert data and all((site / path).is_file() for path in data)

@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unicodedata
 from pathlib import Path
@@ -15,15 +14,14 @@ import pytest
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.encoder import TextEncoder
+from tests.end_to_end.engine import BIN, checked, launch
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
-COMMAND = [sys.executable, "-m", "fairseq_xling.cli.main"]
+COMMAND = [BIN / "fairseq-xling"]
 
 
 def call(*arguments, timeout=300):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=timeout
-    )
+    return launch([*COMMAND, *map(str, arguments)], timeout=timeout)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -225,13 +223,13 @@ def test_kill_9_at_random_points_changes_no_byte(text, tmp_path):
         options += [f"--parallel=train.en-de={sides[0]},{sides[1]}"]  # no gold: fast_align runs
         return [*COMMAND, "prepare", str(tmp_path / name), *options]
 
-    subprocess.run(command("whole"), check=True, capture_output=True)
+    checked(command("whole"))
     total = sum(1 for _ in (tmp_path / "whole").glob("**/*"))
     points = random.Random(0)
     for files in sorted(points.sample(range(1, total), 3)):
         killed = kill_at(command("cut"), tmp_path / "cut", files, points.uniform(0, 0.05))
         assert killed or files > total // 2  # the last files may all come at once
-    subprocess.run(command("cut"), check=True, capture_output=True)
+    checked(command("cut"))
     assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
 

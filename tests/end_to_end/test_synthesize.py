@@ -1,16 +1,13 @@
 """`fairseq-xling synthesize` as a user calls it."""
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.end_to_end.engine import BIN, launch
 
 
 def call(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "fairseq_xling.cli.main", "synthesize", *map(str, arguments)],
-        capture_output=True,
-        text=True,
+    return launch(
+        [BIN / "fairseq-xling", "synthesize", *map(str, arguments)],
         timeout=120,
     )
 

@@ -1,10 +1,12 @@
 """fairseq-train, -validate and -hydra-train on `--task bilingual_mlm`, as subprocesses."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR
+from fairseq_xling import USER_DIR, precision
 from tests.end_to_end.engine import (
     assert_same_training,
     load,
@@ -206,6 +208,31 @@ def test_every_kind_of_training_lowers_its_loss(extra, tiny_corpus, tmp_path, in
     output = in_process("train", tiny_corpus.path, tmp_path, *options, *extra.split())
     losses = [row["loss"] for row in logged(output, "train_inner")]
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.3
+
+
+def test_bf16_on_a_processor_without_it_is_trained_as_asked_and_warned_of_once(
+    tiny_corpus, tmp_path, in_process, monkeypatch
+):
+    monkeypatch.setattr(precision, "cpu_has_bf16", lambda: False)
+    options = "--max-update 3 --epoch-updates 2 --no-save --cpu-bf16".split()
+    output = in_process("train", tiny_corpus.path, tmp_path, *options)
+    assert len(logged(output, "train_inner")) == 3
+    line = r"no native bf16: a matrix product takes [0-9.]+ times as long as in fp32; leave out --c"
+    assert len(re.findall(line, output)) == 1
+
+
+@pytest.mark.parametrize(("native", "chosen"), [(True, "bf16"), (False, "fp32")])
+def test_the_choice_of_a_precision_is_as_good_as_naming_it(
+    native, chosen, tiny_corpus, tmp_path, in_process, monkeypatch
+):
+    monkeypatch.setattr(precision, "cpu_has_bf16", lambda: native)
+    losses = []
+    for name in ("auto", chosen):
+        options = f"--max-update 3 --no-save --disable-validation --cpu-precision {name}".split()
+        output = in_process("train", tiny_corpus.path, tmp_path, *options)
+        assert (f"--cpu-precision auto is {chosen} on this processor" in output) == (name == "auto")
+        losses.append([row["loss"] for row in logged(output, "train_inner")])
+    assert losses[0] == losses[1]
 
 
 def test_batches_do_not_depend_on_the_required_batch_size_multiple(

@@ -8,7 +8,7 @@ import torch
 
 from fairseq_xling.data.mmap import write_items
 from fairseq_xling.files import read_json, write_json
-from tests.end_to_end.engine import command, environment, run, training_options
+from tests.end_to_end.engine import command, launch, run, training_options
 
 OPTIONS = [
     ("--separate 1-9", r"`--separate` layers must lie in 1-2 \(the encoder's depth\), got '1-9'"),
@@ -43,6 +43,7 @@ OPTIONS = [
     ("--encoder-attention-heads 0", r"`--encoder-attention-heads` must be at least 1, got 0"),
     ("--max-positions 2", r"`--max-positions` must be at least 3, got 2"),
     ("--bf16", "`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16"),
+    ("--cpu-precision fp16", "`--cpu-precision` must be auto or fp32 or bf16, got 'fp16'"),
     ("--fp16", "`--fp16` with `--cpu` needs --fp16-no-flatten-grads"),
     ("--dropout 1.5", r"`--dropout` must lie in \[0, 1\], got 1.5"),
     ("--arch roberta", r"`--arch` must be one that reads this task's batches, .* got 'roberta'"),
@@ -213,15 +214,11 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tiny_corpus, tm
     """A bound on the size of files stands in for the disk: writing fails in the middle."""
     if not shutil.which("prlimit"):
         pytest.skip("needs prlimit (util-linux) to bound the size of files")
-    import subprocess
 
     options = "--max-update 8 --save-interval-updates 4 --disable-validation".split()
     arguments = training_options(tiny_corpus.path, tmp_path, *options)
-    done = subprocess.run(
+    done = launch(
         ["prlimit", "--fsize=20000", *command("fairseq-train", *arguments)],
-        env=environment(),
-        capture_output=True,
-        text=True,
         timeout=120,
     )
     assert done.returncode != 0

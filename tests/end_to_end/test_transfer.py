@@ -270,6 +270,25 @@ def test_shift_and_translations_are_further_rows(study):
     assert len(moved["dev"]) == 10
 
 
+def test_several_test_sets_of_a_language_are_scored_apart(study):
+    half = study / "half.de.tsv"
+    half.write_text("".join(nli(study, "test", "de").read_text().splitlines(keepends=True)[::2]))
+    done = run(
+        *evaluation(study, "sets", "--test", f"de={nli(study, 'test', 'de')}"),
+        *("--test", f"test1.de={half}", "--test", f"test2.de={nli(study, 'valid', 'de')}"),
+    )
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ours")]
+    assert rows == ["| ours", "| ours, test1", "| ours, test2"]
+    (row,) = json.loads((study / "sets" / "results.json").read_text())["results"]
+    (test,) = row["tests"]
+    assert set(test["scores"]) == {"de", "test1.de", "test2.de"}
+    (folder,) = (study / "sets/predictions/ours-zero-shot").iterdir()
+    whole, part, _ = (
+        (folder / f"{label}.tsv").read_text().splitlines() for label in sorted(test["scores"])
+    )
+    assert part == whole[::2]
+
+
 def test_a_matrix_has_every_language_both_ways(study):
     done = run(
         *("fairseq-xling", "eval", "matrix", "--output", str(study / "matrix")),

@@ -2,14 +2,13 @@
 
 import gzip
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling import USER_DIR
-from tests.end_to_end.engine import environment, run, run_script
+from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
@@ -21,7 +20,7 @@ def script(name, *arguments, folder, **settings):
 
 def arrange(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment())
+    return launch(command)
 
 
 def zipped(path, text):

@@ -7,7 +7,6 @@ relabelled words also come backwards.
 
 import random
 import re
-import subprocess
 
 import pytest
 import torch
@@ -20,7 +19,7 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.text.dictionary import read_dictionary
-from tests.end_to_end.engine import BIN, environment, in_process, run
+from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 
 PERFECT = "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000"
@@ -217,16 +216,13 @@ def test_generate_as_a_process_writes_its_results_into_a_folder(relabelled, tmp_
 
 
 def interactive(study, text, *flags):
-    return subprocess.run(
+    return launch(
         [
             *(BIN / "fairseq-interactive", study.data, "--user-dir", USER_DIR, "--task", "cdlm"),
             *("--path", study.checkpoint, "--cpu", "--buffer-size", "4", "--batch-size", "2"),
             *flags,
         ],
-        input=text,
-        env=environment(),
-        capture_output=True,
-        text=True,
+        typed=text,
     )
 
 

@@ -1,13 +1,12 @@
 """The example scripts of TreLM run as they stand, with their own configurations, cut short."""
 
 import gzip
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import BIN, run_script
+from tests.end_to_end.engine import BIN, launch, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
 SHORT = (
@@ -25,7 +24,7 @@ def script(name, *arguments, folder, **variables):
 def readme(folder, *runs):
     output = folder / "README.md"
     command = [sys.executable, str(EXAMPLES / "make_readme.py"), *map(str, runs)]
-    done = subprocess.run([*command, "--output", str(output)], capture_output=True, text=True)
+    done = launch([*command, "--output", str(output)])
     return done, output
 
 
@@ -66,9 +65,7 @@ def test_the_papers_own_settings_are_a_plan(captions, tmp_path):
         arguments += ["--parallel", f"{option}.en-de={','.join(files)}"]
         for lang, file in zip(("en", "de"), files, strict=True):
             arguments += ["--mono", f"{option}.{lang}={file}"]
-    done = subprocess.run(
-        [str(BIN / "fairseq-xling"), *arguments], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = launch([str(BIN / "fairseq-xling"), *arguments], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "--max-update 80000" in done.stdout
     assert "--trelm-phase language --objectives nsp" in done.stdout

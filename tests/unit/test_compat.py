@@ -187,3 +187,52 @@ def test_a_checkpoint_that_does_not_fit_its_model_is_one_line_and_other_errors_s
     assert "\n" not in str(e.value)
     with pytest.raises(RuntimeError, match="out of memory"):
         wrapped(["a.pt"], RuntimeError("out of memory"))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        ({"architecture": "x86_64", "avx512_bf16": True, "amx_bf16": False}, True),
+        ({"architecture": "x86_64", "avx512_bf16": False, "amx_bf16": True}, True),
+        ({"architecture": "x86_64", "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"architecture": "arm64", "bf16": True}, None),
+        ({"architecture": "arm64", "bf16": False, "sve_bf16": True}, None),
+        ({"architecture": "arm64", "bf16": False}, False),
+    ],
+)
+def test_torch_tells_whether_the_processor_has_bf16(monkeypatch, capabilities, expected):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert compat.native_bf16() is expected
+
+
+@pytest.mark.parametrize(
+    ("avx512", "amx", "architecture", "expected"),
+    [
+        (True, False, "x86_64", True),
+        (False, True, "AMD64", True),
+        (False, False, "x86_64", False),
+        (None, False, "x86_64", None),  # a torch without the private function
+        (True, True, "aarch64", None),  # they are about x86
+    ],
+)
+def test_an_older_torch_is_asked_by_its_private_functions(
+    monkeypatch, avx512, amx, architecture, expected
+):
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    for name, value in (("_is_avx512_bf16_supported", avx512), ("_is_amx_tile_supported", amx)):
+        if value is None:
+            monkeypatch.delattr(torch.cpu, name, raising=False)
+        else:
+            monkeypatch.setattr(torch.cpu, name, lambda value=value: value, raising=False)
+    monkeypatch.setattr(compat.platform, "machine", lambda: architecture)
+    assert compat.native_bf16() is expected
+
+
+def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
+    compat.prepare_engine()
+    from fairseq import options
+
+    parser = options.get_training_parser()
+    args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
+    parsed = options.parse_args_and_arch(parser, args)
+    assert (parsed.bf16, parsed.tpu) == (True, False)

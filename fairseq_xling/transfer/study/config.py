@@ -8,6 +8,7 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.items import parse_columns
@@ -15,7 +16,6 @@ from fairseq_xling.transfer.options import parse_options
 from fairseq_xling.transfer.study.presets import PRESETS
 
 SCHEDULES = ("constant", "linear")
-PRECISIONS = ("fp32", "bf16", "fp16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +43,15 @@ class TransferConfig:
     too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
     train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
     valid: tuple[str, ...] = option((), "LANG=FILE that chooses epoch and setting; repeatable")
-    test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
+    test: tuple[str, ...] = option(
+        (), "LANG=FILE to test on, or test1.LANG=FILE of a further test set; repeatable"
+    )
     translate_train: tuple[str, ...] = option(
         (), "LANG=FILE, the training file in a target language, for a model of its own; repeatable"
     )
     translate_test: tuple[str, ...] = option(
-        (), "LANG=FILE, a target's test file in the source language; repeatable"
+        (),
+        "LANG=FILE, a target's test file in the source language (or test1.LANG=FILE); repeatable",
     )
     lrs: str = option("5e-5", "learning rates to try, comma-separated")
     head_lrs: str = option("", "learning rates of the head to try (none: those of the encoder)")
@@ -74,7 +77,7 @@ class TransferConfig:
     )
     seeds: str = option("1", "seeds of training")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = option("fp32", "fp32, bf16 or fp16", choices=PRECISIONS)
+    precision: str = precision_option()
     train_args: str = option("", "more options of every fairseq-train, as one text")
     jobs: int = option(1, "steps that run at the same time", least=1)
 
@@ -154,8 +157,6 @@ def check_config(config: TransferConfig) -> None:
         raise UserError(f"`--best` must be at most the {size} settings to try, got {config.best}")
     if config.warmup >= 1:
         raise UserError(f"`--warmup` must be a share below 1, got {config.warmup}")
-    if config.device == "cpu" and config.precision == "fp16":
-        raise UserError("`--precision fp16` needs `--device cuda`; on a CPU take bf16")
     if config.shift_layer and config.shift_alpha == "auto" and not config.shift_dev:
         raise UserError("`--shift-alpha auto` needs `--shift-dev` of the target languages")
     if config.shift_alpha != "auto":

@@ -12,6 +12,7 @@ from fairseq_xling.files import read_json
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_files
 from fairseq_xling.transfer.study.config import TransferConfig
+from fairseq_xling.transfer.study.plan import parse_tests
 from fairseq_xling.transfer.study.table import lines_of
 
 RESULTS = "results.json"
@@ -29,6 +30,7 @@ class Cell:
         sources: the languages that were trained on.
         lang: the language tested.
         values: the figure for each seed, in percent.
+        tested: the file it was tested on.
     """
 
     run: Path
@@ -38,6 +40,7 @@ class Cell:
     sources: tuple[str, ...]
     lang: str
     values: tuple[float, ...]
+    tested: Path = Path()
 
     @property
     def zero_shot(self) -> bool:
@@ -119,12 +122,12 @@ def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iter
     sources = tuple(result["sources"])
     for line in lines_of(result["encoder"], sources, result):
         # The order is that of the command; the results' files sort their keys.
-        for lang, _ in files(config, "test"):
-            if lang in line.values:
-                values = tuple(line.values[lang])
-                yield Cell(run, config, result["encoder"], line.name, sources, lang, values)
+        for test in parse_tests("--test", config.test):
+            if test.name == line.test_set and test.lang in line.values:
+                about = result["encoder"], line.name, sources, test.lang
+                yield Cell(run, config, *about, tuple(line.values[test.lang]), test.path)
 
 
-def files(config: TransferConfig, name: str) -> list[tuple[str, Path]]:
-    """The files of ``--train`` or ``--test``, each with its language."""
-    return parse_files(f"--{name}", ",".join(getattr(config, name)))
+def training_files(config: TransferConfig) -> list[tuple[str, Path]]:
+    """The files of ``--train``, each with its language."""
+    return parse_files("--train", ",".join(config.train))

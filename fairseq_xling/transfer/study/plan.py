@@ -1,10 +1,12 @@
 """Which models are trained, and on what each is tested."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.splits import check_test_set
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.items import parse_files
@@ -25,11 +27,24 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Test:
-    """A file to test on: under ``lang`` in the table, read as ``reads`` by the model."""
+    """A file to test on: under ``lang`` in the table, read as ``reads`` by the model.
+
+    ``name`` is the test set's, where a language has several.
+    """
 
     lang: str
     reads: str
     path: Path
+    name: str = "test"
+
+    @property
+    def label(self) -> str:
+        """What it is called in results, as on the command line.
+
+        >>> Test("de", "de", Path("a")).label, Test("de", "de", Path("a"), "test1").label
+        ('de', 'test1.de')
+        """
+        return self.lang if self.name == "test" else f"{self.name}.{self.lang}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +163,7 @@ def zero_shot(config: TransferConfig) -> list[TrainSet]:
         UserError: for a file that is missing, or that would choose by another language.
     """
     train, valid = (_files(f"--{n}", getattr(config, n)) for n in ("train", "valid"))
-    tests = [Test(lang, lang, path) for lang, path in _files("--test", config.test, once=True)]
+    tests = _tests("--test", config.test)
     source = train[0][0]
     trained = [lang for lang, _ in train]
     for lang, _ in valid:
@@ -156,10 +171,10 @@ def zero_shot(config: TransferConfig) -> list[TrainSet]:
             raise UserError(
                 f"`--valid` must be in a language of `--train` ({', '.join(trained)}), got {lang!r}"
             )
-    sets = [TrainSet("zero-shot", train, valid, tuple(tests))]
-    translated = _files("--translate-test", config.translate_test, once=True)
+    sets = [TrainSet("zero-shot", train, valid, tests)]
+    translated = _tests("--translate-test", config.translate_test)
     if translated:
-        own = tuple(Test(lang, source, path) for lang, path in translated)
+        own = tuple(dataclasses.replace(test, reads=source) for test in translated)
         how = "translate-test"
         sets.append(TrainSet("zero-shot", train, valid, own, how, how))
     for lang, path in _files("--translate-train", config.translate_train, once=True):
@@ -178,7 +193,7 @@ def matrix(config: TransferConfig) -> list[TrainSet]:
         UserError: for a training language without a file to choose its epoch by, or with two.
     """
     valid = dict(_files("--valid", config.valid, once=True))
-    tests = tuple(Test(lang, lang, path) for lang, path in _files("--test", config.test, once=True))
+    tests = _tests("--test", config.test)
     sets = []
     for lang, path in _files("--train", config.train, once=True):
         if lang not in valid:
@@ -203,6 +218,47 @@ def shift_dev(config: TransferConfig, sets: Sequence[TrainSet]) -> Files:
             if test.reads != one.train[0][0] and test.lang not in langs:
                 raise UserError(f"`--shift-dev` must have a file of {test.lang!r}")
     return found
+
+
+def parse_tests(option: str, texts: Sequence[str]) -> tuple[Test, ...]:
+    """Files to test on, ``LANG=FILE`` or, of a further test set, ``test1.LANG=FILE``.
+
+    >>> [(test.name, test.lang) for test in parse_tests("--test", ["de=a", "test1.de=b,fr=c"])]
+    [('test', 'de'), ('test1', 'de'), ('test', 'fr')]
+
+    Raises:
+        UserError: for anything else, or two files of one language in one set.
+    """
+    tests: list[Test] = []
+    for piece in ",".join(texts).split(","):
+        key, equals, path = piece.strip().partition("=")
+        name, dot, lang = key.partition(".")
+        if dot and equals:
+            check_test_set(f"`{option}` {key}", name)
+            piece = f"{lang}{equals}{path}"
+        else:
+            name = "test"
+        tests += [
+            Test(lang, lang, path, name)
+            for lang, path in (parse_files(option, piece) if piece.strip() else ())
+        ]
+    labels = [test.label for test in tests]
+    for test in tests:
+        if labels.count(test.label) > 1:
+            where = "" if test.name == "test" else f" in the set {test.name}"
+            raise UserError(
+                f"`{option}` has two files of language {test.lang!r}{where}; name a further set, "
+                f"as in test1.{test.lang}=FILE"
+            )
+    return tuple(tests)
+
+
+def _tests(option: str, texts: Sequence[str]) -> tuple[Test, ...]:
+    tests = parse_tests(option, texts)
+    for test in tests:
+        if not test.path.is_file():
+            raise UserError(f"`{option}` {test.path}: no such file")
+    return tests
 
 
 def _files(option: str, texts: Sequence[str], once: bool = False) -> Files:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.transfer.study.config import TransferConfig, check_config
 from fairseq_xling.transfer.study.presets import PRESETS
@@ -39,6 +40,7 @@ def run_study(
 
     config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
     check_config(config)
+    config, settled = settle_config(run, config)
     chosen, trained = encoders(config), sets(config)
     check_languages(chosen, trained)
     check_layers(config, chosen)
@@ -50,4 +52,4 @@ def run_study(
         inputs=[row.result for row in rows],
         outputs=[run / name for name in FILES],
     )
-    carry_out(run, [*steps, table], config.jobs, args.dry_run)
+    carry_out(run, [*steps, table], config.jobs, args.dry_run, settled)

@@ -63,7 +63,7 @@ def test_shifted(
     shift: Mapping[str, Any],
     metric: str,
 ) -> dict[str, Any]:
-    """Scores of every target with its states shifted, by language, each with its alpha."""
+    """Scores of every target with its states shifted, by `Test.label`, each with its alpha."""
     layer, sentences = shift["layer"], shift["sentences"]
     centre, found = language_mean(predictor, source, layer, sentences), {}
     for test in tests:
@@ -73,7 +73,7 @@ def test_shifted(
         alpha, curve = _alpha(predictor, test, vector, dev, shift, metric)
         with _shifted(predictor, layer, alpha * vector):
             one = predictor.predict(test.reads, test.path)
-        found[test.lang] = {"alpha": alpha, "dev": curve, "scores": one.scores}
+        found[test.label] = {"alpha": alpha, "dev": curve, "scores": one.scores}
     return found
 
 

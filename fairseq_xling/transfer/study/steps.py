@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.precision import device_options
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.transfer.formats import Format, find_format
@@ -15,14 +16,6 @@ from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.study.config import Setting, TransferConfig, grid
 from fairseq_xling.transfer.study.plan import Encoder, Files, TrainSet, shift_dev
 from fairseq_xling.transfer.study.test import Trained, test_models
-
-_PRECISION = {
-    ("cpu", "fp32"): (),
-    ("cpu", "bf16"): ("--cpu-bf16",),
-    ("cuda", "fp32"): (),
-    ("cuda", "bf16"): ("--bf16",),
-    ("cuda", "fp16"): ("--fp16",),
-}
 
 
 @dataclass(frozen=True)
@@ -96,8 +89,7 @@ def _training(
         *("--best-checkpoint-metric", config.figure, "--maximize-best-checkpoint-metric"),
         *("--seed", str(seed), "--num-workers", "0", "--log-format", "json"),
         *("--log-interval", str(max(1, updates // 20)), "--no-progress-bar"),
-        *_PRECISION[config.device, config.precision],
-        *(("--cpu",) if config.device == "cpu" else ()),
+        *device_options(config.precision, config.device),
         *shlex.split(config.train_args),
     ]
     read = _with_annotation(config, (*data.train, *data.valid))
@@ -161,7 +153,7 @@ def _test(
         name,
         call=call,
         settings={
-            "tests": [[one.lang, one.reads] for one in data.tests],
+            "tests": [[one.label, one.reads] for one in data.tests],
             "best": config.best,
             "shift": shift,
         },

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.data.splits import in_order
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs import report
 from fairseq_xling.runs.figure_file import write_svg
@@ -25,12 +26,13 @@ class Line:
     """A line of the table: by language, the figure of every seed.
 
     A seed's figure is its mean over the chosen settings. ``sources`` are the languages that were
-    trained on.
+    trained on, ``test_set`` the set that was tested on.
     """
 
     name: str
     sources: Sequence[str]
     values: Mapping[str, Sequence[float]]
+    test_set: str = "test"
 
 
 def write_table(
@@ -124,22 +126,35 @@ def _name(row: Row) -> str:
 
 
 def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
-    """The lines that a row's results give: one, and one more if states were shifted, too."""
+    """The lines that a row's results give: one for each test set, and one more if states were
+    shifted, too."""
     metric = result["metric"]
-    lines = [Line(name, sources, _by_language(result["tests"], "scores", metric))]
+    lines = _by_set(name, sources, _by_language(result["tests"], "scores", metric))
     if any("shifted" in test for test in result["tests"]):
         shifted = [
             {**test, "moved": {lang: one["scores"] for lang, one in test["shifted"].items()}}
             for test in result["tests"]
         ]
-        lines.append(Line(f"{name}, shifted", sources, _by_language(shifted, "moved", metric)))
+        lines += _by_set(f"{name}, shifted", sources, _by_language(shifted, "moved", metric))
     return lines
+
+
+def _by_set(name: str, sources: Sequence[str], values: Mapping[str, Sequence[float]]) -> list[Line]:
+    """A line for each test set in ``values``, which go by `Test.label`."""
+    sets: dict[str, dict[str, Sequence[float]]] = {}
+    for label, found in values.items():
+        test_set, _, lang = label.rpartition(".")
+        sets.setdefault(test_set or "test", {})[lang] = found
+    return [
+        Line(name if one == "test" else f"{name}, {one}", sources, sets.get(one, {}), one)
+        for one in in_order(sets or ["test"])
+    ]
 
 
 def _by_language(
     tests: Sequence[Mapping[str, Any]], key: str, metric: str
 ) -> dict[str, list[float]]:
-    """Of each language, the mean over settings for every seed."""
+    """Of each language, or `Test.label`, the mean over settings for every seed."""
     found: dict[str, dict[int, list[float]]] = {}
     for test in tests:
         for lang, scores in test[key].items():

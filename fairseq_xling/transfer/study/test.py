@@ -70,8 +70,8 @@ def test_models(
         scores = {}
         for test in data.tests:
             one = predictor.predict(test.reads, test.path)
-            predictor.write(one, folder / f"{test.lang}{predictor.task.format.suffix}")
-            scores[test.lang] = one.scores
+            predictor.write(one, folder / f"{test.label}{predictor.task.format.suffix}")
+            scores[test.label] = one.scores
         record = {"setting": model.setting, "seed": model.seed, "scores": scores}
         if shift["layer"]:
             from fairseq_xling.transfer.study.shifted import test_shifted

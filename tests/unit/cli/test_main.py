@@ -100,6 +100,22 @@ def test_usage_shows_a_verb_as_it_was_typed(typed, capsys):
     assert capsys.readouterr().out.startswith(f"usage: fairseq-xling {' '.join(typed)} [-h]")
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("demo", "trelm run", "clcr run", "clcr train", "eval transfer", "eval matrix"),
+        *("ablate emerging-structure", "ablate similarity", "ablate mapped-layers"),
+        *("ablate size-window", "ablate trelm-init"),
+    ],
+)
+def test_what_trains_leaves_its_precision_to_the_machine_by_default(typed, capsys):
+    with pytest.raises(SystemExit):
+        main([*typed.split(), "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    own = text.rpartition(" --precision ")[2].partition(" --")[0]
+    assert "auto" in own and "(default: auto)" in own
+
+
 def test_heavy_packages_are_not_imported_to_know_a_verbs_options():
     command = [sys.executable, "-c", LIGHT, *HEAVY]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -110,6 +110,24 @@ def test_what_the_folder_does_not_have_is_named(tiny_corpus, ask, message):
     assert refusal(tiny_corpus.path, lambda _: ask(folder)).startswith(f"FOLDER: {message}")
 
 
+def test_an_unknown_split_is_answered_with_those_that_there_are(tiny_corpus):
+    folder = DataFolder(tiny_corpus.path)
+    assert folder.splits == ["train", "valid", "test"]
+    ends = "; its splits are train, valid, test; did you mean 'test'?"
+    for ask in (
+        lambda f: f.mono("test1", "en"),
+        lambda f: f.parallel("test1", "en", "de"),
+        lambda f: f.order("test1", "en", "de"),
+    ):
+        assert refusal(tiny_corpus.path, lambda _, ask=ask: ask(folder)).endswith(ends)
+
+
+def test_a_split_that_lacks_only_this_text_is_not_said_to_be_unknown(tiny_corpus):
+    folder = DataFolder(tiny_corpus.path)
+    message = refusal(tiny_corpus.path, lambda _: folder.parallel("train", "en", "fr"))
+    assert "its splits" not in message
+
+
 def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
     from fairseq_xling.data.mmap import write_items
 

@@ -6,9 +6,11 @@ from argparse import Namespace
 import fairseq.options
 import numpy as np
 import pytest
+import torch
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling import precision
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.files import read_json, write_json
@@ -144,6 +146,18 @@ def test_text_without_references_is_translated_too(make_task, make_corpus, caplo
     )
 
 
+@pytest.mark.parametrize("ordering", ["identity", "oracle"])
+def test_an_unknown_split_is_answered_with_those_that_can_be_translated(
+    make_task, make_corpus, ordering
+):
+    corpus = make_corpus()
+    task = make_task("--ordering", ordering, data=corpus.path)
+    assert refusal(task.load_dataset, "test1", task_cfg=None) == (
+        f"{corpus.path}: has no parallel 'test1' text of en-de; its splits are train, valid, test; "
+        "did you mean 'test'?"
+    )
+
+
 def test_alignments_are_read_only_where_the_ordering_asks_for_them(make_task, make_corpus):
     corpus = make_corpus()
     for file in (corpus.path / "parallel").glob("test.en-de.order.*"):
@@ -239,6 +253,16 @@ def test_the_options_reach_the_generator(make_task, make_model):
     assert (generator.length_weight, generator.unk_penalty) == (0.5, 2.0)
     assert (generator.keep_repeats, generator.align) == (True, True)
     assert {str(parameter.dtype) for parameter in models[0].parameters()} == {"torch.bfloat16"}
+
+
+@pytest.mark.parametrize(("native", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_translation_may_leave_its_precision_to_the_processor(
+    make_task, make_model, monkeypatch, native, dtype
+):
+    monkeypatch.setattr(precision, "cpu_has_bf16", lambda: native)
+    task, model = make_task("--cpu", "--cpu-precision", "auto"), make_model()
+    task.build_generator([model], Namespace())
+    assert {parameter.dtype for parameter in model.parameters()} == {dtype}
 
 
 def test_a_bpe_of_the_users_own_is_left_to_fairseq(make_task):

@@ -1,6 +1,7 @@
 """What a study does from its steps to what it prints at the end."""
 
 from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.settled import Settled, settle
 from fairseq_xling.runs.step import Step
 
 
@@ -12,11 +13,12 @@ def steps_of(run):
 
 
 def test_a_plan_runs_nothing_and_a_run_ends_with_its_table_and_where_things_are(tmp_path, capsys):
-    run = tmp_path / "run"
-    carry_out(run, steps_of(run), jobs=1, dry_run=True, before="left out: x")
+    run, settled = tmp_path / "run", Settled("fp32", "cpu", "precision: fp32")
+    carry_out(run, steps_of(run), jobs=1, dry_run=True, settled=settled, before="left out: x")
     printed = capsys.readouterr().out
     assert "[1/1] table: run" in printed and "left out" not in printed and not run.exists()
-    carry_out(run, steps_of(run), jobs=1, dry_run=False, before="left out: x")
+    carry_out(run, steps_of(run), jobs=1, dry_run=False, settled=settled, before="left out: x")
     printed = capsys.readouterr().out
-    assert printed.startswith("left out: x\n") and "\n| the table |\n" in printed
+    assert printed.startswith("precision: fp32\nleft out: x\n") and "\n| the table |\n" in printed
     assert printed.endswith(f"report: {run}/report.html\nexact commands: {run}/commands.sh\n")
+    assert settle(run, "auto", "cpu").precision == "fp32"  # kept, whatever this machine can do

@@ -1,3 +1,4 @@
+import importlib.util
 import io
 import signal
 import subprocess
@@ -149,6 +150,22 @@ def test_an_unknown_program_is_one_line(tmp_path):
         go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])
 
 
+def test_a_missing_program_of_a_later_step_is_found_before_anything_runs(tmp_path):
+    run = tmp_path / "run"
+    later = Step("late", commands=[["no-such-program"]], inputs=[run / "b.txt"])
+    with pytest.raises(UserError, match="no-such-program: no such program"):
+        go(run, [*chain(run), later])
+    assert not run.exists()
+
+
+def test_without_the_engine_its_programs_are_explained_by_the_step_that_installs_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"install it with: pip install .*--no-deps fairseq-fixed"):
+        go(tmp_path / "run", [Step("a", commands=[["fairseq-no-such-program"]])])
+
+
 def test_programs_of_the_engine_are_run_as_they_are_but_begin_sooner(tmp_path):
     program = tmp_path / "fairseq-shout"
     program.write_text(
@@ -195,7 +212,7 @@ def test_a_killed_run_leaves_a_lock_until_its_child_ends_and_then_goes_on(tmp_pa
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with pytest.raises(UserError, match="another command is at work in this folder"):
+    with pytest.raises(UserError, match="another command is using this folder"):
         go(run, [shell("x", "true")])
     time.sleep(4)
     kept = len((run / "out").read_text().split())

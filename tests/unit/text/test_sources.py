@@ -35,7 +35,10 @@ def test_files_are_sorted_by_what_they_are_for():
     ("options", "message"),
     [
         ({"mono": ["train.en"]}, r"`--mono` must look like train.en=FILE\[,FILE...\], got 'train"),
-        ({"mono": ["dev.en=a"]}, "`--mono` dev.en: split must be one of train, valid, test, got"),
+        ({"mono": ["dev.en=a"]}, "`--mono` dev.en: split must be train, valid or test, the"),
+        ({"mono": ["test01x.en=a"]}, "got 'test01x'; did you mean 'test1' or 'test'"),
+        ({"parallel": ["train1.en-de=a,b"]}, "`--parallel` train1.en-de: split must be train, "),
+        ({"alignment": ["dev.en-de=a"]}, "`--alignment` dev.en-de: split must be train, valid"),
         ({"mono": ["train.xx=a"]}, "`--mono` train.xx: unknown language 'xx'; known: en, de"),
         ({"mono": ["train.en=a", "train.en=b"]}, "`--mono` train.en is given twice"),
         ({"parallel": ["train.en-de=a"]}, "`--parallel` train.en-de needs two files, got 1"),
@@ -88,6 +91,21 @@ def test_a_folder_is_searched_for_its_languages(folder):
         "dictionary/en-de",
     }
     assert sources.mono["train", "de"] == (folder / "mono/train.de.txt.gz",)
+
+
+def test_numbered_sets_are_found_beside_the_first(folder, helpers):
+    numbered = ["mono/valid1.en.txt", "mono/test10.de.txt", "mono/test2.de.txt.gz"]
+    numbered += [f"parallel/test1.en-de.{end}" for end in ("en.txt", "de.txt", "pharaoh")]
+    others = ["mono/dev.en.txt", "mono/test01x.en.txt", "parallel/test3.en-de.en.txt"]
+    for name in (*numbered, *others):
+        helpers.write_lines(folder / name, ["x"])
+    sources = parse_sources(["en", "de"], folder=folder, mono=["test1.en=mine"])
+    assert list(sources.mono)[:5] == [
+        *(("train", "en"), ("train", "de"), ("valid1", "en"), ("test2", "de"), ("test10", "de"))
+    ]
+    assert sources.mono["test1", "en"] == (Path("mine"),)
+    assert set(sources.parallel) == {("train", ("de", "en")), ("test1", ("en", "de"))}
+    assert sources.alignments["test1", ("en", "de")] == folder / "parallel/test1.en-de.pharaoh"
 
 
 def test_a_named_file_takes_the_place_of_a_found_one(folder):

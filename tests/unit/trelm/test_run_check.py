@@ -29,6 +29,15 @@ def test_settings_that_hang_together_pass(here, config):
         ({"languages": "en,en"}, "language 'en' is named twice in 'en,en'"),
         ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
         ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
+        (
+            {"translate_split": "test,dev"},
+            "`--translate-split`: split must be train, valid or test, the last two also with a "
+            "number, as in test1, got 'dev'",
+        ),
+        (
+            {"translate_split": "test1,test1"},
+            "`--translate-split` must name one or several different splits, got 'test1,test1'",
+        ),
         ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
         (
             {"data": "data-bin"},
@@ -47,7 +56,6 @@ def test_settings_that_hang_together_pass(here, config):
             {"warmup": 50, "transfer_steps": 50},
             "`--warmup` must be less than `--transfer-steps` 50, got 50",
         ),
-        ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
         (
             {"trilayer": False},
             "`--transfer-objectives` cdlm needs a TRILayer; without one take tlm,mlm, got "

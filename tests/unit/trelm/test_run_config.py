@@ -30,7 +30,7 @@ def test_the_preset_trains_as_the_paper_says(phase, expected):
         f"--total-num-update {steps}"
     )
     assert (config.batch_size, config.max_positions, config.update_freq) == (128, 512, 1)
-    assert (config.max_tokens, config.precision) == (0, "fp32")
+    assert (config.max_tokens, config.precision) == (0, "auto")
 
 
 @pytest.mark.row("G8")

@@ -49,6 +49,18 @@ def test_a_vocabulary_of_each_language_is_two_dictionaries(text, config):
     assert survey(separate, "de", SHAPE).dictionaries == (("en",), ("de",))
 
 
+def test_a_split_to_translate_that_is_named_must_be_there(text, config):
+    folder = text(*MONO, *PAIRS, *(f"parallel/test1.en-de.{lang}" for lang in ("en", "de")))
+    assert survey(config(text=folder), "de", SHAPE).parallel == {"train", "test1"}
+    survey(config(text=folder, translate_split="test1"), "de", SHAPE)
+    with pytest.raises(UserError) as error:
+        survey(config(text=folder, translate_split="test1,test2"), "de", SHAPE)
+    assert str(error.value) == (
+        "`--translate-split` test2: there is no parallel text of en-de in it; splits that have "
+        "some: train, test1; did you mean 'test1'?"
+    )
+
+
 def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
     found = survey(config(text="", data=str(tiny_corpus.path)), "de", SHAPE)
     assert ("test", "de") in found.mono

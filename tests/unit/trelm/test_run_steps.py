@@ -198,6 +198,20 @@ def test_translation_takes_the_forward_model_in_every_ordering(plan, facts):
     assert not plan(known=facts(parallel=frozenset({"train"})))[1].translations
 
 
+def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
+    known = facts(parallel=frozenset({"train", "test", "test1"}))
+    steps, outcome = plan(translate_split="test,test1", orderings="identity,oracle", known=known)
+    assert list(outcome.translations) == [
+        *("identity", "oracle", "identity, test1", "oracle, test1")
+    ]
+    assert outcome.translations["oracle, test1"] == Path(
+        "run/translations/translate-test1-oracle-de-1/generate-test1.txt"
+    )
+    assert value(steps["translate-test1-oracle-de-1"], "--gen-subset") == "test1"
+    alone = plan(orderings="identity,oracle", known=known)[0]["translate-oracle-de-1"]
+    assert steps["translate-oracle-de-1"].commands == alone.commands
+
+
 def test_without_validation_text_there_is_no_validation(plan, facts):
     known = facts(parallel=frozenset({"train", "test"}))
     steps, _ = plan(known=known)
@@ -210,19 +224,12 @@ def test_without_validation_text_there_is_no_validation(plan, facts):
     assert not flag(steps["forward-de-1"], "--disable-validation")
 
 
-@pytest.mark.parametrize(
-    ("device", "precision", "expected"),
-    [
-        ("cpu", "fp32", {"--cpu"}),
-        ("cpu", "bf16", {"--cpu", "--cpu-bf16"}),
-        ("cuda", "bf16", {"--bf16"}),
-        ("cuda", "fp16", {"--fp16"}),
-    ],
-)
-def test_device_and_precision_become_options(plan, device, precision, expected):
-    step = plan(device=device, precision=precision)[0]["forward-de-1"]
+def test_device_and_precision_become_options_of_the_training(plan):
     known = {"--cpu", "--cpu-bf16", "--bf16", "--fp16"}
-    assert known & set(step.commands[0]) == expected
+    step = plan(device="cpu", precision="bf16")[0]["forward-de-1"]
+    assert known & set(step.commands[0]) == {"--cpu", "--cpu-bf16"}
+    step = plan(device="cuda", precision="fp16")[0]["forward-de-1"]
+    assert known & set(step.commands[0]) == {"--fp16"}
 
 
 def test_fewer_pairs_change_only_the_transfer_and_extra_text_only_the_last_phase(plan):

@@ -99,7 +99,6 @@ def test_settings_that_hang_together_pass(config):
         ({"batch_sizes": "4,x"}, "`--batch-sizes` must be different numbers above 0, got '4,x'"),
         ({"best": 2}, "`--best` must be at most the 1 settings to try, got 2"),
         ({"warmup": 1.0}, "`--warmup` must be a share below 1, got 1.0"),
-        ({"precision": "fp16"}, "`--precision fp16` needs `--device cuda`; on a CPU take bf16"),
         (
             {"shift_layer": 2},
             "`--shift-alpha auto` needs `--shift-dev` of the target languages",

@@ -56,6 +56,19 @@ def test_a_seeds_figure_is_the_mean_over_settings_and_languages_stand_as_in_the_
     assert cells[0].config.head == "ner"
 
 
+def test_each_test_set_is_a_row_with_its_own_files(tmp_path):
+    run = write(
+        tmp_path / "run",
+        [result("ours", {"de": plain(1.0), "test1.de": plain(2.0), "en": plain(3.0)})],
+        test=["de=d", "test1.de=e", "en=f"],
+    )
+    assert [(cell.row, cell.lang, cell.mean, cell.tested) for cell in read_runs([run])] == [
+        ("ours", "de", 1.0, Path("d")),
+        ("ours", "en", 3.0, Path("f")),
+        ("ours, test1", "de", 2.0, Path("e")),
+    ]
+
+
 def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
     scores = {lang: plain(9.0) for lang in ("en", "de")}
     run = write(

@@ -58,6 +58,44 @@ def test_zero_shot_is_one_model_for_all_tests(config):
     assert [(test.lang, test.reads) for test in one.tests] == [("en", "en"), ("de", "de")]
 
 
+def test_further_test_sets_are_named_before_the_language(config):
+    test = ("en=en.test", "test1.de=de.test", "de=de.test,test12.en=en.test")
+    (one,) = zero_shot(config(test=test))
+    assert [test.label for test in one.tests] == ["en", "test1.de", "de", "test12.en"]
+    assert [test.reads for test in one.tests] == ["en", "de", "de", "en"]
+    _, own = zero_shot(config(test=test, translate_train=("de=en.train",)))
+    assert [test.label for test in own.tests] == ["test1.de", "de"]
+    _, own = zero_shot(config(test=test, translate_test=("test1.de=en.test",)))
+    assert [(test.label, test.reads) for test in own.tests] == [("test1.de", "en")]
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        (
+            ("de=de.test", "de=en.test"),
+            "`--test` has two files of language 'de'; name a further set, as in test1.de=FILE",
+        ),
+        (
+            ("test1.de=de.test", "test1.de=en.test"),
+            "`--test` has two files of language 'de' in the set test1; name a further set",
+        ),
+        (
+            ("valid.de=de.test",),
+            "`--test` valid.de: split must be test, also with a number, as in test1, got 'valid'",
+        ),
+        (("test01x.de=de.test",), "got 'test01x'; did you mean 'test1' or 'test'?"),
+        (("test1.de",), "`--test` must look like en=FILE, got 'test1.de'"),
+        (("test1.=de.test",), "language code ''"),
+        (("test1.de=none",), "`--test` none: no such file"),
+    ],
+)
+def test_unclear_test_sets_are_refused(config, test, message):
+    with pytest.raises(UserError) as error:
+        zero_shot(config(test=test))
+    assert message in str(error.value)
+
+
 @pytest.mark.row("E14")
 def test_a_translated_test_is_read_as_the_source_language_by_the_same_model(config):
     plain, translated = zero_shot(config(translate_test=("de=en.test",)))

@@ -1,0 +1,66 @@
+"""The number format that a task trains in: its options, and the passes through a model in it."""
+
+import contextlib
+import functools
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.precision import ON_CPU, computes_in_bf16
+
+
+@dataclass
+class PrecisionConfig(FairseqDataclass):
+    cpu_precision: str = field(
+        default="fp32",
+        metadata={
+            "help": "training on a CPU: fp32, bf16 (autocast), or auto, which is bf16 where the "
+            "processor computes in it (AVX512-BF16, AMX)"
+        },
+    )
+    cpu_bf16: bool = field(default=False, metadata={"help": "the same as --cpu-precision bf16"})
+    cpu: bool = II("common.cpu")
+    bf16: bool = II("common.bf16")
+    fp16: bool = II("common.fp16")
+    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
+    memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
+
+
+def check_precision(cfg: Any) -> None:
+    """Refuse numbers of half the size where a CPU cannot train with them.
+
+    Raises:
+        UserError: names the option, and what to take instead.
+    """
+    if cfg.cpu_precision not in ON_CPU:
+        raise UserError(
+            f"`--cpu-precision` must be {' or '.join(ON_CPU)}, got {cfg.cpu_precision!r}"
+        )
+    if cfg.cpu and cfg.bf16:
+        raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
+    unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
+    if cfg.cpu and cfg.fp16 and not unflattened:
+        raise UserError(
+            "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
+        )
+
+
+class InPrecision:
+    """Mixed into a task whose configuration is a `PrecisionConfig`."""
+
+    cfg: Any
+
+    @functools.cached_property
+    def _bf16(self) -> bool:
+        return computes_in_bf16(self.cfg)
+
+    def precision(self) -> AbstractContextManager:
+        """In it, a model on a CPU computes in the format asked for."""
+        if self._bf16:
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
