@@ -26,13 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
-
-ENGINE = "fairseq-fixed==0.12.3.1"
-ENGINE_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
 
 
 def require_engine() -> None:

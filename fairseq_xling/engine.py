@@ -7,7 +7,7 @@ fairseq compiles six extensions. Batching needs two of them (``data_utils_fast``
 three are compiled against torch, for a minute and more: ``libbase`` for mixtures of experts,
 ``libnat`` for the Levenshtein transformer, ``alignment_train`` for simultaneous translation. They
 are left out here; each is imported only by the model that needs it, which says so where it is
-missing. `PLAIN_STEP` installs all six.
+missing. `ENGINE_STEP` installs all six.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from fairseq_xling.errors import UserError, one_line
 ENGINE = "fairseq-fixed==0.12.3.1"
 # Without its dependencies: its metadata asks for torchaudio, which text work never imports and
 # which breaks other packages where its build does not match torch.
-PLAIN_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
+ENGINE_STEP = f"pip install --no-build-isolation --no-deps {ENGINE}"
 _BUILT_WITH = ("setuptools", "wheel", "numpy", "Cython")
 
 # What fairseq's setup.py asks torch for, without torch: extensions that are not built.
@@ -90,7 +90,7 @@ def install_engine() -> None:
         sys.stderr.write("".join(f"  | {line[:300]}\n" for line in lines[-15:]))
         raise UserError(
             f"pip could not build or find {ENGINE}; its last lines are above. Without a network, "
-            f"put its source into a folder and set `PIP_FIND_LINKS` to it. Or try: {PLAIN_STEP}"
+            f"put its source into a folder and set `PIP_FIND_LINKS` to it. Or try: {ENGINE_STEP}"
         )
 
 

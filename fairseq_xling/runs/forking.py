@@ -64,7 +64,7 @@ def fork(
     argv: Sequence[str],
     env: Mapping[str, str],
     fds: Sequence[int] = (0, 1, 2),
-    cwd: str | None = None,
+    cwd: str | os.PathLike | None = None,
 ) -> Forked | None:
     """The Python program ``argv``, started by the fork server that ``env`` names.
 
@@ -83,7 +83,7 @@ def fork(
         "python": interpreter(),
         "argv": list(argv),
         "env": dict(env),
-        "cwd": cwd or os.getcwd(),
+        "cwd": os.fspath(cwd or os.getcwd()),
         "group": os.getpgrp(),
         "ignored": [n for n in signals if signal.getsignal(n) is signal.SIG_IGN],
     }

@@ -82,7 +82,7 @@ def start(
     command: Sequence[object], output: Any, errors: Any, typed: str = "", **options: Any
 ) -> Any:
     """``command`` with its streams in open files, as a process that can be waited for."""
-    argv = list(map(str, command))
+    argv = [str(word) for word in command]
     env = options.setdefault("env", environment())
     script = argv[1:] if argv[0] == sys.executable and argv[1].endswith(".py") else argv
     with tempfile.TemporaryFile() as keyboard:

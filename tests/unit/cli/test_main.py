@@ -146,4 +146,4 @@ def test_a_scheduler_ends_a_verb_even_where_the_shell_has_it_ignore_ctrl_c(backg
         timeout=15,
     )
     assert done.returncode == 130
-    assert "run the same command again to go on" in done.stderr
+    assert "run the same command again to resume" in done.stderr
