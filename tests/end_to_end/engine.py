@@ -130,9 +130,12 @@ def checked(command: Sequence[object], **options: Any) -> subprocess.CompletedPr
     return done
 
 
-_CLIENT = """#!/bin/sh
-exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
-from fairseq_xling.runs.forking import main; sys.exit(main(sys.argv[1:]))' {program} "$@"
+# In Python, so that torchrun starts it like the program itself.
+_CLIENT = """#!{python} -S
+import sys
+sys.path.insert(0, "{root}")
+from fairseq_xling.runs.forking import main
+sys.exit(main(["{program}", *sys.argv[1:]]))
 """
 _PYTHON = """#!/bin/sh
 case "$1" in *.py) exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
@@ -146,7 +149,9 @@ def _clients() -> str:
     """A folder of programs with the names of fairseq's and ours that ask the fork server."""
     folder = Path(tempfile.mkdtemp(prefix="clients-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for program in [*BIN.glob("fairseq-*"), BIN / "python"]:
+    # Hydra reads the defaults that fairseq registers when it is imported, without the plug-in.
+    programs = [program for program in BIN.glob("fairseq-*") if "hydra" not in program.name]
+    for program in [*programs, BIN / "python"]:
         text = _PYTHON if program.name == "python" else _CLIENT
         root = Path(fairseq_xling.__file__).parents[1]
         (folder / program.name).write_text(
