@@ -105,7 +105,7 @@ MODELS = {
     "default": (
         "union",
         (),
-        "every parameter serves both languages; words spelt alike share an id (default anchors)",
+        "every parameter serves both languages; identically spelt words share an id (default anchors)",
     ),
     "separate": (
         "separate",
@@ -200,7 +200,7 @@ def run_demo(
     """The verb ``demo``.
 
     Raises:
-        UserError: if a step fails, or a value makes no sense.
+        UserError: if a step fails, or a value is not allowed.
     """
     if seed < 0:
         raise UserError(f"`--seed` must not be negative, got {seed}")

@@ -38,7 +38,7 @@ NAMES = {"default": "shared", "separate": "nothing shared"}
 def write_demo_report(
     run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]
 ) -> None:
-    """Write ``report.html`` into ``run``, and its numbers beside it as JSON, CSV and text."""
+    """Write ``report.html`` into ``run``, and its numbers as JSON, CSV and text."""
     from fairseq_xling.runs.demo import MODELS, SOURCE, TARGET
 
     models = {name: _read_model(run, name, scale, SOURCE, TARGET) for name in MODELS}

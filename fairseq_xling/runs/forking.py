@@ -30,6 +30,8 @@ from fairseq_xling.runs.fork_server import (
 # Set to "off", every program is started as a process of its own.
 VARIABLE = "FAIRSEQ_XLING_FORK_SERVER"
 OFF = "off"
+# Hydra reads the defaults that fairseq has when it is imported, without the plug-in.
+_APART = ("fairseq-hydra-train",)
 
 
 class Forked:
@@ -103,9 +105,11 @@ def fork(
 
 
 def _is_python(program: str) -> bool:
-    """Whether this Python would run ``program``: a script, or one installed beside it."""
+    """Whether this Python would run ``program``: a script, or a program installed with it."""
     if program.endswith(".py"):
         return os.path.isfile(program)
+    if os.path.basename(program) in _APART:
+        return False
     if os.path.dirname(program) != interpreter() or not os.path.isfile(program):
         return False
     with open(program, "rb") as file:

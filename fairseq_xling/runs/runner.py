@@ -206,15 +206,15 @@ def write_commands(path: Path, steps: Sequence[Step]) -> None:
 
 
 def _program(name: str) -> list[str]:
-    """How the program begins that is installed beside this Python, else found on PATH."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
+    """The beginning of a command: the program installed with this Python, else the one on PATH."""
+    own = Path(sys.executable).parent / name
+    found = str(own) if own.is_file() else shutil.which(name)
     if found is None:
         if name.startswith("fairseq-"):
             require_engine()
-        raise UserError(f"{name}: no such program beside {sys.executable} or on PATH")
+        raise UserError(f"{name}: no such program next to {sys.executable} or on PATH")
     # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
-    if beside.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
+    if own.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
         return [sys.executable, "-m", launch.__name__, found]
     return [found]
 

@@ -149,9 +149,7 @@ def _clients() -> str:
     """A folder of programs with the names of fairseq's and ours that ask the fork server."""
     folder = Path(tempfile.mkdtemp(prefix="clients-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    # Hydra reads the defaults that fairseq registers when it is imported, without the plug-in.
-    programs = [program for program in BIN.glob("fairseq-*") if "hydra" not in program.name]
-    for program in [*programs, BIN / "python"]:
+    for program in [*BIN.glob("fairseq-*"), BIN / "python"]:
         text = _PYTHON if program.name == "python" else _CLIENT
         root = Path(fairseq_xling.__file__).parents[1]
         (folder / program.name).write_text(
