@@ -105,7 +105,7 @@ MODELS = {
     "default": (
         "union",
         (),
-        "every parameter serves both languages; identically spelt words share an id (default anchors)",
+        "all parameters shared; identically spelt words share an id (default anchors)",
     ),
     "separate": (
         "separate",
