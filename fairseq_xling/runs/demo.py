@@ -52,7 +52,13 @@ SCALES = {
             "separable_transformer_tiny", updates=40, every=20, max_tokens=1024, lr=3e-3, warmup=10
         ),
         migration=MigrationScale(
-            pairs=500, commonality=10, transfer=30, language=10, every=10, max_tokens=1024
+            pairs=500,
+            commonality=10,
+            transfer=30,
+            language=10,
+            every=10,
+            max_tokens=1024,
+            warmup=2,
         ),
     ),
     "mini": Scale(
@@ -62,14 +68,23 @@ SCALES = {
         annotated=500,
         training=Training(
             "separable_transformer_tiny",
-            updates=600,
+            updates=500,
             every=100,
             max_tokens=2048,
             lr=3e-3,
             warmup=60,
         ),
+        # Many small steps without dropout: what learns word order wants steps more than text.
         migration=MigrationScale(
-            pairs=10000, commonality=100, transfer=500, language=100, every=100, max_tokens=2048
+            pairs=10000,
+            commonality=400,
+            transfer=2000,
+            language=400,
+            every=400,
+            max_tokens=512,
+            warmup=200,
+            betas="0.9,0.98",
+            train_args="--attention-dropout 0 --dropout 0",
         ),
     ),
     "small": Scale(
@@ -92,6 +107,7 @@ SCALES = {
             language=200,
             every=200,
             max_tokens=2048,
+            warmup=50,
             compared=True,
         ),
     ),

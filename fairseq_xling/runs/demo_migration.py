@@ -29,7 +29,8 @@ _TITLES = {
 class MigrationScale:
     """How large the migration is; every phase in optimiser steps.
 
-    ``compared``: whether an autoregressive model is trained for the same time, to compare with.
+    ``train_args``: further options of every training; ``compared``: whether an autoregressive model
+    is trained for the same time, to compare with.
     """
 
     pairs: int
@@ -38,6 +39,9 @@ class MigrationScale:
     language: int
     every: int
     max_tokens: int
+    warmup: int
+    betas: str = "0.9,0.999"
+    train_args: str = "--attention-dropout 0"
     compared: bool = False
 
 
@@ -71,9 +75,10 @@ def migration_steps(
         *("--commonality-steps", str(scale.commonality)),
         *("--transfer-steps", str(scale.transfer), "--language-steps", str(scale.language)),
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
-        *("--warmup", str(scale.commonality // 4), "--every", str(scale.every)),
+        *("--warmup", str(scale.warmup), "--every", str(scale.every)),
+        *("--adam-betas", scale.betas, f"--train-args={scale.train_args}"),
         *("--batch-size", "0", "--max-tokens", str(scale.max_tokens)),
-        *("--train-args=--attention-dropout 0", "--precision", precision),
+        *("--precision", precision),
         *(("--autoregressive",) if scale.compared else ()),
     ]
     migrate = Step(
