@@ -31,7 +31,7 @@ def roughly(seconds: float) -> str:
         return "less than half a minute"
     if seconds < 3600:
         halves = round(seconds / 30) / 2
-        return f"about {halves:g} min" if halves < 3 else f"about {round(halves):g} min"
+        return f"about {halves:g} min" if halves < 3 else f"about {round(seconds / 60)} min"
     return f"about {round(seconds / 1800) / 2:g} h"
 
 

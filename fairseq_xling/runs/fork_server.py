@@ -241,6 +241,7 @@ def _import_everything() -> None:
     lean_engine()
     import fairseq.trainer  # noqa: F401
     import matplotlib.figure  # noqa: F401
+    import torch._dynamo  # noqa: F401  every optimiser asks for it, and it takes longest
 
     import fairseq_xling.plugin  # noqa: F401
 

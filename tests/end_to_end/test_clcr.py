@@ -256,7 +256,7 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T,T+E"),
         *("--output", world / "no"),
     )
-    assert "`--output` must hold {row}" in line
+    assert "`--output` must contain {row}" in line
     for more, message in (
         (["--order", "abc"], "unknown `--order` 'abc'; did you mean 'abs'?"),
         (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),

@@ -27,7 +27,7 @@ def demo(tmp_path_factory):
 
 def last_lines(printed):
     """The five lines of results, and the two that say where everything is."""
-    return printed.rstrip().splitlines()[-7:]
+    return [line for line in printed.splitlines() if line][-7:]
 
 
 def test_it_ends_with_five_lines_of_results_and_the_place_of_the_report(demo):

@@ -381,7 +381,7 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
             "layer 1: CKA needs rows that differ, those of `y` are all identical",
         ),
         (["cka", "en", "same", "--all-layers"], "those of `y` are all identical"),
-        (["cka", "en", "de", "--all-layers", "--layers", "1"], "got `--layers` 1, too"),
+        (["cka", "en", "de", "--all-layers", "--layers", "1"], "but `--layers` 1 was also given"),
         (["cka", "en", "de", "--output", "d.json"], "`--output` d.json: is a folder, not a file"),
         (["cka", "en", "de", "--figure", "d.svg"], "`--figure` d.svg: is a folder, not a file"),
         (["cka", "en", "huge"], "huge/layer02.npy: must be finite, got NaN or infinity in row 0"),

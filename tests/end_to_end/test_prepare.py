@@ -139,7 +139,11 @@ BOTH = ["--parallel", "train.en-de={0}/en.txt,{0}/de.txt"]
         ("en,de", ["--mono", "train.fr={0}/en.txt"], "unknown language 'fr'; known: en, de"),
         ("en,en", MONO, "language 'en' is named twice in 'en,en'"),
         ("en,d-e", MONO, "language code 'd-e' in 'en,d-e' must be letters"),
-        ("en,de", ["--mono", "dev.en={0}/en.txt"], "split must be one of train, valid, test"),
+        (
+            "en,de",
+            ["--mono", "dev.en={0}/en.txt"],
+            "split must be train, valid or test, the last two also with a number",
+        ),
         ("en,de", ["--mono", "train.en"], "`--mono` must look like train.en=FILE[,FILE...]"),
         ("en,de", MONO[:2], "no training text of language 'de'"),
         (

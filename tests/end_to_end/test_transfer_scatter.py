@@ -239,7 +239,7 @@ def test_a_runs_own_folder_is_not_written_over(at_home, capsys):
         ("language\tx\ty\nen\t1\t2\nde\t1\n", "f.tsv:3: must have 3 columns, got 2"),
         ("language\tx\nen\t1\n\nde\t1\n", "f.tsv:3: must have 2 columns, got 1"),
         ("language\tx\n\t1\n", "f.tsv:2: the language is empty"),
-        ("language\tx\nen\t1\nen\t2\n", "f.tsv:3: there is already a row of language 'en' before"),
+        ("language\tx\nen\t1\nen\t2\n", "f.tsv:3: there is already a row of language 'en'"),
         ("language\tx\nen\t?\n", "f.tsv:2: an unknown 'x' must be an empty cell, got '?'"),
         ("language\tx\nen\t1\nfr\t1\n", "f.tsv: has no row of 'de', 'es'; it has en, fr"),
         (

@@ -33,5 +33,5 @@ def test_every_entry_is_listed(pages):
 
 def test_an_entry_is_described_by_itself_or_by_its_module(pages):
     text = pages.registry_pages()["reference/registries.md"]
-    assert "| `mlm` |" in text and "| `identity` | Target position u takes source" in text
+    assert "| `mlm` |" in text and "| `identity` | Target position u gets source" in text
     assert "See the module" not in text

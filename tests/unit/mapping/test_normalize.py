@@ -73,7 +73,7 @@ def test_normalisation_gives_new_vectors(x):
             "unknown normalisation 'units'; did you mean 'unit'? known: centre, centre-first, "
             "iterative, scale, unit",
         ),
-        ("unit,", "`--normalize` must be names comma-separated, got 'unit,'"),
+        ("unit,", "`--normalize` must be names separated by commas, got 'unit,'"),
     ],
 )
 def test_a_step_that_does_not_exist_is_refused(x, steps, message):
