@@ -18,7 +18,7 @@ from fairseq_xling.runs.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"
 FOLDER = "migration"
-_TITLES = {
+ORDERINGS = {
     "identity": "identity: order and length of the source (the paper's)",
     "predicted": "predicted: order and length predicted by the model",
     "oracle": "oracle: order and length of the reference",
@@ -101,10 +101,10 @@ def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[An
     """BLEU of every method of translation, and the precisions of its n-grams."""
     header = ["translation", "BLEU", "1-grams", "2-grams", "3-grams", "4-grams", "length ratio"]
     found = migration["translation"]
-    names = [*_TITLES, *(name for name in found if name not in _TITLES)]
+    names = [*ORDERINGS, *(name for name in found if name not in ORDERINGS)]
     rows = [
         [
-            _TITLES.get(name, name),
+            ORDERINGS.get(name, name),
             *(f"{value:.1f}" for value in (found[name]["bleu"], *found[name]["precisions"])),
             found[name]["length_ratio"],
         ]
@@ -146,7 +146,7 @@ def migration_sections(migration: dict[str, Any]) -> list[Section]:
     ]
     samples = migration["samples"]
     found = list(samples[0]) if samples else []
-    names = ["source", "reference", *_TITLES]
+    names = ["source", "reference", *ORDERINGS]
     names += [name for name in found if name not in names]
     return [
         Section(

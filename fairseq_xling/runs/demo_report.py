@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.demo_migration import (
+    ORDERINGS,
     gap_closed,
     migration_sections,
     order_gain,
@@ -133,7 +134,9 @@ def five_lines(
     shared, control = models["default"], models["separate"]
     chance = shared["chance"]["retrieval"]
     found = [model["scores"]["retrieval"] for model in (shared, control)]
-    bleu = {name: one["bleu"] for name, one in migration["translation"].items()}
+    found_bleu = {name: one["bleu"] for name, one in migration["translation"].items()}
+    names = [*ORDERINGS, *(name for name in found_bleu if name not in ORDERINGS)]
+    bleu = {name: found_bleu[name] for name in names}
     heads = [
         f"{TASKS[name].title} {one['default'][TARGET]:.1f} ({one['separate'][TARGET]:.1f})"
         for name, one in transfer.items()

@@ -33,6 +33,7 @@ HEADER = struct.Struct("!I")  # length of the JSON request that follows
 STATUS = struct.Struct("!ci")  # kind of answer, then a number
 STARTED, REFUSED, ENDED = b"S", b"R", b"E"  # number: process id, nothing, exit status
 TERMINATE = b"T"
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # What an interpreter reads when it starts, or a library when it is loaded: a program that asks for
 # another value needs a process of its own.
@@ -140,7 +141,7 @@ class Server:
             end.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _HEARD:
             signal.signal(number, signal.SIG_IGN)  # the owner hears them, too, and decides
         while True:
             for key, _ in self._select.select():
@@ -177,10 +178,14 @@ class Server:
             client.sendall(STATUS.pack(REFUSED, 0))
             self._close(client)
         else:
+            # The server ignores these; a program must hear one that comes before it says so.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
             process = os.fork()
             if not process:
                 self._forget()
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
                 return job
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
             self._clients[client] = process
             client.sendall(STATUS.pack(STARTED, process))
         for descriptor in job.fds:

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -174,9 +175,41 @@ def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
     return [*launcher, *base, *TWO_PROCESSES]
 
 
+def together(program: str, *arguments: str, processes: int) -> subprocess.CompletedProcess[str]:
+    """Processes of one training, in the environment that torchrun gives to each.
+
+    torchrun itself takes a Python for each process and one more; a page of the documentation that
+    the tests run, and `test_train`, start it for real.
+    """
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    common = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
+        started = [
+            start(
+                [BIN / program, *arguments, *TWO_PROCESSES],
+                file,
+                file,
+                env={**environment(), **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            )
+            for rank, file in enumerate(files)
+        ]
+        statuses = [process.wait(timeout=600) for process in started]
+        said = []
+        for file in files:
+            file.seek(0)
+            said.append(file.read().decode("utf-8", "replace"))
+    return subprocess.CompletedProcess([program], max(map(abs, statuses)), "".join(said))
+
+
 def run(program: str, *arguments: str, processes: int = 1, check: bool = True, **kwargs: Any):
     """``program`` to its end; its output is in ``.stdout`` (both streams)."""
-    done = launch(command(program, *arguments, processes=processes), merged=True, **kwargs)
+    if processes > 1:
+        done = together(program, *arguments, processes=processes)
+    else:
+        done = launch(command(program, *arguments), merged=True, **kwargs)
     if check and done.returncode:
         pytest.fail(f"{program} exited {done.returncode}:\n{done.stdout[-3000:]}")
     return done

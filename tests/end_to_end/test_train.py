@@ -9,6 +9,8 @@ import torch
 from fairseq_xling import USER_DIR, precision
 from tests.end_to_end.engine import (
     assert_same_training,
+    checked,
+    command,
     load,
     logged,
     run,
@@ -107,7 +109,7 @@ def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(tiny_corpus, tmp
     options = training_options(tiny_corpus.path, one, *extra.split(), "--update-freq", "2")
     run("fairseq-train", *options)
     options = training_options(tiny_corpus.path, two, *extra.split())
-    run("fairseq-train", *options, processes=2)
+    checked(command("fairseq-train", *options, processes=2))  # by torchrun
     last = "checkpoint_last.pt"
     assert load(two / last)["extra_state"]["train_iterator"]["num_shards"] == 2
     assert_same_training(one / last, two / last, iterator=False)
