@@ -18,7 +18,7 @@ from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.demo_migration import MigrationScale, migration_steps
 from fairseq_xling.runs.demo_report import write_demo_report
-from fairseq_xling.runs.demo_transfer import transfer_steps
+from fairseq_xling.runs.demo_transfer import SHOWN, transfer_steps
 from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
@@ -42,6 +42,17 @@ class Scale:
     efforts: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
+def _efforts(train: float, evaluate: float, transfer: float, migrate: float) -> dict[str, float]:
+    """By step; the others take a few seconds at every scale."""
+    return {
+        **dict.fromkeys(("train-default", "train-separate"), train),
+        **dict.fromkeys(("eval-default", "eval-separate"), evaluate),
+        **dict.fromkeys([f"transfer-{name}" for name in SHOWN], transfer),
+        **dict.fromkeys(("synthesize", "synthesize-parallel"), 3),
+        "migrate": migrate,
+    }
+
+
 SCALES = {
     "tiny": Scale(
         sentences=1000,
@@ -60,6 +71,7 @@ SCALES = {
             max_tokens=1024,
             warmup=2,
         ),
+        efforts=_efforts(train=9, evaluate=2, transfer=4, migrate=13),
     ),
     "mini": Scale(
         sentences=8000,
@@ -86,6 +98,7 @@ SCALES = {
             betas="0.9,0.98",
             train_args="--attention-dropout 0 --dropout 0",
         ),
+        efforts=_efforts(train=60, evaluate=6, transfer=8, migrate=190),
     ),
     "small": Scale(
         sentences=20000,
