@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=ON_CPU,
         default=AUTO,
-        help="of training; auto is bf16 where the processor computes in it, else fp32",
+        help="number format of training; auto is fp32: for encoders this small bf16 is no faster",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 

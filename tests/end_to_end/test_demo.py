@@ -9,7 +9,6 @@ import time
 import psutil
 import pytest
 
-from fairseq_xling.precision import cpu_has_bf16
 from fairseq_xling.runs.forking import VARIABLE
 from tests.end_to_end.engine import BIN, checked, environment, run
 
@@ -71,8 +70,8 @@ def test_the_report_and_its_numbers_are_there(demo):
 
 def test_the_results_name_the_precision_that_every_training_had(demo):
     folder, printed = demo
-    chosen = "bf16" if cpu_has_bf16() else "fp32"
-    assert printed.startswith(f"precision: {chosen}, chosen for this machine\n")
+    chosen = "fp32"  # on every processor, since these encoders are so small
+    assert "chosen for this machine" not in printed
     results = json.loads((folder / "results.json").read_text())
     assert results["settings"]["precision"] == chosen
     for run_folder in (folder, folder / "migration", folder / "transfer" / "pos"):
@@ -152,7 +151,8 @@ def test_a_dry_run_only_prints(tmp_path):
     assert "[3/13] train-default: run" in done.stdout
     assert "--max-update 500" in done.stdout and "--autoregressive" not in done.stdout
     small = ("--scale", "small", "--output", str(tmp_path / "run"), "--dry-run")
-    done = run("fairseq-xling", "demo", *small)
+    done = run("fairseq-xling", "demo", *small, "--precision", "bf16")
+    assert "--cpu-bf16" in done.stdout
     assert "--max-update 1600" in done.stdout and "--autoregressive" in done.stdout
     assert not (tmp_path / "run").exists()
 
