@@ -33,7 +33,7 @@ HEADER = struct.Struct("!I")  # length of the JSON request that follows
 STATUS = struct.Struct("!ci")  # kind of answer, then a number
 STARTED, REFUSED, ENDED = b"S", b"R", b"E"  # number: process id, nothing, exit status
 TERMINATE = b"T"
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a program
 
 # What an interpreter reads when it starts, or a library when it is loaded: a program that asks for
 # another value needs a process of its own.
@@ -141,7 +141,7 @@ class Server:
             end.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in _HEARD:
+        for number in HEARD:
             signal.signal(number, signal.SIG_IGN)  # the owner hears them, too, and decides
         while True:
             for key, _ in self._select.select():
@@ -163,7 +163,10 @@ class Server:
 
     def _heard(self, client: socket.socket) -> Job | None:
         if self._clients[client]:
-            told = client.recv(1)
+            try:
+                told = client.recv(1)
+            except ConnectionResetError:  # it went without reading what it was sent
+                told = b""
             number = signal.SIGTERM if told == TERMINATE else signal.SIGKILL
             os.kill(self._clients[client], number)  # not reaped yet, so it is still this process
             if not told:  # the client has gone
@@ -171,25 +174,24 @@ class Server:
             return None
         try:
             job = _read_job(client)
-        except (OSError, ValueError, EOFError):  # whoever this was, it is no client of ours
+        except (OSError, ValueError, TypeError, EOFError):  # this is no client of ours
             self._close(client)
             return None
         if fixed(job.env) != fixed(os.environ) or job.python != interpreter():
-            client.sendall(STATUS.pack(REFUSED, 0))
+            _send(client, REFUSED, 0)
             self._close(client)
         else:
             # The server ignores these; a program must hear one that comes before it says so.
-            signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+            signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
             process = os.fork()
             if not process:
                 self._forget()
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
                 return job
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
             self._clients[client] = process
-            client.sendall(STATUS.pack(STARTED, process))
-        for descriptor in job.fds:
-            os.close(descriptor)
+            _send(client, STARTED, process)
+        _close_all(job.fds)
         return None
 
     def _reap(self) -> None:
@@ -197,8 +199,7 @@ class Server:
             if process:
                 ended, status = os.waitpid(process, os.WNOHANG)
                 if ended:
-                    with contextlib.suppress(OSError):  # it has gone
-                        client.sendall(STATUS.pack(ENDED, os.waitstatus_to_exitcode(status)))
+                    _send(client, ENDED, os.waitstatus_to_exitcode(status))
                     self._close(client)
 
     def _close(self, client: socket.socket) -> None:
@@ -219,22 +220,34 @@ class Server:
         os.close(self._owner)
 
 
+def _send(client: socket.socket, kind: bytes, number: int) -> None:
+    with contextlib.suppress(OSError):  # it has gone, which is heard from it next
+        client.sendall(STATUS.pack(kind, number))
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 def _read_job(client: socket.socket) -> Job:
     client.settimeout(10)
     start, fds, _, _ = socket.recv_fds(client, HEADER.size, MOST_FDS)
-    if len(start) < HEADER.size or len(fds) < 3:
-        for descriptor in fds:
-            os.close(descriptor)
-        raise EOFError
-    (missing,) = HEADER.unpack(start)
-    parts = []
-    while missing:
-        parts.append(client.recv(min(missing, 1 << 16)))
-        if not parts[-1]:
+    try:
+        if len(start) < HEADER.size or len(fds) < 3:
             raise EOFError
-        missing -= len(parts[-1])
-    client.settimeout(None)
-    return Job(**json.loads(b"".join(parts)), fds=fds)
+        (missing,) = HEADER.unpack(start)
+        parts = []
+        while missing:
+            parts.append(client.recv(min(missing, 1 << 16)))
+            if not parts[-1]:
+                raise EOFError
+            missing -= len(parts[-1])
+        client.settimeout(None)
+        return Job(**json.loads(b"".join(parts)), fds=fds)
+    except BaseException:
+        _close_all(fds)
+        raise
 
 
 def _import_everything() -> None:

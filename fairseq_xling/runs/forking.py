@@ -19,6 +19,7 @@ from pathlib import Path
 from fairseq_xling.runs.fork_server import (
     ENDED,
     HEADER,
+    HEARD,
     MOST_FDS,
     REFUSED,
     STATUS,
@@ -80,14 +81,13 @@ def fork(
     address = env.get(VARIABLE, OFF)
     if address == OFF or len(fds) > MOST_FDS or not _is_python(argv[0]):
         return None
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     request = {
         "python": interpreter(),
         "argv": list(argv),
         "env": dict(env),
         "cwd": os.fspath(cwd or os.getcwd()),
         "group": os.getpgrp(),
-        "ignored": [n for n in signals if signal.getsignal(n) is signal.SIG_IGN],
+        "ignored": [n for n in HEARD if signal.getsignal(n) is signal.SIG_IGN],
     }
     message = json.dumps(request).encode()
     server = socket.socket(socket.AF_UNIX)
@@ -167,7 +167,7 @@ def main(argv: Sequence[str]) -> int:
     process = fork(argv, os.environ)
     if process is None:
         os.execv(argv[0], list(argv))
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in HEARD:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: process.terminate())
     status = process.wait()

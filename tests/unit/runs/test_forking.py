@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fairseq_xling.runs.fork_server import HEADER, interpreter
 from fairseq_xling.runs.forking import OFF, VARIABLE, Forked, fork, fork_server
 
 SHOW = """
@@ -219,10 +221,28 @@ def test_a_client_that_is_killed_takes_its_program_with_it(env, tmp_path):
 
 
 def test_a_broken_request_does_not_end_the_server(env, begin):
-    import socket
-
     for message in (b"", b"\0\0\0\5", b"\0\0\0\2{}"):
-        with socket.socket(socket.AF_UNIX) as one:
-            one.connect(env[VARIABLE])
-            one.sendall(message)
+        for fds in ([], [0, 1, 2]):
+            with socket.socket(socket.AF_UNIX) as one:
+                one.connect(env[VARIABLE])
+                if message:
+                    socket.send_fds(one, [message], fds)
     assert isinstance(begin("pass"), Forked)
+
+
+def test_a_client_that_does_not_wait_for_the_answer_does_not_end_the_server(env, begin, tmp_path):
+    script = tmp_path / "late.py"
+    script.write_text(f"import time; time.sleep(2); open({str(tmp_path / 'late')!r}, 'w')")
+    request = {
+        **{"python": interpreter(), "argv": [str(script)], "env": dict(env), "cwd": "/"},
+        **{"group": os.getpgrp(), "ignored": []},
+    }
+    for changes in ({}, {"python": "/elsewhere"}):
+        message = json.dumps({**request, **changes}).encode()
+        for _ in range(20):
+            with socket.socket(socket.AF_UNIX) as one:
+                one.connect(env[VARIABLE])
+                socket.send_fds(one, [HEADER.pack(len(message)) + message], [0, 1, 2])
+    assert begin("pass").wait() == 0
+    time.sleep(2.5)
+    assert not (tmp_path / "late").exists()  # their programs have ended with them
