@@ -7,12 +7,26 @@ folder, so that a variant is added by adding a file.
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from fairseq_xling.errors import UserError
 
 T = TypeVar("T")
+
+
+def question(near: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the names that may be meant; empty for none.
+
+    >>> question(["test1", "test"])
+    "; did you mean 'test1' or 'test'?"
+    """
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The `question` with the names among ``known`` that are spelt most like ``name``."""
+    return question(difflib.get_close_matches(name, list(known)))
 
 
 def unknown_name(kind: str, name: str, known: list[str]) -> UserError:
@@ -21,9 +35,8 @@ def unknown_name(kind: str, name: str, known: list[str]) -> UserError:
     >>> str(unknown_name("objective", "mlmm", ["mlm", "tlm"]))
     "unknown objective 'mlmm'; did you mean 'mlm'? known: mlm, tlm"
     """
-    near = difflib.get_close_matches(name, known)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return UserError(f"unknown {kind} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+    hint = did_you_mean(name, known) or ";"
+    return UserError(f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}")
 
 
 class Registry(Generic[T]):

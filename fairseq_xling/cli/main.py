@@ -7,7 +7,6 @@ answers at once.
 """
 
 import argparse
-import difflib
 import importlib
 import pkgutil
 import signal
@@ -19,6 +18,7 @@ from types import ModuleType
 import fairseq_xling
 from fairseq_xling import cli
 from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.registry import did_you_mean, question
 from fairseq_xling.seeds import check_seeds
 
 # In the order of the list of verbs, which is that of the work.
@@ -127,10 +127,9 @@ def _check_verb(argv: Sequence[str]) -> None:
     error lists every verb there is."""
     if not argv or argv[0].startswith("-") or argv[0] in verbs():
         return
-    near = [name for name in verbs() if name.startswith(f"{argv[0]}-")]
-    near = near or difflib.get_close_matches(argv[0], verbs())
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    print(f"unknown verb {argv[0]!r}; {hint}`fairseq-xling --help` lists all", file=sys.stderr)
+    begun = [name for name in verbs() if name.startswith(f"{argv[0]}-")]
+    hint = question(begun) or did_you_mean(argv[0], verbs()) or ";"
+    print(f"unknown verb {argv[0]!r}{hint} `fairseq-xling --help` lists all", file=sys.stderr)
     sys.exit(2)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.data.splits import did_you_mean, in_order
+from fairseq_xling.data.splits import in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.registry import did_you_mean, unknown_name
 
 FORMAT = 1
 

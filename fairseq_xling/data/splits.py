@@ -3,11 +3,11 @@
 As in fairseq, further sets are numbered: ``valid``, ``valid1``, ... and ``test``, ``test1``, ...
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.registry import did_you_mean
 
 KINDS = ("train", "valid", "test")
 _NAME = re.compile("train|(valid|test)([0-9]{0,9})", re.ASCII)
@@ -47,16 +47,6 @@ def _check(argument: str, name: str, kinds: Sequence[str], rule: str) -> str:
         return name
     known = [*kinds, *(f"{kind}1" for kind in kinds if kind != "train")]
     raise UserError(f"{argument}: split must be {rule}, got {name!r}{did_you_mean(name, known)}")
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name; empty where none is near.
-
-    >>> did_you_mean("tset1", ["train", "test", "test1"])
-    "; did you mean 'test1' or 'test'?"
-    """
-    near = difflib.get_close_matches(name, known)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def in_order(names: Iterable[str]) -> list[str]:

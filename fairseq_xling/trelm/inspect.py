@@ -6,7 +6,6 @@ Symbols: ``V`` words, ``D`` width, ``N`` neighbours.
 """
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
+from fairseq_xling.registry import did_you_mean
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import write_csv
 from fairseq_xling.text.pieces import WORD_MARK
@@ -200,6 +200,4 @@ def _find(vectors: Vectors, name: str, word: str) -> int:
         if symbol in places:
             return places[symbol]
     plain = sorted({symbol.removeprefix(WORD_MARK) for symbol in vectors.symbols})
-    near = difflib.get_close_matches(word, plain)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise UserError(f"{name}: has no word {word!r}{hint}")
+    raise UserError(f"{name}: has no word {word!r}{did_you_mean(word, plain)}")

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.splits import did_you_mean, in_order
+from fairseq_xling.data.splits import in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.registry import did_you_mean
 from fairseq_xling.text.sources import Sources, parse_sources
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.trelm.run_config import TrelmConfig, named_languages
