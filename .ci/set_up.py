@@ -6,10 +6,10 @@ The engine is compiled while everything else is unpacked. Only the standard libr
 """
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from pathlib import Path
@@ -37,13 +37,12 @@ def check(folder: Path) -> None:
             "this Python cannot make environments; install its venv module "
             f"(Debian and Ubuntu: apt-get install python3.{sys.version_info[1]}-venv)"
         )
-    compiler = os.environ.get("CXX", "c++").split()[0]
-    if shutil.which(compiler) is None:
-        raise Refusal(
-            f"needs a C++ compiler, and there is no {compiler!r}; install one (Debian and Ubuntu: "
-            "apt-get install g++), or name yours in `CXX`"
-        )
-    header = Path(__import__("sysconfig").get_path("include"), "Python.h")
+    sys.path.insert(0, str(ROOT))
+    from fairseq_xling.engine import compiler_lack  # only now: older Pythons cannot read it
+
+    if lack := compiler_lack():
+        raise Refusal(lack)
+    header = Path(sysconfig.get_path("include"), "Python.h")
     if not header.is_file():
         raise Refusal(
             f"needs the headers of Python to compile, and there is no {header} (Debian and Ubuntu: "

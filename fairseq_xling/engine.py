@@ -55,12 +55,8 @@ def install_engine() -> None:
         raise UserError(
             f"building the engine needs {', '.join(missing)}; run: pip install {' '.join(missing)}"
         )
-    compiler = os.environ.get("CXX", "c++").split()[0]
-    if shutil.which(compiler) is None:
-        raise UserError(
-            f"building the engine needs a C++ compiler, and there is no {compiler!r}; install one "
-            "(Debian and Ubuntu: apt-get install g++), or name yours in `CXX`"
-        )
+    if lack := compiler_lack():
+        raise UserError(f"building the engine {lack}")
     with tempfile.TemporaryDirectory(prefix="fairseq-xling-") as folder:
         package = Path(folder) / "torch" / "utils"
         package.mkdir(parents=True)
@@ -92,6 +88,17 @@ def install_engine() -> None:
             f"pip could not build or find {ENGINE}; its last lines are above. Without a network, "
             f"put its source into a folder and set `PIP_FIND_LINKS` to it. Or try: {ENGINE_STEP}"
         )
+
+
+def compiler_lack() -> str:
+    """What to do about a C++ compiler that is not there; empty if it is."""
+    compiler = os.environ.get("CXX", "c++").split()[0]
+    if shutil.which(compiler) is not None:
+        return ""
+    return (
+        f"needs a C++ compiler, and there is no {compiler!r}; install one (Debian and Ubuntu: "
+        "apt-get install g++), or name yours in `CXX`"
+    )
 
 
 def _cache() -> Path:
