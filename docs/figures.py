@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.runs.demo_migration import translations
 from fairseq_xling.runs.demo_report import NAMES
 from fairseq_xling.runs.demo_transfer import SHOWN
 from fairseq_xling.runs.figures import COLOURS, to_svg
@@ -37,7 +38,7 @@ def draw(record: dict[str, Any]) -> str:
     figure.patch.set_facecolor("white")  # readable on a dark page, too
     _retrieval(axes[0], record["models"])
     _transfer(axes[1], record["transfer"])
-    _translation(axes[2], record["migration"]["translation"])
+    _translation(axes[2], translations(record["migration"]))
     for axis in axes:
         axis.title.set_fontsize(10)
     return to_svg(figure)
@@ -74,13 +75,12 @@ def _transfer(axis: Axes, found: dict[str, Any]) -> None:
 
 def _translation(axis: Axes, found: dict[str, Any]) -> None:
     """BLEU of the migrated encoder by the order of its words, and of models it is compared with."""
-    names = [*ORDERS, *(name for name in found if name not in ORDERS)]
-    values = [found[name]["bleu"] for name in names]
-    _bars(axis, list(range(len(names))), values, width=0.6, color=COLOURS[2])
+    values = [scores["bleu"] for scores in found.values()]
+    _bars(axis, list(range(len(found))), values, width=0.6, color=COLOURS[2])
     labels = [
-        ORDERS.get(name, name.replace(", ", "\n")).replace(" order", "\norder") for name in names
+        ORDERS.get(name, name.replace(", ", "\n")).replace(" order", "\norder") for name in found
     ]
-    axis.set_xticks(range(len(names)), labels, fontsize=8)
+    axis.set_xticks(range(len(found)), labels, fontsize=8)
     axis.set(title="Migrated encoder, English to German", ylabel="BLEU")
     axis.set_ylim(0, max(1, math.ceil(1.15 * max(values))))
 

@@ -60,7 +60,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Say where the commands of a page begin, and put the list of verbs into its place."""
     markdown = markdown.replace("<!-- list of verbs -->", verb_list())
-    # What the tests leave out, the reader is told in words already.
+    # The text around a block that the tests skip already says what it needs.
     markdown = re.sub(r"<!-- not run: .+? -->\n", "", markdown)
     if before := page.meta.get("starts_with"):
         note = (

@@ -91,7 +91,7 @@ def install_engine() -> None:
 
 
 def compiler_lack() -> str:
-    """What to do about a C++ compiler that is not there; empty if it is."""
+    """What to do about a missing C++ compiler; empty if there is one."""
     compiler = os.environ.get("CXX", "c++").split()[0]
     if shutil.which(compiler) is not None:
         return ""

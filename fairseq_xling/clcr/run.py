@@ -27,8 +27,8 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.precision import device_options
+from fairseq_xling.runs.carry_out import take_steps
 from fairseq_xling.runs.config_file import load_config
-from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
@@ -73,14 +73,10 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     outcomes = [plan.outcome for plan in plans]
     if everything:
         steps.append(_summary_step(run, outcomes, pair, config.precision))
-    runner = Runner(run, steps, config.jobs, begin=functools.partial(settled.keep, run))
-    if settled.line:
-        print(settled.line)
-    if args.dry_run:
-        runner.print_plan()
+    if not args.dry_run:
+        usable_device(config.device)  # fairseq-train would silently run on the CPU
+    if not take_steps(run, steps, config.jobs, args.dry_run, settled):
         return
-    usable_device(config.device)  # fairseq-train would silently run on the CPU
-    runner.run()
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
     for outcome in outcomes:

@@ -29,15 +29,32 @@ def carry_out(
     Raises:
         UserError: as `Runner`.
     """
+    if not take_steps(run, steps, jobs, dry_run, settled, before):
+        return
+    print("\n" + (run / shown).read_text(encoding="utf-8"))
+    print(f"report: {run / 'report.html'}")
+    print(f"exact commands: {run / 'commands.sh'}")
+
+
+def take_steps(
+    run: Path,
+    steps: Sequence[Step],
+    jobs: int,
+    dry_run: bool,
+    settled: Settled,
+    before: str = "",
+) -> bool:
+    """Run every step and return True; with ``dry_run`` print the plan and return False.
+
+    Arguments and errors as `carry_out`'s.
+    """
     runner = Runner(run, steps, jobs, begin=functools.partial(settled.keep, run))
     if settled.line:
         print(settled.line)
     if dry_run:
         runner.print_plan()
-        return
+        return False
     if before:
         print(before)
     runner.run()
-    print("\n" + (run / shown).read_text(encoding="utf-8"))
-    print(f"report: {run / 'report.html'}")
-    print(f"exact commands: {run / 'commands.sh'}")
+    return True

@@ -97,18 +97,23 @@ def read_migration(run: Path) -> dict[str, Any]:
     return read_json(run / FOLDER / "results.json")["migrations"][0]
 
 
+def translations(migration: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The scores of each method of translation: ours in their order, then what they are compared
+    with."""
+    found = migration["translation"]
+    return {name: found[name] for name in [*ORDERINGS, *(n for n in found if n not in ORDERINGS)]}
+
+
 def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """BLEU of every method of translation, and the precisions of its n-grams."""
     header = ["translation", "BLEU", "1-grams", "2-grams", "3-grams", "4-grams", "length ratio"]
-    found = migration["translation"]
-    names = [*ORDERINGS, *(name for name in found if name not in ORDERINGS)]
     rows = [
         [
             ORDERINGS.get(name, name),
-            *(f"{value:.1f}" for value in (found[name]["bleu"], *found[name]["precisions"])),
-            found[name]["length_ratio"],
+            *(f"{value:.1f}" for value in (found["bleu"], *found["precisions"])),
+            found["length_ratio"],
         ]
-        for name in names
+        for name, found in translations(migration).items()
     ]
     return header, rows
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.runs.demo_migration import (
-    ORDERINGS,
     gap_closed,
     migration_sections,
     order_gain,
     read_migration,
+    translations,
 )
 from fairseq_xling.runs.demo_transfer import read_transfer, transfer_section
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
@@ -134,9 +134,7 @@ def five_lines(
     shared, control = models["default"], models["separate"]
     chance = shared["chance"]["retrieval"]
     found = [model["scores"]["retrieval"] for model in (shared, control)]
-    found_bleu = {name: one["bleu"] for name, one in migration["translation"].items()}
-    names = [*ORDERINGS, *(name for name in found_bleu if name not in ORDERINGS)]
-    bleu = {name: found_bleu[name] for name in names}
+    bleu = [f"{name} {one['bleu']:.1f}" for name, one in translations(migration).items()]
     heads = [
         f"{TASKS[name].title} {one['default'][TARGET]:.1f} ({one['separate'][TARGET]:.1f})"
         for name, one in transfer.items()
@@ -146,8 +144,7 @@ def five_lines(
         f"English sentences, {found[0] / chance:.0f} x chance",
         f"Control that shares nothing: {found[1]:.1%}, {found[1] / chance:.1f} x chance",
         f"Zero-shot from English to German, in % (control): {', '.join(heads)}",
-        "Migrated encoder translates into German, BLEU: "
-        + ", ".join(f"{name} {value:.1f}" for name, value in bleu.items()),
+        f"Migrated encoder translates into German, BLEU: {', '.join(bleu)}",
         f"Word order: {order_gain(migration)}",
     ]
 

@@ -47,9 +47,7 @@ def settle(run: Path, precision: str, device: str) -> Settled:
     own = resolve(precision, device)
     if precision != AUTO:
         return Settled(own, device)
-    if not _path(run).is_file():
-        return Settled(own, device, f"precision: {own}, chosen for this machine")
-    kept, begun_on = _read(_path(run))
+    kept, begun_on = _read(_path(run)) if _path(run).is_file() else (own, device)
     if begun_on != device or kept == own:
         return Settled(own, device, f"precision: {own}, chosen for this machine")
     return Settled(

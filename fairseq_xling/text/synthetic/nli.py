@@ -6,9 +6,10 @@ its polarity is drawn before the rule (each label has as many negated hypotheses
 label it is as often the general claim as the specific one.
 
 The hypothesis of each rule, for the same event in premise and hypothesis:
+
 - entailment: modifiers removed (adverb, place, adjective of a known thing); a hypernym (dog,
-animal); the antonym negated; one half of "A and B"
-  - contradiction: the other polarity; the antonym
+  animal); the antonym negated; one half of "A and B"
+- contradiction: the other polarity; the antonym
 - neutral: something added; another object, subject or adjective, which the premise does not mention
 """
 

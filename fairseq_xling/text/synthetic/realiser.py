@@ -68,8 +68,7 @@ def joined(
     """A sentence of one or two clauses, the second introduced by ``conjunction``.
 
     ``clause`` returns a clause's words in order and its head. This is the order of languages such
-    as
-    English: the conjunction before its clause, a comma only after a clause that comes first.
+    as English: the conjunction before its clause, a comma only after a clause that comes first.
     """
     nodes, root = clause(meaning.main)
     if meaning.second is not None:
