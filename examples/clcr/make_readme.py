@@ -67,10 +67,9 @@ judge",
   English order was as good with any other. Without them, a word that occurs twice has one state;
   such twins get as many pivots as they have partners, in the order of the text.
 - The encoders of `2_minilm.sh` other than MiniLM are little trained, 4,000 steps of 2,000 tokens:
-the
-  German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and nothing
-  else. The classifier of SICK is trained without the last 500 training pairs, which say when to
-  stop, and tested on the trial set, the only other one that JSICK has.
+  the German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and
+  nothing else. The classifier of SICK is trained without the last 500 training pairs, which say
+  when to stop, and tested on the trial set, the only other one that JSICK has.
 - The paper's Chinese encoder is of another kind than its English one, ERNIE instead of BERT. In
   `3_mismatched.sh` English alone is pretrained on other text, in blocks that run over the ends of
   sentences, with two fifths of the tokens masked instead of 15 %. Pivots and entailment lose by

@@ -8,6 +8,7 @@ BERT", section 4.2.2:
 over a model's output tokens y, with Vs and Vt the sets of tokens that occur in a corpus of the
 source and of the target language. Tokens of both are excluded, since they do not reveal the
 language; tokens of neither count as not converted.
+
 Both languages must share their ids: with a separate vocabulary for each language, one id is two
 different tokens and the sets are meaningless.
 

@@ -22,13 +22,14 @@ _NEAREST = 3
 
 class Lexicon:
     """The entries whose two words both occur, except identical ones.
+
     Identical words share an embedding in a joint vocabulary and would score by spelling.
 
-        Attributes:
-            source_words: N words, the most frequent first.
-            target_words: M words.
-            pairs: (P, 2) int64, rows of source and target words that translate each other.
-            source_vectors: (L+1, N, D); target_vectors: (L+1, M, D).
+    Attributes:
+        source_words: N words, the most frequent first.
+        target_words: M words.
+        pairs: (P, 2) int64, rows of source and target words that translate each other.
+        source_vectors: (L+1, N, D); target_vectors: (L+1, M, D).
     """
 
     def __init__(

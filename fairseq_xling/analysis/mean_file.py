@@ -75,10 +75,11 @@ def compute_mean(
     max_tokens: int = 8192,
 ) -> MeanFile:
     """The means of ``corpus``, written to ``output`` block by block, resumable after a kill.
+
     An existing file with the same ``identity`` is left unchanged.
 
-        Raises:
-            UserError: if no token counts, or another run is writing ``output``.
+    Raises:
+        UserError: if no token counts, or another run is writing ``output``.
     """
     if Path(output).exists():
         there = read_mean(output)

@@ -45,11 +45,12 @@ def begun_settings(output: Path) -> Mapping[str, Any] | None:
 @contextlib.contextmanager
 def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator[Path]:
     """The folder to fill, which is renamed to ``output`` when the block succeeds.
-    What a killed run with the same ``settings`` left is still in it. A user error removes it, since
-        it would be useless once the error is corrected.
 
-        Raises:
-            UserError: if another process is filling it.
+    What a killed run with the same ``settings`` left is still in it. A user error removes it, since
+    it would be useless once the error is corrected.
+
+    Raises:
+        UserError: if another process is filling it.
     """
     folder = _partial(output)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
 """Ranks of the correct answers among all candidates by cosine, in bounded memory.
+
 Both retrieval measures use this: P@1 is the share of ranks equal to 1, MRR the mean of 1/rank.
 
 Symbols: ``N`` queries, ``M`` targets, ``P`` gold pairs, ``D`` width.

@@ -1,4 +1,5 @@
 """Train an `Esim` on frozen sequences, and predict with it.
+
 It has its own loop instead of `fairseq-train`: the vectors are frozen, so an epoch is a few small
 matrices over mapped arrays, there is no encoder, dictionary or task, and dozens of such trainings
 (rows x seeds) run in one process.
@@ -137,14 +138,15 @@ def fit_esim(
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
     """Train on ``train``, with early stopping on ``dev``, of the same language.
+
     The result depends only on pairs and options, and does not use torch's global generator.
 
-        Args:
-            classes: C.
-            passed: called after each pass with the accuracy on dev, in [0, 1].
+    Args:
+        classes: C.
+        passed: called after each pass with the accuracy on dev, in [0, 1].
 
-        Raises:
-            UserError: if no training pair has a label, or a value is NaN or infinite.
+    Raises:
+        UserError: if no training pair has a label, or a value is NaN or infinite.
     """
     usable = np.flatnonzero(train.labels >= 0)
     if not len(usable):

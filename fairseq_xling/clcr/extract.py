@@ -1,6 +1,8 @@
 """Which tokens are pivots: a classifier per token, its threshold, and training on noisy labels.
+
 CLCR, section 3.2. A token is kept if p(pivot) > delta; its vector then represents its block of the
 finest common granularity. The labels are pseudo-gold pivots, so some are wrong.
+
 "Confident labels" reweight them after Liu and Tao (2015), "Classification with Noisy Labels by
 Importance Reweighting", section 4. Label y of token x has weight
 
@@ -9,12 +11,12 @@ Importance Reweighting", section 4. Label y of token x has weight
 where P is the probability of the *noisy* label, rho_+ that a pivot is not labelled as one, rho_-
 that another token is labelled as a pivot, and rho_-y that the other class got the label y. A label
 fully explained by noise has weight 0. The CLCR paper says only "similar to"; our choices:
+
 - P is a second classifier next to the first, trained on all labels equally at the same time. No
-prior training is needed, and a token's weight follows the current estimate.
-  - If the rates are not given, they are estimated as by Liu and Tao: rho_-y is the minimum of P(y |
-  x).
-We use a low quantile instead of the minimum, averaged over batches, because one odd token would
-  decide the minimum; and at most 0.45, beyond which the formula is meaningless.
+  prior training is needed, and a token's weight follows the current estimate.
+- If the rates are not given, they are estimated as by Liu and Tao: rho_-y is the minimum of P(y |
+  x). We use a low quantile instead of the minimum, averaged over batches, because one odd token
+  would decide the minimum; and at most 0.45, beyond which the formula is meaningless.
 - A weight is never below 0.
 
 D width, T tokens.

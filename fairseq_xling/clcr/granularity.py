@@ -4,6 +4,7 @@ A *block* is a span of one sentence and a span of the other such that every link
 stays in it. The finest blocks are the connected components of the alignment, made contiguous: if
 the spans of two components cross or are nested, on either side, they are one block. There is
 exactly one finest set, since the intersection of two blocks is also closed.
+
 A token without links between two tokens of a block belongs to that block; otherwise to none.
 """
 

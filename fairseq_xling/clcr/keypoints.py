@@ -22,10 +22,11 @@ def confusion(kept: Tensor, labels: Tensor) -> dict[str, Tensor]:
 
 def shares(counts: Mapping[str, float]) -> dict[str, float | None]:
     """Accuracy, precision and recall, and the accuracy of the majority class.
+
     None for a share of nothing.
 
-        >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
-        {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571, 'majority': 0.65}
+    >>> shares({"hit": 6, "false": 2, "missed": 1, "right": 11})
+    {'accuracy': 0.85, 'precision': 0.75, 'recall': 0.8571428571428571, 'majority': 0.65}
     """
     hit, false, missed, right = (float(counts[name]) for name in COUNTS)
     total = hit + false + missed + right

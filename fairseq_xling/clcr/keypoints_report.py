@@ -1,4 +1,5 @@
 """The verb ``clcr keypoints``: how well key-points are classified (CLCR, table 2).
+
 All words of both languages are counted, against pseudo-gold or gold pivots.
 """
 

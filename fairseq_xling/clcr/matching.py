@@ -1,9 +1,10 @@
 """The distance D of a transformed sentence from its translation, with soft matching and annealing.
+
 CLCR, section 3.1, equations 2 and 3. r1 are the states of sentence s1, r2 those of its translation
 s2:
 
     D(T(s1) vs s2) = (1/N) sum_i || T(sum_j w_ij r1_j) - r2_i ||
-    w_i            = softmax_j(a_ij / tau),      tau = 1 / (1 + beta * step)
+    w_i            = softmax_j(a_ij / tau), tau = 1 / (1 + beta * step)
 
 a_ij is a dot product of query i (from r2) and key j (from r1), divided by the root of the width as
 usual. The paper leaves open which vectors it compares, and which norm is used; both are options
@@ -77,11 +78,12 @@ class Keys(nn.Module):
 @scores.register("exclusive")
 class Exclusive(nn.Module):
     """log softmax_i(r2_i . T(r1_j)): the share of key j that belongs to query i, in s2.
+
     With a dot product, one token can be the partner of all. "." and "the" occur in nearly every
-        sentence, so little distinguishes them, and if T has confused the two, every article of the
-        other language can be mapped to "." at no cost. If queries share a key, many articles must
-        share one ".", and the correct pairs become the better ones. With the softmax over keys it
-        is one round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
+    sentence, so little distinguishes them, and if T has confused the two, every article of the
+    other language can be mapped to "." at no cost. If queries share a key, many articles must share
+    one ".", and the correct pairs become the better ones. With the softmax over keys it is one
+    round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
     """
 
     def __init__(self, width_in: int, width_out: int):
@@ -144,17 +146,16 @@ class Matched(NamedTuple):
 
 class Matching(nn.Module):
     """T of one direction with its attention, on centred states.
-    Subtracting the means (`centre`) changes neither the family of T nor a distance: it sets T's
-        initial biases. But the common component of all states of a language makes all dot products
-        similar, and a T that has to learn it first assigns it to tokens that occur in every
-        sentence.
 
-        Args:
-            transform: an instance of a kind of `fairseq_xling.clcr.transforms`, (..., D) to (...,
-            E).
-            score: an instance of a kind of `scores`.
-            widths: D and E.
-            norm: a name of `norms`.
+    Subtracting the means (`centre`) changes neither the family of T nor a distance: it sets T's
+    initial biases. But the common component of all states of a language makes all dot products
+    similar, and a T that has to learn it first assigns it to tokens that occur in every sentence.
+
+    Args:
+        transform: an instance of a kind of `fairseq_xling.clcr.transforms`, (..., D) to (..., E).
+        score: an instance of a kind of `scores`.
+        widths: D and E.
+        norm: a name of `norms`.
     """
 
     def __init__(

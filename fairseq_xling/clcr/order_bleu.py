@@ -1,9 +1,12 @@
 """Order BLEU: how much of the gold order a predicted one preserves, by n-grams (CLCR, Table 3).
+
 A sentence is the sequence of its key-points' numbers; the hypothesis lists them in the predicted,
 the reference in the gold order. BLEU-n is reported by both definitions, without smoothing: the
 precision of n-grams alone, as printed by sacrebleu, which is the headline, and the cumulative
 score, the geometric mean of the precisions up to n with the brevity penalty. All are shares, not
-percent. Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
+percent.
+
+Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
 
 B sentences, K key-points (padded at the end).
 """
@@ -75,19 +78,20 @@ def ngrams_kept(
     ranks: Tensor, positions: Tensor, n: int, padding_mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The number of n-grams of the predicted order that are in the gold one, and of all: (B,).
+
     For orders of the same key-points, on tensors: a number occurs once, so n neighbours are in the
-        gold order if their gold positions are consecutive. The ratio of their sums over a corpus is
-        `order_bleu`'s precision; its brevity penalty is 1.
+    gold order if their gold positions are consecutive. The ratio of their sums over a corpus is
+    `order_bleu`'s precision; its brevity penalty is 1.
 
-        Args:
-            ranks: (B, K), the predicted position of each key-point.
-            positions: (B, K), the gold one, 0 .. n - 1.
-            padding_mask: (B, K), True at padding.
+    Args:
+        ranks: (B, K), the predicted position of each key-point.
+        positions: (B, K), the gold one, 0 .. n - 1.
+        padding_mask: (B, K), True at padding.
 
-        >>> import torch
-        >>> kept, count = ngrams_kept(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None], 2)
-        >>> kept.tolist(), count.tolist()
-        ([1], [4])
+    >>> import torch
+    >>> kept, count = ngrams_kept(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None], 2)
+    >>> kept.tolist(), count.tolist()
+    ([1], [4])
     """
     if padding_mask is not None:
         # Padding ends n-grams, whatever its numbers are.

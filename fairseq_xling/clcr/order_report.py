@@ -134,8 +134,9 @@ def run_order(args: argparse.Namespace) -> None:
 def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]:
     """A row for the source's order, and one for each trained head and search that it supports.
 
-        Raises:
-            UserError: if no order head was trained, or for an unknown search or cost.
+    Raises:
+        UserError: if no order head was trained, or for an unknown search or cost.
+
     A search of a kind of head that was not trained is skipped.
     """
     heads = {

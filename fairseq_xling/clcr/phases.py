@@ -1,15 +1,15 @@
 """The phases of aligning two encoders: what each trains (CLCR, figure 1).
-transform  both transforms; both encoders are frozen
+
+    transform  both transforms; both encoders are frozen
     lm1        the first encoder, and both transforms; the second encoder is frozen
     lm2        the second encoder, and both transforms; the first encoder is frozen
-    Why no encoder collapses: a distance is smallest when all states are one point, so an encoder
-    must
-never be trained as a target. In every phase the *target* of a distance is a constant:
-D(T12(s1) vs s2) trains T12 and the first encoder, never the second; D(T21(s2) vs s1) trains T21 and
-the second encoder, never the first. An encoder is trained only by the direction whose target is the
-frozen one, which keeps its variance; an encoder that discarded information could not match it. In
-the other direction only the transform follows the moving target.
-The two encoders alternate.
+
+Why no encoder collapses: a distance is smallest when all states are one point, so an encoder must
+never be trained as a target. In every phase the *target* of a distance is a constant: D(T12(s1) vs
+s2) trains T12 and the first encoder, never the second; D(T21(s2) vs s1) trains T21 and the second
+encoder, never the first. An encoder is trained only by the direction whose target is the frozen
+one, which keeps its variance; an encoder that discarded information could not match it. In the
+other direction only the transform follows the moving target. The two encoders alternate.
 """
 
 from dataclasses import dataclass

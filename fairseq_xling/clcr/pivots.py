@@ -7,17 +7,20 @@ sentences, in both directions, where there is nothing to mix:
 
 A pair is kept if i and j are mutual nearest neighbours and d_ij is under the threshold. So no token
 has two partners, and a higher threshold keeps everything that a lower one does.
+
 *Twins* are tokens of one sentence with the same state: copies of a word in an encoder without
 positions. Nothing distinguishes n twins, so they count as one token that may have n partners, its n
 nearest; partners and twins are paired in the order of the text (if both sentences have twins, first
 those of s2, then those of s1). The paper's encoders have positions, and no twins. This finds a
 second "der" for the second "the"; if the other language has no word for it, a wrong partner is more
 likely than without.
-The paper gives no threshold; it is tuned on known links by `tune_threshold`.
-A *link* of a gold alignment is a pair (i, j); the target of a pivot is a *block* of the finest
-common granularity (`fairseq_xling.clcr.granularity`):
-precision  share of the pivots whose tokens are in one block
-recall     share of the blocks that contain a pivot
+
+The paper gives no threshold; it is tuned on known links by `tune_threshold`. A *link* of a gold
+alignment is a pair (i, j); the target of a pivot is a *block* of the finest common granularity
+(`fairseq_xling.clcr.granularity`):
+
+    precision  share of the pivots whose tokens are in one block
+    recall     share of the blocks that contain a pivot
 
 With a one-to-one alignment these are the ordinary ones. Tokens without a gold link are of no block.
 
@@ -107,8 +110,9 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
 
 def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """For each of M tokens the first of its twins, and their number: both (B, M).
+
     Twins are identified by their distances: by the minimum, and a weighted sum. A plain sum would
-        confuse two words that are each as close to the other's partner as to their own.
+    confuse two words that are each as close to the other's partner as to their own.
     """
     weights = np.random.default_rng(0).random(distances.shape[2], dtype=np.float32)
     weighted = distances.masked_fill(distances.isinf(), 0) @ torch.from_numpy(weights).to(distances)
@@ -171,18 +175,19 @@ class Tuned(NamedTuple):
 
 def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tuned:
     """The threshold with the best F1; among equally good ones the lowest.
+
     It is halfway to the next distance, so that it does not depend on the last digit.
 
-        Args:
-            distance: (n,) of all mutual best pairs.
-            block: (n,) the gold block that contains a pair, -1 for none.
-            blocks: number of gold blocks.
+    Args:
+        distance: (n,) of all mutual best pairs.
+        block: (n,) the gold block that contains a pair, -1 for none.
+        blocks: number of gold blocks.
 
-        Raises:
-            UserError: if there are no gold blocks, or none contains a pair.
+    Raises:
+        UserError: if there are no gold blocks, or none contains a pair.
 
-        >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
-        Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
+    >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
+    Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
     """
     if blocks < 1:
         raise UserError("no gold links to tune the threshold on; give `--threshold`")

@@ -1,7 +1,8 @@
 """Probe folders of sequences: what can be predicted from the kept vectors of a span.
+
 CLCR, section 4.3: the probe (`fairseq_xling.analysis.probing`) is the same as on an encoder. A span
-of a text is all kept vectors whose subwords are within it. A span without kept vectors is not
-predicted, and its labels count as missed, so extraction costs recall.
+of a text is all kept vectors whose subwords are within it. A span without kept vectors
+is not predicted, and its labels count as missed, so extraction costs recall.
 
 Symbols: ``E`` texts, ``R`` rows of their sequences, ``N`` examples, ``S`` spans of each.
 """

@@ -1,14 +1,15 @@
 """Distances of two sequences of vectors in one space, by name.
+
 CLCR, section 2.1, requires f(s1) and f(s2) to be close for sentences with the same meaning, and
 leaves open how sequences are compared. Two distances are available:
-matched    D of equation 2 without a transform, the mean of both directions: every vector
-against its match by attention on the other side, regardless of position.
-    Attention compares by distance here: by dot products a long vector would be the
-               partner of all, and a sequence not even close to itself
-               positions  position by position, as a model reads them: (1 / n) sum_{i<=n} || x_i -
-               y_i ||, n the positions that both have. Excess vectors are ignored: compared with
-               zero they
-    would be closer than wrong vectors, and pairs of different lengths the closest.
+
+    matched    D of equation 2 without a transform, the mean of both directions: every vector
+               against its match by attention on the other side, regardless of position. Attention
+               compares by distance here: by dot products a long vector would be the partner of all,
+               and a sequence not even close to itself
+    positions  position by position, as a model reads them: (1 / n) sum_{i<=n} || x_i - y_i ||, n
+               the positions that both have. Excess vectors are ignored: compared with zero they
+               would be closer than wrong vectors, and pairs of different lengths the closest.
 
 Symbols: ``P`` pairs, ``B`` of a batch, ``K`` and ``M`` vectors of the longest x and y, ``D`` width.
 """

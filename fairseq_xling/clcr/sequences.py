@@ -1,4 +1,5 @@
 """A folder of sequences of vectors, one for each sentence: CLCR's output for other models.
+
 A sentence has one vector for each kept key-point, in the chosen order, possibly none.
 `fairseq_xling.clcr.sequences_writer` writes such a folder:
 

@@ -7,6 +7,7 @@
 X and Y are folders of sequences (`fairseq-xling clcr encode`) of sentences that translate each
 other, line by line. Compares the distance of translations with that of random pairs, and, where
 pairs with similarity scores are given, correlates distance and score.
+
 matched: D of the paper's equation 2, the mean of both directions, regardless of order; positions:
 position by position, as a model reads them, up to the shorter length.
 """

@@ -7,9 +7,8 @@
 RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
 `translate mds`, `probe`, `embed inspect`, `clcr run`, `clcr classify`, `clcr probe`, `demo`), or a
 JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one self-contained
-HTML
-file: figures redrawn from the JSON, every number as CSV and JSON to download, and the command that
-made it. `--index` lists every row of the specification with its tests and their outcome, the
+HTML file: figures redrawn from the JSON, every number as CSV and JSON to download, and the command
+that made it. `--index` lists every row of the specification with its tests and their outcome, the
 command to run for it, and the latest measured figure.
 """
 

@@ -49,6 +49,7 @@ class Figure(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Column:
     """One figure of a model; ``read`` returns None if it was not measured.
+
     ``compares`` is False if rows of different vocabularies are not comparable.
     """
 

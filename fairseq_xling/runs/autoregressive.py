@@ -1,4 +1,5 @@
 """The autoregressive translation model that TreLM's generation is compared with.
+
 Stock fairseq: a Transformer (Vaswani et al., 2017) on the same token files, of the same width,
 trained for as long as the model that it is compared with.
 """

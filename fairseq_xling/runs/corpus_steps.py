@@ -65,13 +65,14 @@ def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) ->
 
 def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
     """The parts of ``LANG=HOW,...`` for ``languages``.
+
     Other languages are allowed: one file of options can cover more than are used.
 
-        >>> segment_parts("zh=char, en=space", ["en", "de"])
-        ['en=space']
+    >>> segment_parts("zh=char, en=space", ["en", "de"])
+    ['en=space']
 
-        Raises:
-            UserError: for a malformed part, of any language.
+    Raises:
+        UserError: for a malformed part, of any language.
     """
     from fairseq_xling.text.options import parse_segmentation
 

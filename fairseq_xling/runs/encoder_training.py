@@ -1,4 +1,5 @@
 """Fields shared by the studies that train their own encoders.
+
 A study's fields are in the order of its bases from the last to the first, followed by its own; a
 field that it redefines, with another help, keeps its position.
 """

@@ -1,4 +1,5 @@
 """Zero-shot tasks with files in ``gold/`` of a folder of text, as `synthesize` writes them.
+
 Other text can be used if it has files with these names. The settings of the fine-tuning are meant
 for small encoders; a study that runs a task allows its user to change them.
 """

@@ -1,4 +1,5 @@
 """Labels of the points of a figure, moved apart to be readable.
+
 P points, C candidate places for a label, K occupied boxes. A box is (left, bottom, right, top).
 """
 
@@ -19,8 +20,9 @@ def place_labels(
     axis: Axes, x: Sequence[float], y: Sequence[float], names: Sequence[str], size: float = 8
 ) -> list[Text]:
     """Write each of P names next to its point; the limits of ``axis`` must be final.
+
     Each gets the first place at which it covers neither a point nor another name and stays inside
-        the axes; names without such a place are left out. Returns those that are drawn.
+    the axes; names without such a place are left out. Returns those that are drawn.
     """
     figure = axis.figure
     figure.draw_without_rendering()  # places are final before names are tried

@@ -1,4 +1,5 @@
 """A test of the study of maps below a task head: a target text, read by another encoder.
+
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2.
 """
 

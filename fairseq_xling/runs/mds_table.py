@@ -1,4 +1,5 @@
 """Output of `fairseq-xling translate mds`: scores of one translation, or the table of a grid.
+
 Liu et al. 2020, section 4.2.2 and Table 3.
 """
 

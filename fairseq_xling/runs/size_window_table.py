@@ -3,6 +3,7 @@
     drop = (figure_long - figure_short) / figure_long
 
 Figures are the MRR of translations and, for fine-tuned models, those of zero-shot transfer.
+
 Liu et al. 2020, section 3.2.
 """
 

@@ -1,4 +1,5 @@
 """Options of a study that fine-tunes its encoders on tasks and tests other languages.
+
 Tasks are those of `gold_tasks`, with files in ``gold/`` of the text, or one of any head whose files
 the user names. The first language is trained on, all are tested.
 """

@@ -72,12 +72,13 @@ def exact(predicted: Sequence[str], gold: Sequence[str]) -> float:
 
 def overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """F1 = 2 c / (p + g) of p and g words with c in common, counted as multisets.
+
     Without a common word it is 0, also for two answers without any word, as in SQuAD 1.1.
 
-        >>> overlap(words("a red house in rain"), words("red red house"))  # c = 2, p = 4, g = 3
-        0.5714285714285714
-        >>> overlap([], [])
-        0.0
+    >>> overlap(words("a red house in rain"), words("red red house")) # c = 2, p = 4, g = 3
+    0.5714285714285714
+    >>> overlap([], [])
+    0.0
     """
     common = sum((Counter(predicted) & Counter(gold)).values())
     return 2 * common / (len(predicted) + len(gold)) if common else 0.0

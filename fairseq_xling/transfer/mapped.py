@@ -1,4 +1,5 @@
 """Zero-shot transfer by a map between two encoders.
+
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the lower layers of its own
 language's encoder read a text, its states after layer i are mapped into the source encoder's space,
 and the source encoder's layers above i and its head continue from there. Neither encoder has seen

@@ -1,4 +1,5 @@
 """Maximum spanning trees with one root: from scores of arcs to the heads of words.
+
 Chu and Liu (1965) and Edmonds (1967), contracted in dense form as by Tarjan (1977): O(W^2) for a
 sentence. The single-root constraint is exact: if the best tree has several roots, an arc from the
 root is made to cost more than anything else can gain, and the tree is found again, as in Stanojević

@@ -26,6 +26,7 @@ class Located:
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
         """First and last token with a letter of the characters ``[begin, end)``.
+
         The first is after the last if there are none.
         """
         first = np.searchsorted(self.end, begin, side="right")

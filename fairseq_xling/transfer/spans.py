@@ -1,4 +1,5 @@
 """Spans in sequences of BIO tags: reading, repairing, counting.
+
 A tag is ``O``, or ``B-X`` or ``I-X`` for a span of type X. Sequences need not be valid: spans are
 read as in the CoNLL-2003 evaluation, where an ``I`` that continues nothing begins a span.
 """

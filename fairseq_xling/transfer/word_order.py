@@ -1,4 +1,5 @@
 """Shared word-order features against zero-shot figures: Pires et al. (2019), Figure 3.
+
 The user supplies the table of features, for example from the World Atlas of Language Structures, on
 the order of subject, object and verb, or adjective and noun. A feature that is unknown for either
 language is neither shared nor different.

@@ -1,4 +1,5 @@
 """One model from the two that the transfer phases trained (TreLM, Algorithm 1, line 17).
+
 The forward model (source to target) could change its upper half, the backward one its lower half,
 and both everything else. So the combined model has the upper half of the first, the lower half of
 the second, and the arithmetic mean of everything else: embeddings, TRILayer and heads.

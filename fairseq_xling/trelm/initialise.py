@@ -1,9 +1,9 @@
 """The initial weights of a migrated model: a source encoder's, and those that it does not have.
+
 TreLM, Section 3.2. Positions, segments, embedding LayerNorm and all layers are the source's; the
 TRILayer starts as a copy of the middle layer; embeddings of words come from `trelm.words`, of
-languages from `trelm.language_init`; the LM head is reinitialised or kept.
-Each part is drawn by its own generator, so two models that differ in one option are equal in
-everything else.
+languages from `trelm.language_init`; the LM head is reinitialised or kept. Each part is drawn by
+its own generator, so two models that differ in one option are equal in everything else.
 
 N layers, V ids of the new vocabulary, D width.
 """

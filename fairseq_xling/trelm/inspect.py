@@ -1,4 +1,5 @@
 """A word among all others in one or more files of vectors.
+
 TreLM, appendix A.2, inspects the raw embeddings of encoders in this way: the histogram of a term's
 cosines to all words, and its 50 nearest neighbours on their first two principal components.
 

@@ -1,4 +1,5 @@
 """Embeddings of new words from the source's embeddings of the words that they are aligned with.
+
 TreLM maps skip-gram vectors (section 3.2), which requires much text. With little text, the parallel
 text of its transfer phases is more informative: a word starts as the mean of the source's
 embeddings of its translations. Subwords t and s with ``n(t, s)`` links have weight ``n(t, s)^2 /
@@ -33,20 +34,19 @@ def link_vectors(
     source_vectors: str | Path,
 ) -> str:
     """Write vectors for the dictionary of ``language``, one of ``pair``; returns a report.
+
     Subwords with the same spelling in the source get its embedding; the others the mean of those
-        they are linked with, words of the source language last. A subword without either gets a
-        zero vector, which `fairseq-xling init` replaces by a random one.
+    they are linked with, words of the source language last. A subword without either gets a zero
+    vector, which `fairseq-xling init` replaces by a random one.
 
-        Args:
-            data: data folder with aligned parallel training text of the pair.
-            pair: the source's language, the target.
-            source_vectors: the source's embeddings, as `fairseq-xling init --source-vectors`
-            writes.
+    Args:
+        data: data folder with aligned parallel training text of the pair.
+        pair: the source's language, the target.
+        source_vectors: the source's embeddings, as `fairseq-xling init --source-vectors` writes.
 
-        Raises:
-            UserError: if the folder has no aligned text of the pair, ``language`` is not of the
-            pair,
-                the file of vectors is invalid or has no symbols, or no word was found at all.
+    Raises:
+        UserError: if the folder has no aligned text of the pair, ``language`` is not of the pair,
+            the file of vectors is invalid or has no symbols, or no word was found at all.
     """
     if language not in pair:
         raise UserError(f"`--language` must be one of {', '.join(pair)}, got {language!r}")
@@ -89,7 +89,9 @@ def link_vectors(
 
 def count_links(folder: DataFolder, source: str, target: str) -> sparse.csr_array:
     """(T, S) the number of links from each subword of ``target`` to each of ``source``, in
-    training. Links of special symbols are left out. The text is read in pieces.
+    training.
+
+    Links of special symbols are left out. The text is read in pieces.
     """
     sides = folder.parallel("train", source, target)
     order = folder.order("train", source, target)

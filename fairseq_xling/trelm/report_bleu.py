@@ -1,4 +1,5 @@
 """BLEU-1 to BLEU-4 of fairseq-generate's output (TreLM, Table 6).
+
 Both definitions of "BLEU-n" are reported, without smoothing: the precision of n-grams alone, as
 printed by sacrebleu, and the cumulative score, the geometric mean of the precisions up to n with
 the brevity penalty.

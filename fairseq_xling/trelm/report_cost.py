@@ -1,4 +1,5 @@
 """The cost of a migration: TreLM's Table 4, from the logs of its trainings.
+
 The paper counts 120K steps (20K, 20K and 80K); but the transfer phase trains two models, so 140K
 are run. Both sums are reported.
 """

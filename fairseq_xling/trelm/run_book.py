@@ -1,6 +1,7 @@
 """The steps of several migrations, in which equal work is one step.
-Two rows of a study that differ late share the early steps: a data folder, vectors, a first phase.
-A step equals an earlier one of its kind if it has the same commands, settings and inputs.
+
+Two rows of a study that differ late share the early steps: a data folder, vectors, a first phase. A
+step equals an earlier one of its kind if it has the same commands, settings and inputs.
 """
 
 import json

@@ -1,4 +1,5 @@
 """Data folders derived from another: with fewer sentence pairs, or with more monolingual text.
+
 Vocabulary and alignments are unchanged, so models trained on different folders are comparable.
 Files that do not change are hard links.
 """

@@ -96,15 +96,16 @@ def mixed_sentences(files: Sequence[TokenFile], *key: int) -> Iterator[np.ndarra
 
 class SkipGram:
     """The vectors in training: one epoch at a time, so that the state can be saved in between.
+
     With one thread the result depends only on the text and the options: gensim's hash function is
-        never used, the initial vectors and all draws come from the seed.
+    never used, the initial vectors and all draws come from the seed.
 
-        Args:
-            files: training text.
-            counts: (V,), `count_ids` of it.
+    Args:
+        files: training text.
+        counts: (V,), `count_ids` of it.
 
-        Raises:
-            UserError: if no id occurs often enough.
+    Raises:
+        UserError: if no id occurs often enough.
     """
 
     def __init__(self, files: Sequence[TokenFile], counts: np.ndarray, options: SkipGramOptions):

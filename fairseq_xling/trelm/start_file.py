@@ -92,8 +92,9 @@ def write_checkpoint(path: str | Path, made: Start, about: Mapping[str, Any]) ->
 
 def training_options(cfg: Any) -> list[str]:
     """The options of fairseq-train for a model of these sizes, ``--arch`` first.
+
     ``cfg`` is a checkpoint's configuration of its model; the architecture's own values are left
-        out.
+    out.
     """
     from fairseq.models import (
         ARCH_CONFIG_REGISTRY,

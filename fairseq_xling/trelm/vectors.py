@@ -1,4 +1,5 @@
 """Vectors of a data folder's subwords: trained on its text, or read from a ``.vec`` file.
+
 TreLM, section 3.2 and its released code: 10 epochs, window 5, 10 negative samples, every subword
 however rare.
 
@@ -83,10 +84,11 @@ def import_vectors(
     seed: int = 1,
 ) -> dict[str, Any]:
     """The same from a text file in word2vec's or fastText's format, for ids it has a word for.
+
     Ids whose word is missing from the file are drawn by `fill_missing`, counted and reported.
 
-        Raises:
-            UserError: as `train_vectors`; and if the file is damaged or has none of the words.
+    Raises:
+        UserError: as `train_vectors`; and if the file is damaged or has none of the words.
     """
     folder = DataFolder(data)
     languages = _checked(folder, languages)

@@ -73,6 +73,7 @@ def read_examples(path: str | Path, offsets: str = "tokens") -> list[Example]:
 
 def write_texts(examples: Sequence[Example], output: str | Path) -> int:
     """Write each text once, in the order of its first example, one per line; returns their number.
+
     A line end in a text becomes a space, so that character offsets are unchanged.
     """
     texts = dict.fromkeys(example.text for example in examples)

@@ -91,8 +91,8 @@ def keep_states(
     max_tokens: int = 8192,
 ) -> None:
     """Write the states of ``texts``: ``layerNN.npy`` (K, D) and ``sizes.npy`` (E,) int64, the
-    number
-        of subwords of each text there (those beyond the model's positions have no row).
+    number of subwords of each text there (those beyond the model's positions have no row).
+
     Existing files with the same ``identity`` are kept, or resumed after a kill.
     """
     meta = folder / _META

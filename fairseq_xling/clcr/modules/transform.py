@@ -17,10 +17,11 @@ from fairseq_xling.errors import UserError
 class TransformModule(Module):
     """Minimises D(T12(s1) vs s2) + D(T21(s2) vs s1), each with a constant target.
 
-        T21 is not needed for encoding, but pseudo-gold pivots are compared in both directions.
-        `fairseq_xling.clcr.phases` explains why targets are constant.
+    T21 is not needed for encoding, but pseudo-gold pivots are compared in both directions.
+    `fairseq_xling.clcr.phases` explains why targets are constant.
+
     Annealing counts the updates of all previous trainings: a phase that returned to soft attention
-        would blur the encoder that the previous phase had sharpened.
+    would blur the encoder that the previous phase had sharpened.
     """
 
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):

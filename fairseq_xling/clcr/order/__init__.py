@@ -1,4 +1,5 @@
 """Order heads: from the states of key-points to their order in the other language, by name.
+
 CLCR, section 3.3: the key-points of one language are put into the other's order. A head scores
 positions, and a search (`fairseq_xling.clcr.search`) finds the permutation with the best score.
 `--order abs` predicts the position of a key-point, `rel` which of two comes first. To add a head,
@@ -64,6 +65,7 @@ class OrderHead(nn.Module):
         self, scores: Tensor, positions: Tensor, padding_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The numbers of correct and of all individual decisions of the classifier: scalars.
+
         No search is run; arguments as of `loss`.
         """
         raise NotImplementedError(type(self).__name__)

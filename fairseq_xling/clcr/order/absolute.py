@@ -1,4 +1,5 @@
 """Absolute order: a class per position for each key-point (CLCR, section 3.3).
+
 The classifier predicts p(position | key-point); an order is a choice of distinct positions, and its
 cost is the sum of -log p of its choices. A sentence of n key-points has the positions 0 to n - 1,
 and all others are excluded before the softmax.

@@ -16,11 +16,12 @@ transforms: Registry[type[nn.Module]] = Registry("`--transform`", __name__)
 
 def from_zero(width_in: int, width_out: int) -> nn.Linear:
     """A linear map initialised to zero, including its bias.
+
     The paper does not say how T is initialised. Two independently trained encoders share no basis,
-        so a T that distinguishes tokens before it has learnt their partners pairs them by chance,
-        and then learns those pairs. From zero all tokens have equal weight: T learns what each
-        token of a sentence shares with the mean of its translation, which is already a dictionary,
-        and attention becomes sharper as T becomes more accurate.
+    so a T that distinguishes tokens before it has learnt their partners pairs them by chance, and
+    then learns those pairs. From zero all tokens have equal weight: T learns what each token of a
+    sentence shares with the mean of its translation, which is already a dictionary, and attention
+    becomes sharper as T becomes more accurate.
     """
     linear = nn.Linear(width_in, width_out)
     nn.init.zeros_(linear.weight)

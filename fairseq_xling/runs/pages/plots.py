@@ -1,4 +1,5 @@
 """Horizontal bars, in addition to the lines and dots of `fairseq_xling.runs.figures`.
+
 Series differ in colour and in hatching, so that they can also be distinguished in grey print.
 """
 

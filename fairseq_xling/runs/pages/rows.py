@@ -1,4 +1,5 @@
 """The rows of the specification: their titles and sections of the papers.
+
 Tests, presets and results name a row by its id (``S8``); this is the list of valid ids.
 """
 

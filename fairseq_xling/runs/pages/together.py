@@ -1,4 +1,5 @@
 """Several results of one measure in one figure: encoders, language pairs or maps compared.
+
 Conneau et al. 2020, Figure 7, compares bilingual, monolingual and random encoders in this way.
 """
 

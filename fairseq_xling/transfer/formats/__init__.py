@@ -1,4 +1,5 @@
 """Annotated files: how they are read, and how predictions are written in the same format.
+
 Reading is strict: a malformed row ends the command with its file and line, so that none after it
 can shift. To add a format, add a file here.
 """

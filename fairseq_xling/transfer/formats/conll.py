@@ -1,9 +1,10 @@
 """One token per line, its tag in another column, a blank line after each sentence.
+
 Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
 Without `--columns` the token is in the first column and the tag in the last; if there is only one,
-the text has no tags. WikiAnn is
-``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token of a sentence, ``# name = value``
-is a comment; in a file with tabs, so is every line that begins with ``#`` and has none.
+the text has no tags. WikiAnn is ``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token
+of a sentence, ``# name = value`` is a comment; in a file with tabs, so is every line that begins
+with ``#`` and has none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

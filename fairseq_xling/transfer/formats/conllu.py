@@ -1,4 +1,5 @@
 """CoNLL-U: dependency trees, ten tab-separated columns, a blank line after each sentence.
+
 Multiword tokens (``1-2``), empty nodes (``1.1``) and comments are kept in the output, but have no
 prediction; in a word's row, only HEAD and DEPREL are replaced (not DEPS). A file with ``_`` for
 every HEAD is unannotated.

@@ -1,4 +1,5 @@
 """The heads: predictions from an encoder's states, from file to metric.
+
 A head describes a task; it is not a module and has no weights. Its network, which has, is part of
 the model. To add a head, add a file here.
 

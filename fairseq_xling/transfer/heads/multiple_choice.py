@@ -90,15 +90,16 @@ class _Candidates(nn.Module):
 
 def fit(texts: Sequence[np.ndarray], room: int) -> list[np.ndarray]:
     """Texts of at most ``room`` ids in total, cut at their ends.
-    The last keeps up to half of the room, the one before it up to half of the rest, and so on: what
-        distinguishes the candidates is cut last.
 
-        >>> [len(text) for text in fit([np.zeros(9), np.zeros(3), np.zeros(4)], 10)]
-        [3, 3, 4]
-        >>> [len(text) for text in fit([np.zeros(9), np.zeros(9), np.zeros(9)], 10)]
-        [3, 2, 5]
-        >>> [len(text) for text in fit([np.zeros(1), np.zeros(9)], 8)]
-        [1, 7]
+    The last keeps up to half of the room, the one before it up to half of the rest, and so on: what
+    distinguishes the candidates is cut last.
+
+    >>> [len(text) for text in fit([np.zeros(9), np.zeros(3), np.zeros(4)], 10)]
+    [3, 3, 4]
+    >>> [len(text) for text in fit([np.zeros(9), np.zeros(9), np.zeros(9)], 10)]
+    [3, 2, 5]
+    >>> [len(text) for text in fit([np.zeros(1), np.zeros(9)], 8)]
+    [1, 7]
     """
     kept, rest = [], [len(text) for text in texts]
     for text in reversed(texts):

@@ -1,9 +1,10 @@
 """Dependency parsing: deep biaffine scores, one tree for each sentence.
+
 Dozat and Manning (2017) on the states of first subwords, as in Conneau et al. (2020), "Emerging
-Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6. The root is the state of
-the sentence's first special symbol. UAS and LAS follow the evaluation of the CoNLL 2018 shared
-task: the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; the output has the
-full relation.
+Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6. The root is the state of the
+sentence's first special symbol. UAS and LAS follow the evaluation of the CoNLL 2018 shared task:
+the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; the output has the full
+relation.
 
 B sentences, W words, N = W + 1 with the root as word 0, L label size, K relations.
 """
@@ -36,6 +37,7 @@ from fairseq_xling.transfer.tagger import word_rows, word_states
 @dataclass(frozen=True)
 class ParsingOptions:
     """Sizes of the perceptrons; ``punctuation`` counts (keep, as in CoNLL 2018) or not (drop).
+
     With drop, words with UPOS PUNCT are ignored.
     """
 

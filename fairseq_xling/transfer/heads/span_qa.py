@@ -1,13 +1,15 @@
 """Answers that are spans of a text: two linear scores, for the start and the end.
-TreLM, Appendix A.6 (CMRC 2018), after Devlin et al. (2019), Section 4.2. B questions, R
-rows, W rows of a question at most, T tokens, N tokens of a context, D width, L longest answer.
+
+TreLM, Appendix A.6 (CMRC 2018), after Devlin et al. (2019), Section 4.2. B questions, R rows, W
+rows of a question at most, T tokens, N tokens of a context, D width, L longest answer.
 
 A row is ``<s> question </s> context </s>``. A context that is too long is read in windows, each a
 row; if a window does not contain the whole answer, its first token, ``<s>``, is the target.
+
 Unanswerable questions (SQuAD 2.0; Rajpurkar et al., 2018) have ``<s>`` as their target in every
-window. A model whose training file has such questions may decline to answer: it does if
-log p(first = <s>) + log p(last = <s>), in the window where this is lowest, is above the best
-answer's by more than `null_threshold` (Devlin et al., 2019, Section 4.3).
+window. A model whose training file has such questions may decline to answer: it does if log p(first
+= <s>) + log p(last = <s>), in the window where this is lowest, is above the best answer's by more
+than `null_threshold` (Devlin et al., 2019, Section 4.3).
 """
 
 import math
@@ -229,12 +231,13 @@ def row_owners(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 def best_spans(first: Tensor, last: Tensor, longest: int) -> tuple[Tensor, Tensor]:
     """The best score of a span from each token (R, T), and the distance of its last token (R, T).
-    A span's score is first[r, t] + last[r, u] with t <= u < t + longest; both are (R, T).
-        Position 0 starts none.
 
-        >>> first, last = torch.tensor([[9.0, 1.0, 2.0, 0.0]]), torch.tensor([[9.0, 0.0, 1.0, 3.0]])
-        >>> [values.tolist() for values in best_spans(first, last, 2)]
-        [[[-inf, 2.0, 5.0, 3.0]], [[0, 1, 1, 0]]]
+    A span's score is first[r, t] + last[r, u] with t <= u < t + longest; both are (R, T). Position
+    0 starts none.
+
+    >>> first, last = torch.tensor([[9.0, 1.0, 2.0, 0.0]]), torch.tensor([[9.0, 0.0, 1.0, 3.0]])
+    >>> [values.tolist() for values in best_spans(first, last, 2)]
+    [[[-inf, 2.0, 5.0, 3.0]], [[0, 1, 1, 0]]]
     """
     first = torch.cat([torch.full_like(first[:, :1], -torch.inf), first[:, 1:]], 1)
     ends = F.pad(last, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # (R, T, L)

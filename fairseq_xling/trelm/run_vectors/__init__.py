@@ -1,4 +1,5 @@
 """Methods to get vectors for the subwords of a migration's vocabulary (`--embeddings`).
+
 A method is one file here: it declares the kind of its vectors, and the step that makes them.
 """
 

@@ -1,4 +1,5 @@
 """Methods for the embeddings of a new vocabulary (TreLM, Table 5).
+
 A method returns a row for every id; afterwards the rows of the special symbols, and on request
 those of symbols that the source also has, are replaced by the source's. To add a method, add a
 file.

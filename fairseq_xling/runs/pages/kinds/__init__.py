@@ -1,4 +1,5 @@
 """The kinds of results that pages are made from: one file each, found by name.
+
 A kind is a class with ``recognises(record)``, which checks fields of the JSON and never a file's
 name, and ``page(result)``. To make pages of a verb's JSON, add a file here. A kind with
 ``join(results)`` makes further pages, of several results of its own kind or of the kinds in its

@@ -1,4 +1,5 @@
 """`fairseq-xling eval`: figures by layer of one or more checkpoints.
+
 Measures write a table in one of two layouts: columns ``pair`` and ``layer`` followed by figures, or
 ``language`` followed by figures. So a new measure automatically gets curves or bars.
 """

@@ -1,4 +1,5 @@
 """`fairseq-xling map procrustes` and similar: a map for each layer, from pairs of states.
+
 Conneau et al. 2020, sections 5.1 and 5.1.2.
 """
 
