@@ -217,17 +217,8 @@ def run(program: str, *arguments: str, processes: int = 1, check: bool = True, *
 
 def run_script(path: Path, *arguments: object, folder: Path, timeout: int, **variables: str) -> str:
     """What the shell script ``path`` prints, run in ``folder`` with this environment's programs."""
-    done = subprocess.run(
-        ["bash", str(path), *map(str, arguments)],
-        cwd=folder,
-        env=shell_environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    if done.returncode:
-        pytest.fail(f"{path.name}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    return done.stdout
+    env = shell_environment(**variables)
+    return checked(["bash", path, *arguments], cwd=folder, env=env, timeout=timeout).stdout
 
 
 def in_process(program: str, *arguments: object) -> str:
@@ -277,8 +268,9 @@ def run_until(pattern: str, program: str, *arguments: str, log: Path, processes:
 
 def kill(process: Any) -> None:
     """kill -9 ``process`` and all that it has started, and wait until they have ended."""
-    family = [psutil.Process(process.pid)]
-    family += family[0].children(recursive=True)
+    first = psutil.Process(process.pid)
+    first.suspend()  # so that it starts nobody who would be overlooked
+    family = [first, *first.children(recursive=True)]
     for member in family:
         member.kill()
     process.wait(timeout=30)

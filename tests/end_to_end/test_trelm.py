@@ -8,14 +8,13 @@ import subprocess
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 
 from fairseq_xling.cli.main import main
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.trelm.phases import LOWER, REST, UPPER, part_of
-from tests.end_to_end.engine import BIN, environment, load, run
+from tests.end_to_end.engine import command, kill, load, run, start
 from tests.tiny_sources import write_folder
 
 LAYERS = 4
@@ -331,25 +330,15 @@ def test_every_study_runs_with_all_its_rows(world, study, options, first, rows):
 def kill_after(root, seconds, *options):
     """Start a run, kill -9 it and all it started after ``seconds``; whether it was still going."""
     with open(root / "killed.log", "a") as log:
-        process = subprocess.Popen(
-            [str(BIN / "fairseq-xling"), "trelm", "run", "run.yaml", *options],
-            env=environment(),
-            cwd=root,
-            stdout=log,
-            stderr=subprocess.STDOUT,
+        process = start(
+            command("fairseq-xling", "trelm", "run", "run.yaml", *options), log, log, cwd=root
         )
         try:
             if process.wait(timeout=seconds):
                 pytest.fail((root / "killed.log").read_text()[-3000:])
             return False
         except subprocess.TimeoutExpired:
-            first = psutil.Process(process.pid)
-            first.suspend()  # so that it starts nobody who would be overlooked
-            family = [first, *first.children(recursive=True)]
-            for member in family:
-                member.kill()
-            psutil.wait_procs(family, timeout=30)
-            process.wait()
+            kill(process)
             return True
 
 
