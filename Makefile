@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Where nothing keeps bytecode, as in many containers, each start of a program compiles torch and
+# fairseq anew: four seconds more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow docs lint format dist clean
 help:
 	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 minutes)"
