@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling import compose
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.registry import unknown_name
@@ -153,6 +154,7 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
+    compose.install()
     from fairseq import options
 
     options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
