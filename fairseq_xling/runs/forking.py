@@ -166,7 +166,8 @@ def main(argv: Sequence[str]) -> int:
     """A program as a client in a shell: ``python forking.py /path/to/fairseq-train ...``."""
     process = fork(argv, os.environ)
     if process is None:
-        os.execv(argv[0], list(argv))
+        command = [sys.executable, *argv] if argv[0].endswith(".py") else list(argv)
+        os.execv(command[0], command)
     for number in HEARD:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: process.terminate())

@@ -246,3 +246,17 @@ def test_a_client_that_does_not_wait_for_the_answer_does_not_end_the_server(env,
     assert begin("pass").wait() == 0
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()  # their programs have ended with them
+
+
+def test_a_client_in_a_shell_starts_its_program_itself_where_it_cannot_be_forked(env, tmp_path):
+    script = tmp_path / "says.py"  # not executable
+    script.write_text("import os, sys; print(sys.argv[1], os.environ['OMP_NUM_THREADS'])")
+    code = "import sys; from fairseq_xling.runs.forking import main; sys.exit(main(sys.argv[1:]))"
+    for threads in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, script, "heard"],
+            env={**env, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.split() == ["heard", threads], done.stderr
