@@ -349,10 +349,13 @@ def kill_after(root, seconds, *options):
 def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated, seed):
     whole, _ = migrated
     shutil.rmtree(world / "killed", ignore_errors=True)
-    rng, kills, start = random.Random(seed), 0, time.monotonic()
-    while kill_after(world, rng.uniform(2, 20), "--output", "killed"):
+    begun = time.monotonic()
+    trelm(world, "--output", f"undisturbed-{seed}")
+    lasts = time.monotonic() - begun
+    rng, kills = random.Random(seed), 0
+    while kill_after(world, rng.uniform(0.1, 0.35) * lasts, "--output", "killed"):
         kills += 1
-        assert time.monotonic() - start < 3000, "it never got to the end"
+        assert time.monotonic() - begun < 3000, "it never got to the end"
     assert kills >= 3
     for phase in PHASES:
         ours, theirs = weights(whole, phase), weights(world / "killed", phase)
