@@ -179,7 +179,7 @@ def together(program: str, *arguments: str, processes: int) -> subprocess.Comple
     """Processes of one training, in the environment that torchrun gives to each.
 
     torchrun itself takes a Python for each process and one more; a page of the documentation that
-    the tests run, and `test_train`, start it for real.
+    the tests run starts it for real.
     """
     with socket.socket() as free:
         free.bind(("localhost", 0))

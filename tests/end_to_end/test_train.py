@@ -9,14 +9,13 @@ import torch
 from fairseq_xling import USER_DIR, precision
 from tests.end_to_end.engine import (
     assert_same_training,
-    checked,
-    command,
     load,
     logged,
     run,
     run_until,
     training_options,
 )
+from tests.end_to_end.pages import Page, folder_of
 
 
 @pytest.fixture(scope="module")
@@ -83,23 +82,12 @@ def test_validate_gives_the_perplexity_that_training_logged(trained, tiny_corpus
         assert found[f"valid_mlm_{lang}_loss"] == pytest.approx(expected, abs=2e-3)
 
 
-def test_hydra_train_runs_the_task(tiny_corpus, tmp_path):
-    done = run(
-        "fairseq-hydra-train",
-        *(f"common.user_dir={USER_DIR}", "common.cpu=true", "common.log_format=json"),
-        *("+task._name=bilingual_mlm", f"+task.data={tiny_corpus.path}"),
-        "+task.tokens_per_sample=16",
-        *("+model._name=separable_transformer", "+model.encoder_layers=2"),
-        *("+model.encoder_embed_dim=16", "+model.encoder_attention_heads=2"),
-        *("+model.encoder_ffn_embed_dim=32", "+model.separate='emb,1'"),
-        *("criterion._name=unified_lm", "+optimizer._name=adam", "optimization.lr=[0.001]"),
-        *("dataset.max_tokens=64", "dataset.num_workers=0", "optimization.max_update=2"),
-        f"checkpoint.save_dir={tmp_path / 'checkpoints'}",
-        *("hydra.job.chdir=false", f"hydra.run.dir={tmp_path}"),
-        cwd=tmp_path,
-    )
-    assert "valid_mlm_de_ppl" in done.stdout
-    saved = load(tmp_path / "checkpoints/checkpoint_last.pt")
+def test_hydra_train_runs_the_task(pages_root):
+    """The page that shows it has run it."""
+    folder = folder_of(Page("how-to/fairseq-programs.md"), pages_root)
+    saved = load(folder / "hydra-checkpoints/checkpoint_last.pt")
+    assert saved["extra_state"]["val_loss"] > 0
+    assert saved["cfg"]["task"]["_name"] == "bilingual_mlm"
     assert any(".private.de." in name for name in saved["model"])
 
 
@@ -109,7 +97,7 @@ def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(tiny_corpus, tmp
     options = training_options(tiny_corpus.path, one, *extra.split(), "--update-freq", "2")
     run("fairseq-train", *options)
     options = training_options(tiny_corpus.path, two, *extra.split())
-    checked(command("fairseq-train", *options, processes=2))  # by torchrun
+    run("fairseq-train", *options, processes=2)
     last = "checkpoint_last.pt"
     assert load(two / last)["extra_state"]["train_iterator"]["num_shards"] == 2
     assert_same_training(one / last, two / last, iterator=False)

@@ -1,7 +1,7 @@
 """A user's mistake ends fairseq-train with one clear line, before anything is trained."""
 
 import pickle
-import shutil
+import sys
 
 import pytest
 import torch
@@ -215,15 +215,17 @@ def test_missing_monolingual_text_of_a_language_is_named(make_corpus, tmp_path, 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tiny_corpus, tmp_path):
     """A bound on the size of files stands in for the disk: writing fails in the middle."""
-    if not shutil.which("prlimit"):
-        pytest.skip("needs prlimit (util-linux) to bound the size of files")
-
     options = "--max-update 8 --save-interval-updates 4 --disable-validation".split()
-    arguments = training_options(tiny_corpus.path, tmp_path, *options)
-    done = launch(
-        ["prlimit", "--fsize=20000", *command("fairseq-train", *arguments)],
-        timeout=120,
+    bounded = tmp_path / "bounded.py"
+    bounded.write_text(
+        "import resource, runpy, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "del sys.argv[0]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     )
+    save_dir = tmp_path / "checkpoints"
+    arguments = training_options(tiny_corpus.path, save_dir, *options)
+    done = launch([sys.executable, bounded, *command("fairseq-train", *arguments)], timeout=120)
     assert done.returncode != 0
     assert "fairseq-xling: error:" in done.stderr.splitlines()[-1]
-    assert not list(tmp_path.iterdir())
+    assert not list(save_dir.iterdir())
