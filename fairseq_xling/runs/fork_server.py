@@ -25,6 +25,7 @@ import socket
 import struct
 import sys
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -273,6 +274,8 @@ def main() -> Job | None:
     path, owner = sys.argv[1], int(sys.argv[2])
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # the other way of asking forbids to fork
     _import_everything()
+    for one in list(weakref.finalize._registry):  # not for each program to finalise at its end
+        one.atexit = False
     gc.collect()
     gc.freeze()  # forked processes share these pages as long as nobody writes to them
     listener = socket.socket(socket.AF_UNIX)

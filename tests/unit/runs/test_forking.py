@@ -103,10 +103,17 @@ def late():
     print(", late", end="")
 threading.Thread(target=late).start()
 atexit.register(lambda: print(", registered", end=""))
+import weakref
+class Held: pass
+held = Held()
+weakref.finalize(held, print, ", finalised", end="")
+if sum(one.atexit for one in weakref.finalize._registry) > 1:
+    print(", and what the server held", end="")
 """
     assert begin(code).wait() == 0
     assert (tmp_path / "kept").read_text() == "not closed"
-    assert (tmp_path / "out").read_text() == "no newline, late, registered"
+    said = (tmp_path / "out").read_text()
+    assert said == "no newline, late, registered, finalised"
 
 
 def test_it_can_be_asked_to_end_and_says_so(begin, tmp_path):
