@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, write_json
+from fairseq_xling.files import exclusive, is_unfinished, read_json, write_json
 
 WORK = ".work"
 _LOCK = "lock"
@@ -55,6 +55,16 @@ def known_facts(out: Path) -> Any:
     """What the interrupted run found out about its input files; None if there was none."""
     started = out / WORK / "started.json"
     return read_json(started)["facts"] if started.is_file() else None
+
+
+def written(out: Path) -> list[str]:
+    """Names in ``out`` of everything that `prepare` writes but ``meta.json``."""
+    return [
+        path.relative_to(out).as_posix()
+        for pattern in _OURS[1:]
+        for path in out.glob(pattern)
+        if not is_unfinished(path.name)
+    ]
 
 
 def start_anew(out: Path) -> None:

@@ -14,11 +14,11 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import main
 from fairseq_xling.compat import load_plain
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.text.dictionary import read_dictionary
 from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 
