@@ -45,7 +45,7 @@ class WorkFolder:
                     return None
                 arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
                 return arrays, about["value"]
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError):
             return None
 
 
