@@ -26,8 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.locks import hold
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -320,7 +322,7 @@ def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Reject a missing `--restore-file`, and make every worker read the checkpoint.
+    """Reject a missing `--restore-file`, make every worker read the checkpoint, and lock folders.
 
     fairseq only logs that the file is missing and trains from scratch, and notices an unknown
     `--best-checkpoint-metric` after the first epoch. It continues a training that is finished.
@@ -341,6 +343,7 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
+        _hold_folders(cfg, trainer)
         result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
@@ -350,6 +353,23 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return wrapper
+
+
+def _hold_folders(cfg: Any, trainer: Any) -> None:
+    """Keep other trainings from writing the same checkpoints, which fairseq does not notice, and
+    `prepare` from replacing the data folder while it is read.
+
+    Raises:
+        UserError: if another training holds `--save-dir`, or `prepare` is replacing the folder.
+    """
+    from fairseq.distributed.utils import is_master
+
+    if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
+        taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"
+        hold(Path(cfg.save_dir, ".lock"), taken, trainer)
+    if isinstance(folder := getattr(trainer.task, "folder", None), DataFolder):
+        taken = f"{folder.path}: is being prepared again"
+        hold(folder.path / "meta.json", taken, trainer, shared=True)
 
 
 @exits_on_user_error

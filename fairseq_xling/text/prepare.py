@@ -7,7 +7,7 @@ complete.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,10 @@ def prepare(
         return read_json(out / "meta.json")
     known = None if overwrite else state.known_facts(out)
     checked = check_inputs(sources, options, known)
-    with state.locked(out):
+    with ExitStack() as stack:
+        if overwrite:
+            stack.enter_context(state.unread(out))
+        stack.enter_context(state.locked(out))
         if overwrite:
             state.start_anew(out)
         state.start(out, settings, inputs, facts_to_json(checked))

@@ -80,6 +80,20 @@ def start_anew(out: Path) -> None:
             path.unlink()
 
 
+@contextlib.contextmanager
+def unread(out: Path) -> Iterator[None]:
+    """Keep trainings from beginning to read a finished folder that is to be replaced.
+
+    Raises:
+        UserError: if one is reading it. (Its maps would keep the old files, but a resumed training
+            would silently continue on other text.)
+    """
+    meta = out / "meta.json"
+    taken = f"{out}: a training reads this folder; wait for its end, or choose another folder"
+    with exclusive(meta, taken) if meta.is_file() else contextlib.nullcontext():
+        yield
+
+
 def clear(out: Path) -> None:
     """Remove everything that `prepare` writes, and nothing else."""
     start_anew(out)
