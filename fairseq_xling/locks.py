@@ -5,6 +5,7 @@ means nothing. Children that are forked, such as a loader's workers, do not hold
 training that was killed could not be resumed before they have noticed it.
 """
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 @dataclass
 class _Held:
     handle: int
+    made: str = ""  # a lock file to remove, by its absolute path
     owners: int = 0
 
 
@@ -30,8 +32,8 @@ def hold(path: str | Path, taken: str, owner: object, shared: bool = False) -> N
     """Hold a lock on the file ``path`` as long as ``owner`` lives.
 
     Any number of processes may hold a ``shared`` lock, and no other one meanwhile; objects of one
-    process share theirs. The file is made if the lock is not shared. On a file system without locks
-    only a warning is logged.
+    process share theirs. If the lock is not shared, the file is made for it and removed after it.
+    On a file system without locks only a warning is logged.
 
     Raises:
         UserError: with the text ``taken``, if another process excludes it.
@@ -41,29 +43,25 @@ def hold(path: str | Path, taken: str, owner: object, shared: bool = False) -> N
     key = found.st_dev, found.st_ino
     if key in _held:
         os.close(handle)
-    elif _lock(handle, path, taken, shared):
-        _held[key] = _Held(handle)
     else:
-        return
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise UserError(taken) from None
+        except OSError as error:
+            os.close(handle)
+            logger.warning("%s: cannot be locked (%s); nothing else may write there", path, error)
+            return
+        if not (os.path.exists(path) and os.path.samestat(found, os.stat(path))):
+            # Removed by its former holder in between, it guards nothing any more.
+            os.close(handle)
+            if shared:
+                raise UserError(taken)
+            return hold(path, taken, owner)
+        _held[key] = _Held(handle, "" if shared else os.path.abspath(path))
     _held[key].owners += 1
     weakref.finalize(owner, _release, key, os.getpid())
-
-
-def _lock(handle: int, path: str | Path, taken: str, shared: bool) -> bool:
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        # Removed by its former holder in between, it guards nothing any more.
-        free = os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path))
-    except BlockingIOError:
-        free = False
-    except OSError as error:
-        os.close(handle)
-        logger.warning("%s: cannot be locked (%s); nothing else may write there", path, error)
-        return False
-    if not free:
-        os.close(handle)
-        raise UserError(taken)
-    return True
 
 
 def _release(key: tuple[int, int], process: int) -> None:
@@ -71,7 +69,11 @@ def _release(key: tuple[int, int], process: int) -> None:
         return
     _held[key].owners -= 1
     if not _held[key].owners:
-        os.close(_held.pop(key).handle)
+        held = _held.pop(key)
+        if held.made:
+            with contextlib.suppress(OSError):
+                os.unlink(held.made)
+        os.close(held.handle)
 
 
 def _forget() -> None:

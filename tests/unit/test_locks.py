@@ -93,7 +93,21 @@ def test_objects_of_one_process_share_a_lock_that_ends_with_the_last(tmp_path):
         pass
     del two
     gc.collect()
-    with exclusive(path, "held"):
+    assert not path.exists()
+
+
+def test_a_lock_file_that_is_removed_while_it_is_opened_is_made_again(tmp_path, monkeypatch):
+    path, owner, real = tmp_path / ".lock", Owner(), os.open
+
+    def slow_open(*args):
+        handle = real(*args)
+        monkeypatch.setattr(os, "open", real)
+        path.unlink()
+        return handle
+
+    monkeypatch.setattr(os, "open", slow_open)
+    hold(path, "taken", owner)
+    with pytest.raises(UserError, match="held"), exclusive(path, "held"):
         pass
 
 
