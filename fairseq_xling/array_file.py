@@ -82,5 +82,5 @@ def described_well(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise UserError(f"{path}: its description is damaged; write the file again") from None

@@ -27,6 +27,7 @@ BOUNDS = {
     "json": Bound(128 << 20, "bytes of JSON"),
     "values": Bound(10_000_000, "values in a JSON text"),
     "yaml": Bound(256 << 10, "bytes of YAML"),
+    "ids": Bound(4_000_000, "ids in a vocabulary"),
     "sentence": Bound(3_000, "lines in an annotated sentence"),
     "context": Bound(250_000, "characters in the context of a question"),
     "item": Bound(1 << 16, "tokens of an annotated item, in all windows that it is read in"),

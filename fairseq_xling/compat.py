@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib.abc
 import importlib.util
+import itertools
 import logging
 import math
 import os
@@ -29,6 +30,7 @@ import numpy as np
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.files import read_lines
 from fairseq_xling.locks import hold
 from fairseq_xling.registry import unknown_name
 
@@ -155,12 +157,30 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
+    if interactive := sys.modules.get("fairseq_cli.interactive"):
+        interactive.buffered_read = _read_input(interactive.buffered_read)
     from fairseq import options
 
     options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+
+
+def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
+    """Sentences of the file ``--input``, which fairseq opens without a look, in blocks."""
+
+    @functools.wraps(buffered_read)
+    def wrapper(input: str, buffer_size: int) -> Iterator[list[str]]:
+        if input == "-":
+            yield from buffered_read(input, buffer_size)
+            return
+        lines = read_lines(input)
+        take = exits_on_user_error(lambda: list(itertools.islice(lines, max(buffer_size, 1))))
+        while block := take():
+            yield [line.strip() for line in block]
+
+    return wrapper
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:

@@ -281,3 +281,16 @@ def test_other_processes_and_trainings_that_do_not_save_only_read(trainer, tmp_p
         compat._hold_folders(saving, one)
         assert not (tmp_path / ".lock").exists() and is_locked(tiny_corpus.path / "meta.json")
         del one
+
+
+def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_path):
+    stands_for = compat._read_input(lambda input, size: iter([[input, size]]))
+    path = tmp_path / "a.txt"
+    path.write_text(" a b \nc\n\nd")
+    assert list(stands_for(str(path), 2)) == [["a b", "c"], ["", "d"]]
+    assert list(stands_for("-", 2)) == [["-", 2]]
+    with pytest.raises(SystemExit, match=r"error: none\.txt: no such file"):
+        next(stands_for("none.txt", 2))
+    path.write_bytes(b"\xff")
+    with pytest.raises(SystemExit, match=r"a\.txt:1: not UTF-8"):
+        next(stands_for(str(path), 2))

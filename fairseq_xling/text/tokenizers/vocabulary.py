@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.tokenizers.spelling import (
@@ -40,6 +41,7 @@ def read_vocabulary(
         UserError: if there is no vocabulary, it is damaged, it is too large, or a special symbol
             is not in it.
     """
+    check_bound("ids", size, folder)
     file, ids, how = _read_ids(folder)
     if ids and (min(ids.values()) < 0 or max(ids.values()) >= size):
         raise UserError(
@@ -67,8 +69,11 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise UserError(f"{folder / name}: not a vocabulary in a known format") from None
             extra = folder / "added_tokens.json"
-            if extra.is_file() and isinstance(added := read_json(extra), dict):
-                ids |= {str(token): int(number) for token, number in added.items()}
+            try:
+                if extra.is_file() and isinstance(added := read_json(extra), dict):
+                    ids |= {str(token): int(number) for token, number in added.items()}
+            except (TypeError, ValueError):
+                raise UserError(f"{extra}: must give a number to each token") from None
             return folder / name, ids, how
     raise UserError(f"{folder}: no vocabulary (it has none of {', '.join(_READERS)})")
 
