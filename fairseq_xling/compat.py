@@ -30,7 +30,7 @@ import numpy as np
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import read_lines
+from fairseq_xling.files import open_binary, read_lines
 from fairseq_xling.locks import hold
 from fairseq_xling.registry import unknown_name
 
@@ -157,14 +157,32 @@ def prepare_engine() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
-    if interactive := sys.modules.get("fairseq_cli.interactive"):
-        interactive.buffered_read = _read_input(interactive.buffered_read)
     from fairseq import options
 
-    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
+    options.parse_args_and_arch = _bf16_on_a_gpu(_checked_input(options.parse_args_and_arch))
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+
+
+def _checked_input(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """A missing ``--input`` is named before any model is loaded, and one that is no text when it is
+    read: fairseq-interactive opens it after all else, without a look."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        interactive = sys.modules.get("fairseq_cli.interactive")
+        if interactive is not None and hasattr(found, "buffer_size"):
+            if found.input != "-":
+                open_binary(found.input).close()
+            if not hasattr(interactive.buffered_read, "__wrapped__"):
+                interactive.buffered_read = _read_input(interactive.buffered_read)
+        return parsed
+
+    return wrapper
 
 
 def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
