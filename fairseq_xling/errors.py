@@ -7,6 +7,18 @@ from typing import Any
 
 _MOST = 2000  # characters of a message
 
+# What reading values of JSON, or of another description from outside, raises where they are of
+# another form than expected.
+MALFORMED = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
 
 class UserError(Exception):
     """Bad input. The message is one line: the argument (or file and line), the rule, the value."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from fairseq_xling.data.links import first_outside, same_sizes
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 
 META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
@@ -35,7 +35,7 @@ class Labels:
             self.pair = tuple(self.meta["settings"]["pair"])
             self.threshold = float(self.meta["settings"]["threshold"])
             self.pivots = int(self.meta["pivots"])
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
 
     @property

@@ -30,6 +30,4 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"{args.folder}: there {many}; prepare the folder again")
     print(f"{args.folder}: {count} checks, all passed")
     if not digests:
-        print(
-            "no digests of its text, written by an earlier version; prepare it again to have them"
-        )
+        print("no digests of its text, as of earlier versions; `prepare --overwrite` adds them")

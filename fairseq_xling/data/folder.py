@@ -10,7 +10,7 @@ from fairseq_xling.data.links import check_links
 from fairseq_xling.data.meta import read_meta
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.splits import in_order
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, sha256
 from fairseq_xling.registry import did_you_mean, unknown_name
 
@@ -166,7 +166,7 @@ class DataFolder:
                         raise ValueError
                 if not all(0 < weight < float("inf") for _, weight, _ in targets):
                     raise ValueError
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
         return entries
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.languages import parse_languages, parse_pair
 
@@ -28,7 +28,7 @@ def read_meta(path: str | Path) -> dict[str, Any]:
         if name in meta or name in _REQUIRED:
             try:
                 check(meta.get(name), meta)
-            except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
+            except (UserError, *MALFORMED) as error:
                 reason = f" ({error})" if isinstance(error, UserError) else ""
                 what = f"has no valid {name}{reason}" if name in meta else f"has no {name}"
                 raise UserError(f"{path}: {what}; prepare the folder again") from None

@@ -7,7 +7,7 @@ import numpy as np
 
 from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.dictionary import id_table
 from fairseq_xling.text.pieces import WORD_MARK, vocabulary_types
@@ -65,7 +65,7 @@ class TextEncoder:
         try:
             mode, segmentation = str(meta["vocab"]["mode"]), str(meta["segment"][lang])
             whole_words = vocabulary_types[str(meta["settings"]["vocab_type"])].whole_words
-        except (KeyError, TypeError):
+        except MALFORMED:
             raise UserError(
                 f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "
                 "pieces; prepare the folder again"

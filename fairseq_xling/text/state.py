@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import exclusive, is_unfinished, read_json, write_json
 
 WORK = ".work"
@@ -123,13 +123,23 @@ def locked(out: Path) -> Iterator[None]:
         yield
 
 
+def _brief(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) < 40 else shown(value)
+
+
 def _refuse_difference(out: Path, what: str, found: dict[str, Any], asked: dict[str, Any]) -> None:
     for part, values in asked.items():
-        there = found.get(part, {})
+        there = found.get(part, {}) if isinstance(found, dict) else None
+        if not isinstance(there, dict):
+            raise UserError(
+                f"{out}: {what}, but its description is damaged; choose another folder, or add "
+                "--overwrite to start anew"
+            )
         for key in sorted({*values, *there}):
             if values.get(key) != there.get(key):
                 if part == "settings":
-                    name = f"`--{key.replace('_', '-')}` {there.get(key)}, not {values.get(key)}"
+                    option = key.replace("_", "-")
+                    name = f"`--{option}` {_brief(there.get(key))}, not {_brief(values.get(key))}"
                 else:
                     name = f"another input for {key}"
                 raise UserError(

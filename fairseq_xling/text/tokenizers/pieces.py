@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
 from fairseq_xling.text.tokenizers.vocabulary import SPECIALS_OF_FAMILIES, read_vocabulary
@@ -96,7 +96,7 @@ class TokenizerPieces:
         content = read_json(Path(path))
         try:
             return cls(content, path)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
 
     def __len__(self) -> int:

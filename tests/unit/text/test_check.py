@@ -51,7 +51,7 @@ def test_a_folder_of_an_earlier_version_opens_and_is_said_to_have_no_digests(own
     without_digests(own)
     TextEncoder.load(own, "de")
     assert main(["check", str(own)]) == 0
-    assert "no digests of its text, written by an earlier version" in capsys.readouterr().out
+    assert "no digests of its text, as of earlier versions" in capsys.readouterr().out
 
 
 def test_what_is_no_data_folder_is_refused(tmp_path, capsys):

@@ -240,3 +240,13 @@ def test_a_folder_that_a_training_reads_is_not_replaced(own):
     del training
     gc.collect()
     make(overwrite=True)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"settings": 1}', '{"settings": {}, "inputs": []}'])
+@pytest.mark.parametrize("name", ["meta.json", ".work/started.json"])
+def test_a_description_of_another_form_is_refused(own, tmp_path, name, content):
+    _, make = own
+    (tmp_path / "bin" / ".work").mkdir(parents=True)
+    (tmp_path / "bin" / name).write_text(content)
+    with pytest.raises(UserError, match=r"description is damaged|was (prepared|begun) with"):
+        make()
