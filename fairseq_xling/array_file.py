@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import atomic_write
 
 
@@ -82,5 +82,5 @@ def described_well(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError):
+    except MALFORMED:
         raise UserError(f"{path}: its description is damaged; write the file again") from None

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib.abc
 import importlib.util
+import itertools
 import logging
 import math
 import os
@@ -29,6 +30,8 @@ import numpy as np
 from fairseq_xling import compose
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.files import open_binary, read_lines
+from fairseq_xling.locks import hold
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -157,10 +160,46 @@ def prepare_engine() -> None:
     compose.install()
     from fairseq import options
 
-    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
+    options.parse_args_and_arch = _bf16_on_a_gpu(_checked_input(options.parse_args_and_arch))
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+
+
+def _checked_input(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """A missing ``--input`` is named before any model is loaded, and one that is no text when it is
+    read: fairseq-interactive opens it after all else, without a look."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        interactive = sys.modules.get("fairseq_cli.interactive")
+        if interactive is not None and hasattr(found, "buffer_size"):
+            if found.input != "-":
+                open_binary(found.input).close()
+            if not hasattr(interactive.buffered_read, "__wrapped__"):
+                interactive.buffered_read = _read_input(interactive.buffered_read)
+        return parsed
+
+    return wrapper
+
+
+def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
+    """Sentences of the file ``--input``, which fairseq opens without a look, in blocks."""
+
+    @functools.wraps(buffered_read)
+    def wrapper(input: str, buffer_size: int) -> Iterator[list[str]]:
+        if input == "-":
+            yield from buffered_read(input, buffer_size)
+            return
+        lines = read_lines(input)
+        take = exits_on_user_error(lambda: list(itertools.islice(lines, max(buffer_size, 1))))
+        while block := take():
+            yield [line.strip() for line in block]
+
+    return wrapper
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
@@ -322,7 +361,7 @@ def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Reject a missing `--restore-file`, and make every worker read the checkpoint.
+    """Reject a missing `--restore-file`, make every worker read the checkpoint, and lock folders.
 
     fairseq only logs that the file is missing and trains from scratch, and notices an unknown
     `--best-checkpoint-metric` after the first epoch. It continues a training that is finished.
@@ -343,6 +382,7 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
+        _hold_folders(cfg, trainer)
         result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
@@ -352,6 +392,25 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return wrapper
+
+
+def _hold_folders(cfg: Any, trainer: Any) -> None:
+    """Keep other trainings from writing the same checkpoints, which fairseq does not notice, and
+    `prepare` from replacing the data folder while it is read.
+
+    Raises:
+        UserError: if another training holds `--save-dir`, or `prepare` is replacing the folder.
+    """
+    from fairseq.distributed.utils import is_master
+
+    from fairseq_xling.data.folder import DataFolder
+
+    if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
+        taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"
+        hold(Path(cfg.save_dir, ".lock"), taken, trainer)
+    if isinstance(folder := getattr(trainer.task, "folder", None), DataFolder):
+        taken = f"{folder.path}: is being prepared again"
+        hold(folder.path / "meta.json", taken, trainer, shared=True)
 
 
 @exits_on_user_error

@@ -2,8 +2,22 @@
 
 import errno
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+_MOST = 2000  # characters of a message
+
+# What reading values of JSON, or of another description from outside, raises where they are of
+# another form than expected.
+MALFORMED = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class UserError(Exception):
@@ -25,7 +39,55 @@ def one_line(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}"
     else:
         text = str(error)
+    if len(text) > _MOST:
+        text = f"{text[: _MOST * 3 // 4]} ... {text[-_MOST // 4 :]}"
     return "fairseq-xling: error: " + " ".join(text.split())
+
+
+def shown(value: Any, most: int = 40) -> str:
+    """A value from outside for a message, on one line and not too long.
+
+    However large it is, only what is shown of it is formatted.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    >>> shown({"text": ["a", 1]})
+    "{'text': ['a', 1]}"
+    """
+    text = ""
+    for piece in _pieces(value, most):
+        text += piece
+        if len(text) > most:
+            return text[: most - 3] + "..."
+    return text
+
+
+def _pieces(value: Any, most: int) -> Iterator[str]:
+    if isinstance(value, str):
+        part = value[:most]
+        yield repr(part) if part.isprintable() else ascii(part)
+        if len(part) < len(value):
+            yield "..."
+    elif isinstance(value, bytes | bytearray):
+        yield repr(value[:most])
+    elif isinstance(value, dict):
+        yield "{"
+        for number, (key, one) in enumerate(value.items()):
+            yield ", " if number else ""
+            yield from _pieces(key, most)
+            yield ": "
+            yield from _pieces(one, most)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "[" if isinstance(value, list) else "("
+        for number, one in enumerate(value):
+            yield ", " if number else ""
+            yield from _pieces(one, most)
+        yield "]" if isinstance(value, list) else ",)" if len(value) == 1 else ")"
+    elif isinstance(value, int) and value.bit_length() > 4 * most:
+        yield f"a number of {value.bit_length()} bits"  # Python refuses to format the largest
+    else:
+        yield repr(value)
 
 
 def exits_on_user_error(function: Callable[..., Any]) -> Callable[..., Any]:

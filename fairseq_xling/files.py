@@ -4,16 +4,21 @@ import contextlib
 import fcntl
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from fairseq_xling.bounds import bound, check_bound, exceeds
 from fairseq_xling.errors import UserError
+
+_DAMAGED_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+_ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 
 @contextlib.contextmanager
@@ -104,26 +109,122 @@ def read_json(path: str | Path) -> Any:
     """The value in a JSON file.
 
     Raises:
-        UserError: if the file is missing or is not JSON.
+        UserError: if the file is missing, is not JSON, or exceeds a bound.
     """
+    return decode_json(path, read_text(path, "json"))
+
+
+def read_text(path: str | Path, kind: str) -> str:
+    """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows.
+
+    Raises:
+        UserError: as `read_lines`, or if it is longer.
+    """
+    most = bound(kind)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a JSON file ({error})") from None
+        with open_binary(path) as file:
+            data = file.read(most + 1)
+    except _DAMAGED_GZIP as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    if len(data) > most:
+        raise exceeds(kind, len(data), path)
+    try:
+        return without_bom(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        place = error.start - data.rfind(b"\n", 0, error.start) - 1
+        raise UserError(f"{path}:{line}: not UTF-8 (byte {place}: {error.reason})") from None
+
+
+def decode_json(
+    path: str | Path,
+    text: str,
+    line: int = 1,
+    made: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """The JSON value in ``text``, which begins at that line of the file ``path``.
+
+    Args:
+        made: makes an object of its keys and values, instead of ``dict``.
+
+    Raises:
+        UserError: if it is not JSON, or has too many values; names file and line.
+    """
+    # Each value but the first follows one of these; some of them may be in a text.
+    check_bound("values", sum(map(text.count, ",[{")), f"{path}:{line}")
+    try:
+        return json.loads(text, object_pairs_hook=made)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{line + error.lineno - 1}"
+        raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
+        raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzip file, as long as it is not far larger than any text that was packed."""
+
+    def __init__(self, path: Path):
+        self.name, self._file = str(path), gzip.GzipFile(path, "rb")
+        self._most = max(_ALWAYS_UNPACKED, bound("unpacked") * path.stat().st_size)
+        self._read = 0
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._read += count
+        if self._read > self._most:
+            raise exceeds("unpacked", bound("unpacked"), self.name)
+        return count
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
     """``path`` opened for reading bytes, through gzip if its name ends in ``.gz``.
 
     Raises:
-        UserError: if the file does not exist or is a folder.
+        UserError: if the file does not exist or is a folder; while it is read, if it unpacks to
+            more than the bound.
     """
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+    if path.suffix == ".gz":
+        return io.BufferedReader(_Unpacked(path), 1 << 16)
+    return open(path, "rb")
+
+
+def byte_lines(path: str | Path) -> Iterator[bytes]:
+    """The lines of a file with their ends, one at a time, through gzip if its name says so.
+
+    Raises:
+        UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound
+            (names file and line).
+    """
+    most, number = bound("line"), 0
+    try:
+        with open_binary(path) as file:
+            while line := file.readline(most + 1):
+                number += 1
+                if len(line) > most:
+                    raise exceeds("line", len(line), f"{path}:{number}")
+                yield line
+    except _DAMAGED_GZIP as error:
+        raise UserError(f"{path}: damaged gzip file ({error})") from None
 
 
 def without_bom(line: str) -> str:
@@ -138,19 +239,16 @@ def read_lines(path: str | Path) -> Iterator[str]:
     inside real sentences, and shift every line after them.
 
     Raises:
-        UserError: if the file is missing, is not gzip where its name says so, or is not UTF-8
-            (names file and line).
+        UserError: if the file is missing, is not gzip where its name says so, is not UTF-8, or has
+            a line that exceeds the bound (names file and line).
     """
-    number = 0
-    try:
-        with open_binary(path) as file:
-            for number, line in enumerate(file, start=1):  # noqa: B007  named in the error
-                yield without_bom(line.decode("utf-8").rstrip("\r\n"))
-    except UnicodeDecodeError as error:
-        where = f"byte {error.start}: {error.reason}"
-        raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    for number, line in enumerate(byte_lines(path), start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            where = f"byte {error.start}: {error.reason}"
+            raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None
+        yield without_bom(text.rstrip("\r\n"))
 
 
 def sha256(path: str | Path) -> str:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
@@ -53,6 +54,7 @@ def build_corpus(
     words: int = 40,
     sentences: tuple[int, int] = (90, 30),
     seed: int = 0,
+    digests: bool = False,
 ) -> TinyCorpus:
     """Write a `TinyCorpus`.
 
@@ -62,6 +64,7 @@ def build_corpus(
         words: words of each language.
         sentences: how many of English and of German are in the training split; the others, and
             the parallel text, have 20.
+        digests: of all files in ``meta.json``; without, it is as earlier versions wrote it.
         seed: draws lengths (1 to 12 words, short ones more often) and words (Zipf's law).
     """
     rng = np.random.default_rng(seed)
@@ -116,6 +119,9 @@ def build_corpus(
         write_json(path / f"anchors.{lang}.json", {"entries": entries})
     meta |= {"format": 1, "languages": languages, "vocab": {"mode": mode, "size": words}}
     meta["dictionaries"] = {name: sha256(path / name) for name in files}
+    if digests:
+        made = [file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()]
+        meta["files"] = describe_files(path, made)
     write_json(path / "meta.json", meta)
     return corpus
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, read_lines
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Extracted:
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
             self.layers = tuple(int(layer) for layer in settings["layers"])
             self.rows, self.width = int(meta["rows"]), int(meta["width"])
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: not a folder that `fairseq-xling extract` wrote") from None
         if not (self.rows and self.layers):
             raise UserError(f"{path}: contains no vectors")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_index
 from fairseq_xling.errors import UserError
@@ -65,7 +66,8 @@ def write_slices(source: DataFolder, output: Path, sentences: int, window: int) 
             files[split, lang] = file, wanted
     output.mkdir(parents=True, exist_ok=True)
     for path in source.path.iterdir():
-        if path.name in source.meta["dictionaries"] or path.suffix == ".model":
+        cuts_text = path.suffix == ".model" or path.match("tokenizer*.json")
+        if path.name in source.meta["dictionaries"] or cuts_text:
             shutil.copyfile(path, output / path.name)
     dtype = best_dtype(max(source.vocab_sizes.values()))
     mono: dict[str, dict[str, Any]] = {split: {} for split in SPLITS}
@@ -76,6 +78,10 @@ def write_slices(source: DataFolder, output: Path, sentences: int, window: int) 
             bar.update(count)
     slices = {"window": window, "sentences": sentences}
     meta = {**source.meta, "mono": mono, "parallel": {}, "anchors": {}, "slices": slices}
+    if "files" in meta:
+        names = (f"mono/{split}.{lang}.{end}" for split, lang in files for end in ("bin", "idx"))
+        kept = {name: one for name, one in meta["files"].items() if (output / name).is_file()}
+        meta["files"] = kept | describe_files(output, names)
     write_json(output / "meta.json", meta)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.runs.ablation_table import mean_and_spread
 from fairseq_xling.runs.figure_file import write_figure
@@ -105,7 +105,7 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
                 (", ".join(filter(None, (one["encoder"], one["how"]))), one["sources"], one)
                 for one in record["results"]
             ]
-        except (KeyError, TypeError):
+        except MALFORMED:
             raise UserError(
                 f"{path}: contains no results of `fairseq-xling eval transfer`"
             ) from None

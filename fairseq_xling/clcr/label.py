@@ -213,13 +213,11 @@ def gold_links(
     Raises:
         UserError: if neither direction of the split has been aligned.
     """
-    found, missing = [], []
+    found = []
     for source, target in (pair, pair[::-1]):
-        try:
-            order = folder.order(split, source, target)
-        except UserError as error:
-            missing.append(error)  # one direction is enough
-            continue
+        if not folder.is_aligned(split, source, target):
+            continue  # one direction is enough
+        order = folder.order(split, source, target)
         values, sizes = order.block(0, len(order))
         row = np.repeat(np.arange(len(sizes)), sizes)
         ends = np.cumsum(sizes) - 1
@@ -229,6 +227,6 @@ def gold_links(
         links = [row[linked], values[linked] - 1, place[linked]]
         found.append(links if source == pair[0] else [links[0], links[2], links[1]])
     if not found:
-        raise missing[0]
+        folder.order(split, *pair)  # raises: there is none
     together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
     return together[0], together[1], together[2]

@@ -11,13 +11,11 @@ meta.json        settings, counts, provenance
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from fairseq_xling.data.links import first_outside, same_sizes
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 
-_BLOCK = 50_000  # sentences that are processed together
 META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
 
 
@@ -37,7 +35,7 @@ class Labels:
             self.pair = tuple(self.meta["settings"]["pair"])
             self.threshold = float(self.meta["settings"]["threshold"])
             self.pivots = int(self.meta["pivots"])
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
 
     @property
@@ -56,24 +54,16 @@ class Labels:
                 f"{self.path}: its pairs are of {'-'.join(self.pair)}, not of {'-'.join(pair)}"
             )
         order = TokenFile(self.path / ORDER)
-        if len(order) != len(sides[1]) or not np.array_equal(order.sizes, sides[1].sizes):
+        if not same_sizes(order, sides[1]):
             raise UserError(
                 f"{self.path}: was made from other text than that of {sides[1].prefix}; label again"
             )
-        for start in range(0, len(order), _BLOCK):
-            self._check_links(order, sides[0], start)
-        return order
-
-    def _check_links(self, order: TokenFile, source: TokenFile, start: int) -> None:
-        partners, sizes = order.block(start, start + _BLOCK)
-        lengths = source.sizes[start : start + _BLOCK]
-        if len(lengths) < len(sizes):
-            raise UserError(f"{self.path}: has more sentences than {source.prefix}; label again")
-        wrong = (partners < 0) | (partners > np.repeat(lengths, sizes))
-        if wrong.any():
-            place = int(np.argmax(wrong))
-            row = int(np.searchsorted(np.cumsum(sizes), place, "right"))
+        if len(sides[0]) < len(order):
+            raise UserError(f"{self.path}: has more sentences than {sides[0].prefix}; label again")
+        if (found := first_outside(order, sides[0])) is not None:
+            sentence, pivot, length = found
             raise UserError(
-                f"{order.prefix}.bin: sentence {start + row + 1} has a pivot at token "
-                f"{partners[place]} of the {lengths[row]} in {source.prefix}; label again"
+                f"{order.prefix}.bin: sentence {sentence} has a pivot at token {pivot} of the "
+                f"{length} in {sides[0].prefix}; label again"
             )
+        return order

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.new_folder import META
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 
 DTYPES = ("float32", "float16")
@@ -62,7 +62,7 @@ class Sequences:
             self.lang = str(self.settings["lang"])
             self.sentences, self.rows = int(meta["sentences"]), int(meta["rows"])
             self.width = int(meta["width"])
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
         if self.sentences < 1:
             raise UserError(f"{path}: contains no sentences")

@@ -4,13 +4,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.data.dictionary import dictionary_size
+from fairseq_xling.data.digests import check_file
+from fairseq_xling.data.links import check_links
+from fairseq_xling.data.meta import read_meta
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.splits import in_order
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, sha256
 from fairseq_xling.registry import did_you_mean, unknown_name
-
-FORMAT = 1
 
 # The first ids of every dictionary of ours (fairseq fixes the first four).
 CLS, PAD, SEP, UNK, MASK, NULL = range(6)
@@ -19,6 +21,10 @@ SPECIALS = 6
 
 class DataFolder:
     """Languages, dictionaries and token files of one data folder; opens files on demand.
+
+    A file is checked when it is opened: that it is the one that ``meta.json`` describes (of text,
+    by a sample), and that its content is consistent. Folders of older versions lack the digests of
+    all files but the dictionaries.
 
     Raises:
         UserError: if the folder was not finished by `fairseq-xling prepare`, was written by
@@ -30,7 +36,7 @@ class DataFolder:
         if not (self.path / "meta.json").is_file():
             what = "not a finished data folder" if self.path.is_dir() else "no such folder"
             raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
-        self.meta = _read_meta(self.path / "meta.json")
+        self.meta: dict[str, Any] = read_meta(self.path / "meta.json")
         self.languages: list[str] = list(self.meta["languages"])
         for name, digest in self.meta["dictionaries"].items():
             file = self.path / name
@@ -38,6 +44,23 @@ class DataFolder:
                 raise UserError(f"{file}: no such file, though meta.json lists it")
             if sha256(file) != digest:
                 raise UserError(f"{file}: changed since the folder was prepared; prepare it again")
+            dictionary_size(file)
+
+    def file(self, name: str) -> Path:
+        """A file of the folder, which is the one that was prepared.
+
+        Raises:
+            UserError: if it is missing, another, or was added to the folder.
+        """
+        path = self.path / name
+        recorded = self.meta.get("files")
+        if recorded is not None:
+            if name not in recorded:
+                there = path.is_file()
+                what = "was not written by `prepare`; remove it" if there else "no such file"
+                raise UserError(f"{path}: {what}")
+            check_file(path, recorded[name])
+        return path
 
     @property
     def splits(self) -> list[str]:
@@ -68,13 +91,7 @@ class DataFolder:
     @cached_property
     def vocab_sizes(self) -> dict[str, int]:
         """Number of ids, specials included, by language."""
-        counts: dict[Path, int] = {}
-        for lang in self.languages:
-            path = self.dictionary_path(lang)
-            if path not in counts:
-                with open(path, "rb") as file:
-                    counts[path] = sum(1 for _ in file) + 4  # fairseq adds four of its own
-        return {lang: counts[self.dictionary_path(lang)] for lang in self.languages}
+        return {lang: dictionary_size(self.dictionary_path(lang)) for lang in self.languages}
 
     def mono(self, split: str, lang: str) -> TokenFile:
         """Sentences of ``lang``: each its ids and a final ``</s>``.
@@ -86,7 +103,7 @@ class DataFolder:
         if lang not in self.meta.get("mono", {}).get(split, {}):
             what = f"monolingual {split!r} text of language {lang!r}"
             raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
-        return self._open(self.path / "mono" / f"{split}.{lang}", lang)
+        return self._open(f"mono/{split}.{lang}", lang)
 
     def pairs(self, split: str) -> list[tuple[str, str]]:
         """The language pairs with parallel text in ``split``, named as they were prepared."""
@@ -100,64 +117,70 @@ class DataFolder:
         """
         for name in (f"{source}-{target}", f"{target}-{source}"):
             if name in self.meta.get("parallel", {}).get(split, {}):
-                stem = self.path / "parallel" / f"{split}.{name}"
+                stem = f"parallel/{split}.{name}"
                 sides = (
                     self._open(f"{stem}.{source}", source),
                     self._open(f"{stem}.{target}", target),
                 )
                 if len(sides[0]) != len(sides[1]):
-                    counts = f"{len(sides[0])} and {len(sides[1])}"
-                    raise UserError(f"{stem}: sides must be equally long, got {counts} sentences")
+                    raise UserError(
+                        f"{self.path / stem}: sides must be equally long, got {len(sides[0])} and "
+                        f"{len(sides[1])} sentences"
+                    )
                 return sides
         what = f"parallel {split!r} text of {source}-{target}"
         raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
 
+    def is_aligned(self, split: str, source: str, target: str) -> bool:
+        """Whether there is a word alignment from ``source`` to ``target``."""
+        return (self.path / "parallel" / f"{split}.{source}-{target}.order.idx").is_file()
+
     def order(self, split: str, source: str, target: str) -> TokenFile:
-        """For each target token the index + 1 of its source token, or 0."""
-        stem = self.path / "parallel" / f"{split}.{source}-{target}.order"
-        if not stem.with_name(stem.name + ".idx").is_file():
+        """For each target token the index + 1 of its source token, or 0.
+
+        Raises:
+            UserError: if there is none, or it is damaged or of other text.
+        """
+        if not self.is_aligned(split, source, target):
             raise UserError(
                 f"{self.path}: has no word alignment {source}-{target} for {split!r}; "
                 f"prepare it with an --aligner or --alignment{self.other_splits(split)}"
             )
-        return TokenFile(stem)
+        order = TokenFile(self._stem(f"parallel/{split}.{source}-{target}.order"))
+        check_links(order, *self.parallel(split, source, target))
+        return order
 
     def anchors(self, lang: str) -> list:
         """Entries ``[source ids, [[target ids, weight, language], ...]]`` of the dictionary of
         ``lang``; empty if the folder has none."""
         path = self.path / f"anchors.{lang}.json"
-        if not path.is_file():
+        if not path.is_file() and path.name not in self.meta.get("files", {}):
             return []
         try:
-            entries = read_json(path)["entries"]
+            entries = read_json(self.file(path.name))["entries"]
             for source, targets in entries:
                 for ids, owner in ((source, lang), *((ids, other) for ids, _, other in targets)):
                     if not (min(ids) >= 0 and max(ids) < self.vocab_sizes[owner]):
                         raise ValueError
-                if not all(weight > 0 for _, weight, _ in targets):
+                    if not all(type(number) is int for number in ids):
+                        raise ValueError
+                if not all(0 < weight < float("inf") for _, weight, _ in targets):
                     raise ValueError
-        except (KeyError, TypeError, ValueError):
+        except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
         return entries
 
-    def _open(self, stem: str | Path, lang: str) -> TokenFile:
-        file = TokenFile(stem)
-        file.check_below(self.vocab_sizes[lang], self.dictionary_path(lang))
+    def _stem(self, name: str) -> Path:
+        for end in ("idx", "bin"):
+            self.file(f"{name}.{end}")
+        return self.path / name
+
+    def _open(self, name: str, lang: str) -> TokenFile:
+        file = TokenFile(self._stem(name))
+        file.check_sentences(self.vocab_sizes[lang], self.dictionary_path(lang))
         return file
 
     def _check(self, lang: str) -> None:
         if lang not in self.languages:
             error = unknown_name("language", lang, self.languages)
             raise UserError(f"{self.path}: {error}")
-
-
-def _read_meta(path: Path) -> dict[str, Any]:
-    meta = read_json(path)
-    found = meta.get("format") if isinstance(meta, dict) else None
-    if found != FORMAT:
-        raise UserError(f"{path}: format must be {FORMAT}, got {found!r}")
-    kinds = {"languages": list, "dictionaries": dict, "mono": dict, "parallel": dict}
-    for name, kind in kinds.items():
-        if not isinstance(meta.get(name, {} if name in ("mono", "parallel") else None), kind):
-            raise UserError(f"{path}: has no {name}; prepare the folder again")
-    return meta

@@ -6,10 +6,12 @@ the items' values back to back. fairseq's own ``MMapIndexedDataset`` reads these
 is not used because its merge overflows past 2 GiB under numpy 2.
 """
 
+import bisect
 import functools
 import os
 import struct
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,9 @@ _DTYPES = {
     9: np.dtype("<u4"),
 }
 _PIECE = 1 << 18  # sizes held at a time while an index is written
-_BLOCK = 1 << 20  # values held at a time while they are checked
+_ITEMS = 1 << 15  # items of an index held at a time while they are checked
+_BLOCK = 1 << 18  # values held at a time while they are checked
+_END = 2  # ``</s>``
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
@@ -80,10 +84,11 @@ class TokenFile:
     """Read-only view of ``<prefix>.{bin,idx}``; ``file[i]`` is item i, ``file.tokens`` all of it.
 
     Nothing is read ahead: memory does not grow with the file. Pickles as its path, so loader
-    workers map the file again.
+    workers map the file again. The index is read through once per process.
 
     Raises:
-        UserError: if a file is missing, is not in this format, or is shorter than its index says.
+        UserError: if a file is missing, is not in this format, or is shorter than its index says,
+            or if the items of the index are not back to back.
     """
 
     def __init__(self, prefix: str | Path):
@@ -96,17 +101,17 @@ class TokenFile:
             header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(_MAGIC):
             raise UserError(f"{index}: not an index of fairseq's mmap format")
-        _, _, code, count = _HEADER.unpack(header)
+        _, version, code, count = _HEADER.unpack(header)
+        if version != 1:
+            raise UserError(f"{index}: version must be 1, got {version}")
         expected = _HEADER.size + 12 * count
         if code not in _DTYPES or index.stat().st_size != expected:
             found = index.stat().st_size
             raise UserError(f"{index}: damaged index ({found} bytes, not {expected})")
         self.dtype = _DTYPES[code]
+        total, self._shortest = _read_index(index, _state(index), count, self.dtype.itemsize)
         self.sizes = _map(index, np.dtype("<i4"), count, _HEADER.size)
         self._offsets = _map(index, np.dtype("<i8"), count, _HEADER.size + 4 * count)
-        total = 0
-        if count:
-            total = int(self._offsets[-1]) // self.dtype.itemsize + int(self.sizes[-1])
         if data.stat().st_size != total * self.dtype.itemsize:
             raise UserError(
                 f"{data}: {data.stat().st_size} bytes, but its index counts "
@@ -128,42 +133,131 @@ class TokenFile:
         begin = int(self._offsets[start]) // self.dtype.itemsize if len(sizes) else 0
         return self.tokens[begin : begin + int(sizes.sum())].astype(np.int64), sizes
 
-    def check_below(self, limit: int, dictionary: str | Path) -> None:
-        """Read all values once, in blocks; once per process and file.
+    def check_sentences(self, limit: int, dictionary: str | Path) -> None:
+        """Read all values, in blocks; once per process and file.
 
         Raises:
-            UserError: if one is not in [0, ``limit``), the ids of ``dictionary``.
+            UserError: if one is not in [0, ``limit``), the ids of ``dictionary``, or if an item
+                does not end in ``</s>``.
         """
         data = Path(f"{self.prefix}.bin")
-        found = _first_outside(data, data.stat().st_mtime_ns, self.dtype, limit)
-        if found is not None:
-            place, value = found
-            sentence = int(np.searchsorted(self._offsets, place * self.dtype.itemsize, "right"))
+        if len(self) and self._shortest < 1:
+            sentence = int(np.argmin(self.sizes)) + 1
+            raise UserError(f"{data}: sentence {sentence} is empty; prepare the folder again")
+        facts = _read_sentences(self.prefix, _state(data))
+        if facts.smallest < 0 or facts.largest >= limit:
+            place, value = _first_outside(data, self.dtype, limit)
+            sentence = bisect.bisect(self._offsets, place * self.dtype.itemsize)
             raise UserError(
                 f"{data}: sentence {sentence} has id {value}, but {dictionary} has only {limit}; "
                 "the file is damaged or of another folder, prepare the folder again"
             )
+        if facts.unended is not None:
+            raise UserError(
+                f"{data}: sentence {facts.unended} does not end in </s>; prepare the folder again"
+            )
+
+    def state(self) -> tuple[tuple[int, int], ...]:
+        """Distinguishes the contents of both files at different times."""
+        return tuple(_state(Path(f"{self.prefix}.{end}")) for end in ("idx", "bin"))
 
     def __reduce__(self):
         return TokenFile, (self.prefix,)
 
 
-@functools.cache
-def _first_outside(path: Path, changed: int, dtype: np.dtype, limit: int) -> tuple[int, int] | None:
-    """Index and value of the first number in a file that is not in [0, ``limit``).
+@dataclass(frozen=True)
+class _Facts:
+    """Smallest and largest value of a file, and its first item (from 1) that has no ``</s>``."""
 
-    ``changed`` distinguishes a file's contents at different times.
+    smallest: int
+    largest: int
+    unended: int | None
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Distinguishes a file's contents at different times."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _blocks(
+    path: Path, dtype: np.dtype, most: int, start: int = 0, count: int | None = None
+) -> Iterator[np.ndarray]:
+    """``count`` values of a file, or all, from byte ``start`` on, ``most`` at a time.
+
+    They are not mapped: what is read here must not count as our memory.
     """
-    if dtype.kind == "u" and limit > np.iinfo(dtype).max:
-        return None
+    left = count
+    with open(path, "rb") as file:
+        file.seek(start)
+        while left != 0:
+            block = np.fromfile(file, dtype, most if left is None else min(most, left))
+            if not len(block):
+                return
+            yield block
+            left = None if left is None else left - len(block)
+
+
+@functools.cache
+def _read_index(path: Path, state: tuple[int, int], count: int, width: int) -> tuple[int, int]:
+    """Number of values that an index of ``count`` items of ``width`` bytes a value counts, and the
+    size of its shortest item (0 of no items).
+
+    Raises:
+        UserError: if a size is negative or an item does not begin where the one before it ends.
+    """
+    position, shortest, first = 0, 1 << 31, 0
+    sizes = _blocks(path, np.dtype("<i4"), _ITEMS, _HEADER.size, count)
+    offsets = _blocks(path, np.dtype("<i8"), _ITEMS, _HEADER.size + 4 * count, count)
+    for size, offset in zip(sizes, offsets, strict=True):
+        ends = position + np.cumsum(size, dtype=np.int64)
+        wrong = (size < 0) | (offset != (ends - size) * width)
+        if wrong.any():
+            item = int(np.argmax(wrong))
+            raise UserError(
+                f"{path}: damaged index (item {first + item + 1} has {size[item]} values at byte "
+                f"{offset[item]}, after {(ends[item] - size[item]) * width} bytes of others); "
+                "prepare the folder again"
+            )
+        position, first = int(ends[-1]), first + len(size)
+        shortest = min(shortest, int(size.min()))
+    return position, shortest if count else 0
+
+
+@functools.cache
+def _read_sentences(prefix: str, state: tuple[int, int]) -> _Facts:
+    """What `TokenFile.check_sentences` compares; no item is empty."""
+    file = TokenFile(prefix)
+    width, start, table = file.dtype.itemsize, 0, _HEADER.size + 4 * len(file)
+    smallest, largest, unended = 0, 0, None
+    first = min(1, len(file))
+    for block in _blocks(Path(f"{prefix}.bin"), file.dtype, _BLOCK):
+        smallest, largest = min(smallest, int(block.min())), max(largest, int(block.max()))
+        stop = start + len(block)
+        # An item ends where the next one begins; the last of the block may end in the next block.
+        # (Not numpy's search, which copies what is not aligned in memory: all of the offsets.)
+        last = bisect.bisect_left(file._offsets, (stop + 1) * width, first)
+        begins = np.fromfile(f"{prefix}.idx", "<i8", last - first, offset=table + 8 * first)
+        ends = begins // width - 1 - start
+        if stop == len(file.tokens):
+            ends = np.append(ends, len(block) - 1)
+        missing = block[ends] != _END
+        if unended is None and missing.any():
+            unended = int(first + np.argmax(missing))
+        start, first = stop, last
+    return _Facts(smallest, largest, unended)
+
+
+def _first_outside(path: Path, dtype: np.dtype, limit: int) -> tuple[int, int]:
+    """Index and value of the first number in a file that is not in [0, ``limit``)."""
     start = 0
-    with open(path, "rb") as file:  # not mapped: what is read must not count as our memory
-        while len(block := np.fromfile(file, dtype, _BLOCK)):
-            if block.max() >= limit or block.min() < 0:
-                place = int(np.argmax((block >= limit) | (block < 0)))
-                return start + place, int(block[place])
-            start += len(block)
-    return None
+    for block in _blocks(path, dtype, _BLOCK):
+        wrong = (block < 0) | (block >= limit)
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            return start + place, int(block[place])
+        start += len(block)
+    raise UserError(f"{path}: changed while it was read")
 
 
 def _map(path: Path, dtype: np.dtype, count: int, offset: int) -> np.ndarray:

@@ -169,11 +169,6 @@ class Pairs:
         self.source, self.target, self.order = source, target, order
         self.languages, self.name = pair, "-".join(pair)
         self.max_positions = max_positions
-        if order is not None and not _same_sizes(order, target):
-            raise UserError(
-                f"{order.prefix}: the alignment must have one entry per target token; it was made "
-                f"for another version of {target.prefix}"
-            )
 
     def __len__(self) -> int:
         return len(self.source)
@@ -227,12 +222,6 @@ def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> n
     order[order >= source_length - 1] = -1
     order[-1] = source_length - 1
     return order
-
-
-def _same_sizes(one: TokenFile, other: TokenFile) -> bool:
-    return len(one) == len(other) and all(
-        np.array_equal(one.sizes[piece], other.sizes[piece]) for piece in _pieces(len(one))
-    )
 
 
 def count_longer(file: TokenFile, max_positions: int) -> int:

@@ -43,6 +43,11 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             raise UserError(
                 f"{args.map}: maps vectors {side.width} wide, got {states.width} in {args.folder}"
             )
+    widths = {side.output_width for side in sides.values()}
+    if len(widths) > 1:
+        raise UserError(
+            f"{args.map}: must map all layers to one width, got {' and '.join(map(str, widths))}"
+        )
     note = {"map": sha256(args.map), "side": args.side, "folder": sha256(states.path / META)}
     about = read_json(states.path / META)
     settings = {**about["settings"], "layers": layers, "mapped": note}
@@ -58,22 +63,17 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         for path in states.path.iterdir():
             if path.is_file() and path.name != META and path not in map(states.file, states.layers):
                 shutil.copyfile(path, partial / path.name)
-        widths = {_width(side) for side in sides.values()}
         files = {"map": args.map, "folder": states.path / META}
         meta = {**about, "settings": settings, "width": widths.pop()}
         write_json(partial / META, {**meta, "provenance": provenance(files)})
     return read_json(output / META), warnings
 
 
-def _width(side: Side) -> int:
-    return side.width if side.matrix is None else side.matrix.shape[1]
-
-
 def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
     """The mapped vectors of a layer, in the folder's own type."""
     path = folder / states.file(layer).name
     unfinished = path.with_suffix(".tmp")
-    shape = (states.rows, _width(side))
+    shape = (states.rows, side.output_width)
     array = np.lib.format.open_memmap(unfinished, "w+", states.array(layer).dtype, shape)
     for start in range(0, states.rows, BLOCK):
         chosen = Selection(np.arange(start, min(start + BLOCK, states.rows)))

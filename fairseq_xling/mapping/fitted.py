@@ -39,6 +39,11 @@ class Side:
     steps: tuple[Step, ...] = ()
     matrix: Tensor | None = None
 
+    @property
+    def output_width(self) -> int:
+        """E, the width of the rows that it returns."""
+        return self.width if self.matrix is None else self.matrix.shape[1]
+
     def __call__(self, rows: Tensor) -> Tensor:
         x = self.steps_of(rows)
         return x if self.matrix is None else x @ self.matrix.to(x)
@@ -138,6 +143,8 @@ def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> 
 
     Raises:
         KeyError: if something is missing.
+        ValueError: if a matrix or a step is of another width than its side, or the sides have no
+            common space.
     """
     tensors = {key: torch.from_numpy(array) for key, array in arrays.items()}
     sides = []
@@ -145,9 +152,15 @@ def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> 
         steps = tuple(
             Step(step, tensors[f"{name}.step{k}"]) for k, step in enumerate(about[name]["steps"])
         )
+        width, matrix = int(about[name]["width"]), tensors.get(f"{name}.matrix")
         for step in steps:
-            ELEMENTS[step.name]
-        sides.append(Side(about[name]["width"], steps, tensors.get(f"{name}.matrix")))
+            if step.value.shape != (ELEMENTS[step.name].size(width),):
+                raise ValueError(f"step {step.name} of {name} must be of {width} values")
+        if matrix is not None and (matrix.dim() != 2 or len(matrix) != width):
+            raise ValueError(f"the matrix of {name} must have {width} rows")
+        sides.append(Side(width, steps, matrix))
+    if sides[0].output_width != sides[1].output_width:
+        raise ValueError("both sides must be mapped to vectors of one width")
     return LayerMap(*sides, fit=about["fit"])
 
 
@@ -177,4 +190,6 @@ def read_map(path: str | Path) -> FittedMap:
             prefix = f"layer{int(number):02d}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
             layers[int(number)] = unpack_layer(own, one)
-        return FittedMap(layers, about["method"], about["settings"])
+        for side in _SIDES:
+            dict(about["settings"]).get(side, {}).get("lang")
+        return FittedMap(layers, str(about["method"]), about["settings"])

@@ -44,6 +44,11 @@ class Element:
         return torch.empty(0, dtype=torch.float64)
 
     @staticmethod
+    def size(width: int) -> int:
+        """How many parameters there are for vectors of ``width``."""
+        return 0
+
+    @staticmethod
     def apply(x: Tensor, value: Tensor) -> Tensor:
         """Rows (N, D) after the step; ``value`` is what `fit` found."""
         raise NotImplementedError
@@ -84,6 +89,10 @@ class _Centre(Element):
         return total / count
 
     @staticmethod
+    def size(width: int) -> int:
+        return width
+
+    @staticmethod
     def apply(x: Tensor, value: Tensor) -> Tensor:
         return x - value
 
@@ -103,6 +112,10 @@ class _Scale(Element):
             total, count = total + block.double().square().sum(), count + len(block)
         size = torch.as_tensor(total / count).sqrt()
         return (LENGTH / size if size > 0 else torch.ones_like(size)).reshape(1)
+
+    @staticmethod
+    def size(width: int) -> int:
+        return 1
 
     @staticmethod
     def apply(x: Tensor, value: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from fairseq_xling.errors import MALFORMED
 from fairseq_xling.files import atomic_write, exclusive
 
 
@@ -45,7 +46,7 @@ class WorkFolder:
                     return None
                 arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
                 return arrays, about["value"]
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        except (OSError, SafetensorError, *MALFORMED):
             return None
 
 

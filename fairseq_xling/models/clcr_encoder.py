@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.model import HEAD
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.vocabularies import modes
 
 logger = logging.getLogger(__name__)

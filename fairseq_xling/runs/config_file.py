@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import read_text
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import check_seed
 
@@ -104,17 +104,32 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     Raises:
         UserError: if it is missing, is not YAML, or has a key that is not among ``known``.
     """
+    text = read_text(path, "yaml")
     try:
-        values = yaml.safe_load("\n".join(read_lines(path))) or {}
+        values = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML ({error})") from None
+    except RecursionError:
+        raise UserError(f"{path}: not YAML that can be read (too deeply nested)") from None
+    except Exception as error:  # of a date, number or tag that YAML describes but Python lacks
+        raise UserError(f"{path}: not YAML that can be read ({error})") from None
     if not isinstance(values, dict):
-        raise UserError(f"{path}: must contain `option: value` lines, got {values!r}")
-    values = {str(name).replace("-", "_"): value for name, value in values.items()}
-    for name in values:
+        raise UserError(f"{path}: must contain `option: value` lines, got {shown(values)}")
+    values = {_spelt(name).replace("-", "_"): value for name, value in values.items()}
+    for name, value in values.items():
         if name not in known:
             raise UserError(f"{path}: {unknown_name('option', name, known)}")
+        # Values refer to each other in YAML, so a short file can describe more than fits anywhere.
+        if isinstance(value, list) and any(isinstance(one, list | dict) for one in value):
+            raise UserError(
+                f"{path}: `{option_name(name)}` must be a value or a list of values, got "
+                f"{shown(value)}"
+            )
     return values
+
+
+def _spelt(name: Any) -> str:
+    return name if isinstance(name, str) else shown(name)
 
 
 def parse_seeds(option: str, text: str) -> list[int]:
@@ -180,4 +195,6 @@ def _convert(field: dataclasses.Field, value: Any) -> Any:
         return kind(value)
     except (TypeError, ValueError, KeyError):
         words = _WORDS.get(kind, "one value")
-        raise UserError(f"`--{option_name(field.name)}` must be {words}, got {value!r}") from None
+        raise UserError(
+            f"`--{option_name(field.name)}` must be {words}, got {shown(value)}"
+        ) from None

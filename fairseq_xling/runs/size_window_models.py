@@ -16,6 +16,7 @@ import numpy as np
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
 from fairseq_xling.analysis.measures import MEASURES, Subject
 from fairseq_xling.analysis.static_encoder import StaticEncoder
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
@@ -27,7 +28,6 @@ from fairseq_xling.runs.gold_tasks import transfer_step
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.progress import progress
 from fairseq_xling.trelm.skipgram import count_ids

@@ -1,17 +1,14 @@
-"""Dictionary files that fairseq reads, and the tables between piece ids and dictionary ids."""
+"""How pieces become a dictionary that fairseq reads, and the ids of pieces in it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.data.dictionary import OWN_SYMBOLS, SPECIAL_SYMBOLS
 from fairseq_xling.data.folder import SPECIALS, UNK
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.files import atomic_write
 from fairseq_xling.text.vocabularies import VocabularyMode
-
-SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>")
-_OURS = SPECIAL_SYMBOLS[4:]  # fairseq puts the first four in front of every dictionary itself
 
 
 def collect_symbols(
@@ -38,22 +35,10 @@ def collect_symbols(
 def write_dictionary(path: str | Path, symbols: Mapping[str, int]) -> None:
     """Write ``symbols`` and their counts below our own two special symbols."""
     with atomic_write(path, "w") as file:
-        for name in _OURS:
+        for name in OWN_SYMBOLS:
             file.write(f"{name} 1\n")
         for name, count in symbols.items():
             file.write(f"{name} {count}\n")
-
-
-def read_dictionary(path: str | Path) -> list[str]:
-    """All symbols by id, the four that fairseq puts in front included.
-
-    Raises:
-        UserError: if the file is missing, or is not a dictionary written by `prepare`.
-    """
-    symbols = [*SPECIAL_SYMBOLS[:4], *(line.rpartition(" ")[0] for line in read_lines(path))]
-    if tuple(symbols[:SPECIALS]) != SPECIAL_SYMBOLS:
-        raise UserError(f"{path}: must begin with {' and '.join(_OURS)}, as `prepare` writes it")
-    return symbols
 
 
 def id_table(

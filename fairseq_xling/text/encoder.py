@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.dictionary import SPECIAL_SYMBOLS, id_table, read_dictionary
+from fairseq_xling.text.dictionary import id_table
 from fairseq_xling.text.pieces import WORD_MARK, vocabulary_types
 from fairseq_xling.text.segment import segmentations
-from fairseq_xling.text.tokenizers.pieces import load_pieces
+from fairseq_xling.text.tokenizers.pieces import load_pieces, pieces_file
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -30,10 +32,19 @@ class TextEncoder:
         self.lang = lang
         self._segmentation = segmentations[segmentation]
         vocabulary = modes[mode]()
-        self._pieces = load_pieces(folder, vocabulary.model_name(lang), whole_words)
-        symbols = read_dictionary(folder / vocabulary.dictionary_name(lang))
+        model = pieces_file(folder, vocabulary.model_name(lang))
+        self._pieces = load_pieces(model, whole_words)
+        dictionary = folder / vocabulary.dictionary_name(lang)
+        symbols = read_dictionary(dictionary)
         self.vocab_size = len(symbols)
         self._table = id_table(vocabulary, lang, self._pieces.symbols, symbols)
+        known = {*SPECIAL_SYMBOLS, *symbols}
+        for piece in self._pieces.symbols[1:]:
+            if vocabulary.symbol(lang, piece) not in known:
+                raise UserError(
+                    f"{model}: its piece {piece!r} is not in {dictionary}; it is of another "
+                    "language or folder, prepare the folder again"
+                )
         self._texts = [*SPECIAL_SYMBOLS, *map(vocabulary.piece, symbols[SPECIALS:])]
         self._starts = np.array([text.startswith(WORD_MARK) for text in self._texts])
         if self._pieces.unknown_starts_word:
@@ -44,13 +55,23 @@ class TextEncoder:
         """The encoder of ``lang`` in a finished data folder.
 
         Raises:
-            UserError: if the folder is not a finished data folder or has no such language.
+            UserError: if the folder is not a finished data folder or has no such language, or if
+                the model that cuts its text is damaged or of another language.
         """
-        meta = DataFolder(data_dir).meta
+        folder = DataFolder(data_dir)
+        meta = folder.meta
         if lang not in meta["languages"]:
             raise unknown_name(f"language of {data_dir}", lang, meta["languages"])
-        whole_words = vocabulary_types[meta["settings"]["vocab_type"]].whole_words
-        return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
+        try:
+            mode, segmentation = str(meta["vocab"]["mode"]), str(meta["segment"][lang])
+            whole_words = vocabulary_types[str(meta["settings"]["vocab_type"])].whole_words
+        except MALFORMED:
+            raise UserError(
+                f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "
+                "pieces; prepare the folder again"
+            ) from None
+        folder.file(pieces_file(folder.path, modes[mode]().model_name(lang)).name)
+        return cls(data_dir, lang, mode, segmentation, whole_words)
 
     def segment(self, lines: Sequence[str]) -> list[str]:
         """``lines`` before they are cut into pieces: words separated by one space."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import open_binary
+from fairseq_xling.files import byte_lines
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
@@ -113,8 +113,7 @@ def _check_alignment(
     file: Path, sides: tuple[Path, Path], pair: Pair, lines: int, options: PrepareOptions
 ) -> None:
     """Check the number of lines and every link's format; if links connect words, also its range."""
-    with open_binary(file) as opened:
-        found = sum(1 for _ in opened)
+    found = sum(1 for _ in byte_lines(file))
     if found != lines:
         raise UserError(f"{file}: needs a line for each of {lines} sentence pairs, got {found}")
     segmenters = [segmentations[options.segment[lang]] for lang in pair]

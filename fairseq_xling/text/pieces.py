@@ -145,11 +145,14 @@ class Pieces:
             UserError: if the file is missing or is not a sentencepiece model.
         """
         try:
-            return cls(Path(path).read_bytes(), whole_words)
+            pieces = cls(Path(path).read_bytes(), whole_words)
         except FileNotFoundError:
             raise UserError(f"{path}: no such file") from None
         except RuntimeError:
             raise UserError(f"{path}: not a sentencepiece model") from None
+        if len(pieces) < 2:  # an unknown piece alone, or nothing
+            raise UserError(f"{path}: not a sentencepiece model, or one without pieces")
+        return pieces
 
     def __len__(self) -> int:
         return len(self.symbols)

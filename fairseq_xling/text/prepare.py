@@ -7,13 +7,15 @@ complete.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import fairseq_xling
-from fairseq_xling.data.folder import FORMAT
+from fairseq_xling.data.dictionary import read_dictionary
+from fairseq_xling.data.digests import describe_files
+from fairseq_xling.data.meta import FORMAT
 from fairseq_xling.data.splits import in_order, split_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
@@ -22,7 +24,6 @@ from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.alignment import PairAligner
 from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
 from fairseq_xling.text.options import PrepareOptions
@@ -62,11 +63,15 @@ def prepare(
         return read_json(out / "meta.json")
     known = None if overwrite else state.known_facts(out)
     checked = check_inputs(sources, options, known)
-    with state.locked(out):
+    with ExitStack() as stack:
+        if overwrite:
+            stack.enter_context(state.unread(out))
+        stack.enter_context(state.locked(out))
         if overwrite:
             state.start_anew(out)
         state.start(out, settings, inputs, facts_to_json(checked))
         meta = _Folder(out, sources, checked, options, workers).make()
+        meta["files"] = describe_files(out, state.written(out))
         write_json(out / "meta.json", {**meta, "settings": settings, "inputs": inputs})
     shutil.rmtree(out / state.WORK, ignore_errors=True)
     return read_json(out / "meta.json")

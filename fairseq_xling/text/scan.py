@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import open_binary
 
@@ -38,7 +39,7 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
             file and line).
     """
     newlines = ended = size = 0
-    blank = 0
+    blank = rest = 0  # rest: bytes of the line in which the last block ended
     decoder = codecs.getincrementaldecoder("utf-8")()
     last = b"\n"
     try:
@@ -50,6 +51,10 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                     # Bytes kept from the last block contain no newline: they are half a character.
                     line = newlines + error.object[: error.start].count(b"\n") + 1
                     raise UserError(f"{path}:{line}: not UTF-8 ({error.reason})") from None
+                begin, end = block.find(b"\n"), block.rfind(b"\n")
+                own = rest + (len(block) if begin < 0 else begin)
+                check_bound("line", own, f"{path}:{newlines + 1}")
+                rest = own if end < 0 else len(block) - end - 1
                 newlines += block.count(b"\n")
                 blank += _blank_lines(last + block)
                 last = block[-1:]

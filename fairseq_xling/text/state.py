@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, write_json
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import exclusive, is_unfinished, read_json, write_json
 
 WORK = ".work"
 _LOCK = "lock"
@@ -57,6 +57,16 @@ def known_facts(out: Path) -> Any:
     return read_json(started)["facts"] if started.is_file() else None
 
 
+def written(out: Path) -> list[str]:
+    """Names in ``out`` of everything that `prepare` writes but ``meta.json``."""
+    return [
+        path.relative_to(out).as_posix()
+        for pattern in _OURS[1:]
+        for path in out.glob(pattern)
+        if not is_unfinished(path.name)
+    ]
+
+
 def start_anew(out: Path) -> None:
     """Remove everything that `prepare` writes, but not the lock of the caller."""
     # meta.json first: without it the rest is not mistaken for a finished folder.
@@ -68,6 +78,20 @@ def start_anew(out: Path) -> None:
             shutil.rmtree(path)
         elif path.name != _LOCK:
             path.unlink()
+
+
+@contextlib.contextmanager
+def unread(out: Path) -> Iterator[None]:
+    """Keep trainings from beginning to read a finished folder that is to be replaced.
+
+    Raises:
+        UserError: if one is reading it. (Its maps would keep the old files, but a resumed training
+            would silently continue on other text.)
+    """
+    meta = out / "meta.json"
+    taken = f"{out}: a training reads this folder; wait for its end, or choose another folder"
+    with exclusive(meta, taken) if meta.is_file() else contextlib.nullcontext():
+        yield
 
 
 def clear(out: Path) -> None:
@@ -99,13 +123,23 @@ def locked(out: Path) -> Iterator[None]:
         yield
 
 
+def _brief(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) < 40 else shown(value)
+
+
 def _refuse_difference(out: Path, what: str, found: dict[str, Any], asked: dict[str, Any]) -> None:
     for part, values in asked.items():
-        there = found.get(part, {})
+        there = found.get(part, {}) if isinstance(found, dict) else None
+        if not isinstance(there, dict):
+            raise UserError(
+                f"{out}: {what}, but its description is damaged; choose another folder, or add "
+                "--overwrite to start anew"
+            )
         for key in sorted({*values, *there}):
             if values.get(key) != there.get(key):
                 if part == "settings":
-                    name = f"`--{key.replace('_', '-')}` {there.get(key)}, not {values.get(key)}"
+                    option = key.replace("_", "-")
+                    name = f"`--{option}` {_brief(there.get(key))}, not {_brief(values.get(key))}"
                 else:
                     name = f"another input for {key}"
                 raise UserError(

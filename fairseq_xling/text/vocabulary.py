@@ -51,7 +51,7 @@ def learn_vocabulary(
                     file, model = name, learn_pieces(text, *_how(options), label)
                 with atomic_write(out / file) as opened:
                     opened.write(model)
-                learnt = load_pieces(out, name, whole_words)
+                learnt = load_pieces(out / file, whole_words)
                 counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
                 write_json(
                     record,

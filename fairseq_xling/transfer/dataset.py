@@ -15,6 +15,7 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.data.plan import Limits, cut
@@ -51,7 +52,10 @@ class ItemDataset(FairseqDataset):
         with progress(total, "encoding", "items", checks=True) as bar:
             for part, (codec, number, items) in enumerate(parts):
                 for item in items:
-                    self.encoded.append(head.encode(item, codec))
+                    encoded = head.encode(item, codec)
+                    padded = len(encoded.rows) * max(map(len, encoded.rows))
+                    check_bound("item", padded, item.place)
+                    self.encoded.append(encoded)
                     bar.update(1)
                 codec.report()
                 self.items += items

@@ -1,11 +1,11 @@
 """Checks of JSON objects: each broken rule is one line that says where."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import decode_json
 
 _NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 
@@ -16,13 +16,7 @@ def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
     Raises:
         UserError: if it is not JSON, or an object has a key twice; names file and line.
     """
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        place = f"{path}:{line + error.lineno - 1}"
-        raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
-        raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
+    return decode_json(path, text, line, _object)
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -71,13 +65,3 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     """Reject `--columns`, which such a file does not have."""
     if columns:
         raise UserError(f"`--columns` must be empty for {name} files, got {', '.join(columns)}")
-
-
-def shown(value: Any) -> str:
-    """A value for a message, on one line and not too long.
-
-    >>> shown("a" * 100)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
-    """
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.transfer.encode import Codec
 from fairseq_xling.transfer.formats import formats

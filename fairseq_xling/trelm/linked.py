@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.vocabularies import modes
 
 _PIECE = 1 << 14  # sentence pairs counted at a time
@@ -95,9 +95,7 @@ def count_links(folder: DataFolder, source: str, target: str) -> sparse.csr_arra
     """
     sides = folder.parallel("train", source, target)
     order = folder.order("train", source, target)
-    pairs = Pairs(
-        *sides, (source, target), 1 << 30, order
-    )  # which checks that they belong together
+    pairs = Pairs(*sides, (source, target), 1 << 30, order)
     shape = (folder.vocab_sizes[target], folder.vocab_sizes[source])
     total = sparse.csr_array(shape, dtype=np.int64)
     for start in range(0, len(pairs), _PIECE):

@@ -8,9 +8,11 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.errors import UserError
@@ -44,6 +46,7 @@ def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: 
     meta = read_json(data / "meta.json")
     tokens = {lang: int(side.sizes[kept].sum()) for lang, side in zip(pair, sides, strict=True)}
     meta["parallel"]["train"][name] |= {"pairs": count, "tokens": tokens}
+    _describe(meta, output, [f"parallel/{stem}" for stem in changed])
     write_json(output / "meta.json", {**meta, "derived": {"pairs": count, "seed": seed}})
 
 
@@ -58,12 +61,20 @@ def pairs_into_mono(data: Path, output: Path, pair: Sequence[str], lang: str) ->
     write_items(output / stem, items, mono.dtype)
     meta = read_json(data / "meta.json")
     meta["mono"]["train"][lang]["sentences"] = len(mono) + len(side)
+    _describe(meta, output, [stem])
     write_json(output / "meta.json", {**meta, "derived": {"pairs in mono": lang}})
 
 
 def _name(folder: DataFolder, pair: Sequence[str]) -> str:
     found = {frozenset(known): "-".join(known) for known in folder.pairs("train")}
     return found[frozenset(pair)]
+
+
+def _describe(meta: dict[str, Any], output: Path, changed: Sequence[str]) -> None:
+    """Record the token files ``changed``, if the folder that they are derived from does so."""
+    if "files" in meta:
+        names = [f"{stem}.{end}" for stem in changed for end in ("bin", "idx")]
+        meta["files"] |= describe_files(output, names)
 
 
 def _link(data: Path, output: Path, changed: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
@@ -22,7 +23,6 @@ from fairseq_xling.mapping.text_vectors import read_text_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.mapping.work import work_folder
 from fairseq_xling.runs.provenance import provenance
-from fairseq_xling.text.dictionary import read_dictionary
 from fairseq_xling.text.progress import progress
 from fairseq_xling.trelm.skipgram import SkipGram, SkipGramOptions, count_ids
 

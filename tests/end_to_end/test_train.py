@@ -1,18 +1,23 @@
 """fairseq-train, -validate and -hydra-train on `--task bilingual_mlm`, as subprocesses."""
 
 import re
+import time
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
 from fairseq_xling import USER_DIR, precision
 from tests.end_to_end.engine import (
     assert_same_training,
+    command,
+    kill,
     load,
     logged,
     run,
     run_until,
+    start,
     training_options,
 )
 from tests.end_to_end.pages import Page, folder_of
@@ -130,6 +135,28 @@ def _kill_and_resume(corpus, folder, updates, processes):
 
 def test_a_killed_training_resumes_to_the_same_bits(tiny_corpus, tmp_path):
     _kill_and_resume(tiny_corpus, tmp_path, [13], processes=1)
+
+
+def test_a_second_training_in_the_same_folder_is_refused(tiny_corpus, tmp_path):
+    options = training_options(
+        tiny_corpus.path, tmp_path / "saved", *"--max-epoch 90000 --epoch-updates 4".split()
+    )
+    with open(tmp_path / "log", "w") as output:
+        first = start(command("fairseq-train", *options), output, output)
+        try:
+            deadline = time.monotonic() + 300
+            while "Saved checkpoint" not in (tmp_path / "log").read_text():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            first_process = psutil.Process(first.pid)
+            first_process.suspend()  # the second has the processor to itself
+            refused = run("fairseq-train", *options, check=False)
+            first_process.resume()
+        finally:
+            kill(first)
+    line = f"error: `--save-dir` {tmp_path}/saved: another training is writing it"
+    assert refused.returncode == 1 and refused.stdout.strip().endswith(line)
+    assert "Traceback" not in refused.stdout
 
 
 @pytest.mark.slow

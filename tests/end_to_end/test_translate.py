@@ -14,11 +14,11 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import main
 from fairseq_xling.compat import load_plain
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.text.dictionary import read_dictionary
 from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 
@@ -248,3 +248,13 @@ def test_typed_lines_have_predicted_orders_but_no_oracle(relabelled):
         "fairseq-xling: error: `--ordering oracle` reads the word alignments of a data folder, "
         "but typed text has none; use identity or predicted"
     )
+
+
+def test_an_input_that_is_missing_or_no_text_is_one_line(relabelled, tmp_path):
+    done = interactive(relabelled, "", "--input", str(tmp_path / "none.txt"))
+    assert done.returncode == 1
+    assert done.stderr == f"fairseq-xling: error: {tmp_path}/none.txt: no such file\n"
+    (tmp_path / "latin.txt").write_bytes(b"dog\n\xff\n")
+    done = interactive(relabelled, "", "--input", str(tmp_path / "latin.txt"))
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "latin.txt:2: not UTF-8" in done.stderr.splitlines()[-1]

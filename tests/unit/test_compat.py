@@ -1,6 +1,7 @@
 """The facts about fairseq and torch that `compat` works around."""
 
 import argparse
+import gc
 import logging
 import os
 import subprocess
@@ -11,7 +12,9 @@ import pytest
 import torch
 
 from fairseq_xling import compat
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive
 
 
 @pytest.fixture(autouse=True)
@@ -236,3 +239,58 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
     args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
     parsed = options.parse_args_and_arch(parser, args)
     assert (parsed.bf16, parsed.tpu) == (True, False)
+
+
+@pytest.fixture
+def trainer(tiny_corpus):
+    """Makes what `load_checkpoint` reads of a trainer of ``rank``."""
+
+    class Trainer:
+        def __init__(self, rank=0):
+            distributed = argparse.Namespace(distributed_rank=rank)
+            self.cfg = argparse.Namespace(distributed_training=distributed)
+            self.task = argparse.Namespace(folder=DataFolder(tiny_corpus.path))
+
+    return Trainer
+
+
+def is_locked(path):
+    try:
+        with exclusive(path, "taken"):
+            return False
+    except UserError:
+        return True
+
+
+def test_the_first_process_of_a_training_locks_its_folders_while_it_lives(
+    trainer, tmp_path, tiny_corpus
+):
+    saving = argparse.Namespace(save_dir=str(tmp_path), no_save=False)
+    one, meta = trainer(), tiny_corpus.path / "meta.json"
+    compat._hold_folders(saving, one)
+    assert is_locked(tmp_path / ".lock") and is_locked(meta)
+    del one
+    gc.collect()
+    assert not (tmp_path / ".lock").exists() and not is_locked(meta)
+
+
+def test_other_processes_and_trainings_that_do_not_save_only_read(trainer, tmp_path, tiny_corpus):
+    for rank, unsaved in ((1, False), (0, True)):
+        saving = argparse.Namespace(save_dir=str(tmp_path), no_save=unsaved)
+        one = trainer(rank)
+        compat._hold_folders(saving, one)
+        assert not (tmp_path / ".lock").exists() and is_locked(tiny_corpus.path / "meta.json")
+        del one
+
+
+def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_path):
+    stands_for = compat._read_input(lambda input, size: iter([[input, size]]))
+    path = tmp_path / "a.txt"
+    path.write_text(" a b \nc\n\nd")
+    assert list(stands_for(str(path), 2)) == [["a b", "c"], ["", "d"]]
+    assert list(stands_for("-", 2)) == [["-", 2]]
+    with pytest.raises(SystemExit, match=r"error: none\.txt: no such file"):
+        next(stands_for("none.txt", 2))
+    path.write_bytes(b"\xff")
+    with pytest.raises(SystemExit, match=r"a\.txt:1: not UTF-8"):
+        next(stands_for(str(path), 2))

@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from fairseq_xling.errors import UserError, exits_on_user_error, one_line
+from fairseq_xling.errors import UserError, exits_on_user_error, one_line, shown
 
 
 def test_a_message_over_several_lines_is_printed_on_one():
@@ -57,3 +57,37 @@ def test_a_guarded_function_keeps_its_name_arguments_and_result():
         return a + b
 
     assert add.__name__ == "add" and add(2, b=3) == 5
+
+
+def test_a_long_message_is_shortened_in_its_middle():
+    line = one_line(UserError("a.txt:1: " + "x" * 1_000_000 + " is the end"))
+    assert len(line) < 2100 and line.startswith("fairseq-xling: error: a.txt:1: xx")
+    assert line.endswith("xx is the end") and " ... " in line
+
+
+def bomb():
+    """A list that refers to lists that refer to lists: formatted, it would fill any memory."""
+    value = ["x"] * 9
+    for _ in range(30):
+        value = [value] * 9
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (bomb(), "[" * 31 + "'x', '..."),
+        ({"a": bomb()}, None),
+        ("a\nb", r"'a\nb'"),
+        ("ü" * 9, "'üüüüüüüüü'"),
+        (10**5000, "a number of 16610 bits"),
+        ({1: (2,), "b": None}, "{1: (2,), 'b': None}"),
+        (b"a" * 10**6, None),
+        ([0.5, True, []], "[0.5, True, []]"),
+    ],
+    ids=["list", "dict", "lines", "letters", "number", "kinds", "bytes", "nested"],
+)
+def test_a_value_in_a_message_is_short_however_large_it_is(value, text):
+    found = shown(value)
+    assert len(found) <= 40
+    assert found == text if text else found.endswith("...")

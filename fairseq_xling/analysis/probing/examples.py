@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json, shown
+from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json
 from fairseq_xling.transfer.offsets import on_one_line
 
 OFFSETS = ("tokens", "characters")

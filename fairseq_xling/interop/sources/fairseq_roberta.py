@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
@@ -166,7 +166,7 @@ def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], tuple[int, .
     counts = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>"), 0)
     for number, line in enumerate(read_lines(file), start=1):
         symbol, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
-        if not symbol or not count.isdigit():
+        if not (symbol and count.isascii() and count.isdecimal() and len(count) < 20):
             raise UserError(f"{file}:{number}: must be a symbol and its count, got {line!r}")
         counts[symbol] = int(count)
     counts.setdefault("<mask>", 0)
@@ -180,6 +180,9 @@ def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], tuple[int, .
     # Published English models have numbers of GPT-2's byte pieces, which encoder.json spells out.
     encoder = file.with_name("encoder.json")
     if encoder.is_file():
-        pieces = {str(number): piece for piece, number in read_json(encoder).items()}
+        pieces = read_json(encoder)
+        if not isinstance(pieces, dict):
+            raise UserError(f"{encoder}: must be an object, got {shown(pieces)}")
+        pieces = {str(number): piece for piece, number in pieces.items()}
         tokens, how = [pieces.get(token, token) for token in tokens], byte_level
     return spell(tokens, how, special), tuple(counts.values()), mask

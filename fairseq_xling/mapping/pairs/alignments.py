@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import open_binary
+from fairseq_xling.files import byte_lines
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.text.links import Links, check_range, parse_pharaoh
@@ -130,27 +130,27 @@ class Alignments:
     def _links(self) -> Iterator[tuple[int, Links]]:
         """Blocks of links from moving to fixed words, and the number of their first line."""
         lines, start = len(self._sides[0]), 0
-        with open_binary(self._file) as file:
-            while data := b"".join(islice(file, _LINES)):
-                links = parse_pharaoh(data, str(self._file), start + 1)
-                stop = start + links.rows
-                if stop > lines:
-                    break
-                lengths = [np.asarray(side.lengths[start:stop]) for side in self._sides]
-                try:
-                    check_range(
-                        links,
-                        *(lengths[::-1] if self._swap else lengths),
-                        str(self._file),
-                        start + 1,
-                        self._unit,
-                    )
-                except UserError as error:
-                    hint = "without" if self._swap else "with"
-                    raise UserError(f"{error}; should it be {hint} `--swap`?") from None
-                yield start, links.swapped() if self._swap else links
-                start = stop
-            more = sum(1 for _ in file)
+        file = byte_lines(self._file)
+        while data := b"".join(islice(file, _LINES)):
+            links = parse_pharaoh(data, str(self._file), start + 1)
+            stop = start + links.rows
+            if stop > lines:
+                break
+            lengths = [np.asarray(side.lengths[start:stop]) for side in self._sides]
+            try:
+                check_range(
+                    links,
+                    *(lengths[::-1] if self._swap else lengths),
+                    str(self._file),
+                    start + 1,
+                    self._unit,
+                )
+            except UserError as error:
+                hint = "without" if self._swap else "with"
+                raise UserError(f"{error}; should it be {hint} `--swap`?") from None
+            yield start, links.swapped() if self._swap else links
+            start = stop
+        more = sum(1 for _ in file)
         if start != lines or data:
             found = start + (links.rows if data else 0) + more
             raise UserError(

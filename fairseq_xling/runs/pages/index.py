@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.runs.pages.page import Measured, Page, Result
 from fairseq_xling.runs.pages.presets import Preset
@@ -119,7 +119,7 @@ def read_tests(paths: Sequence[Path]) -> list[Test]:
                 known = found.get(test.name)
                 if known is None or test.outcome != "left out":
                     found[test.name] = test
-        except (KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise UserError(f"{path}: damaged ({type(error).__name__}: {error})") from None
     return list(found.values())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
 from fairseq_xling.text.tokenizers.vocabulary import SPECIALS_OF_FAMILIES, read_vocabulary
@@ -29,18 +29,19 @@ def ready_name(model_name: str) -> str:
     return model_name.replace("sentencepiece", "tokenizer").removesuffix("model") + "json"
 
 
-def load_pieces(folder: Path, model_name: str, whole_words: bool) -> "Pieces | TokenizerPieces":
-    """The tokenizer of a data folder: an imported one, if there is one.
+def pieces_file(folder: Path, model_name: str) -> Path:
+    """The file of a data folder that cuts text: an imported tokenizer, if there is one."""
+    ready = folder / ready_name(model_name)
+    return ready if ready.is_file() else folder / model_name
+
+
+def load_pieces(file: Path, whole_words: bool) -> "Pieces | TokenizerPieces":
+    """The tokenizer in a `pieces_file`.
 
     Raises:
         UserError: as `Pieces.load` and `TokenizerPieces.load`.
     """
-    ready = folder / ready_name(model_name)
-    return (
-        TokenizerPieces.load(ready)
-        if ready.is_file()
-        else Pieces.load(folder / model_name, whole_words)
-    )
+    return TokenizerPieces.load(file) if file.suffix == ".json" else Pieces.load(file, whole_words)
 
 
 def ready_tokenizer(file: str | Path) -> bytes:
@@ -95,7 +96,7 @@ class TokenizerPieces:
         content = read_json(Path(path))
         try:
             return cls(content, path)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
 
     def __len__(self) -> int:

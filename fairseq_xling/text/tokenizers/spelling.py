@@ -67,10 +67,11 @@ def spell(
     """``tokens`` in our spelling, all different.
 
     Special tokens are named by ``special``; placeholders are kept. If two would have the same
-    spelling, the later one keeps its own.
+    spelling, the later one keeps its own. What ends a line of a dictionary has sentencepiece's form
+    of a byte.
 
-    >>> spell(["[CLS]", "a", "##a"], wordpiece, {"[CLS]": "<s>"})
-    ['<s>', '▁a', 'a']
+    >>> spell(["[CLS]", "a", "##a", "##\\n"], wordpiece, {"[CLS]": "<s>"})
+    ['<s>', '▁a', 'a', '<0x0A>']
     """
     symbols: list[str] = []
     taken = set(special.values())
@@ -79,12 +80,16 @@ def spell(
             symbols.append(special[token])
             continue
         symbol = token if is_placeholder(token) else how(token)
-        for candidate in (symbol, token, f"{token}<{number}>"):
-            if candidate not in taken:
+        for candidate in map(_on_one_line, (symbol, token, f"{token}<{number}>")):
+            if candidate and candidate not in taken:
                 symbols.append(candidate)
                 taken.add(candidate)
                 break
     return symbols
+
+
+def _on_one_line(symbol: str) -> str:
+    return re.sub(r"[\r\n]", lambda found: f"<0x{ord(found[0]):02X}>", symbol)
 
 
 @cache

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.tokenizers.spelling import (
     as_is,
@@ -40,6 +41,7 @@ def read_vocabulary(
         UserError: if there is no vocabulary, it is damaged, it is too large, or a special symbol
             is not in it.
     """
+    check_bound("ids", size, folder)
     file, ids, how = _read_ids(folder)
     if ids and (min(ids.values()) < 0 or max(ids.values()) >= size):
         raise UserError(
@@ -64,11 +66,14 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
         if (folder / name).is_file():
             try:
                 ids, how = read(folder / name)
-            except (KeyError, TypeError, ValueError, AttributeError):
+            except MALFORMED:
                 raise UserError(f"{folder / name}: not a vocabulary in a known format") from None
             extra = folder / "added_tokens.json"
-            if extra.is_file() and isinstance(added := read_json(extra), dict):
-                ids |= {str(token): int(number) for token, number in added.items()}
+            try:
+                if extra.is_file() and isinstance(added := read_json(extra), dict):
+                    ids |= {str(token): int(number) for token, number in added.items()}
+            except MALFORMED:
+                raise UserError(f"{extra}: must give a number to each token") from None
             return folder / name, ids, how
     raise UserError(f"{folder}: no vocabulary (it has none of {', '.join(_READERS)})")
 

@@ -13,17 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.formats.choices import ChoiceItem, read_choices
-from fairseq_xling.transfer.json_fields import (
-    check_columns,
-    check_kind,
-    get_value,
-    parse_json,
-    shown,
-)
+from fairseq_xling.transfer.json_fields import check_columns, check_kind, get_value, parse_json
 
 
 @dataclass(frozen=True)
@@ -56,9 +50,7 @@ class C3(Format):
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[C3Item]:
         """See `Format`; errors name the entry and question."""
         check_columns(list(columns), "C3")
-        content = check_kind(
-            str(path), parse_json(path, "\n".join(read_lines(path))), "the file", list
-        )
+        content = check_kind(str(path), parse_json(path, read_text(path, "json")), "the file", list)
         found = 0
         for entry, given in enumerate(content, start=1):
             where = f"{path}: entry {entry}"

@@ -18,17 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import atomic_write, read_lines, read_text
 from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.formats.choices import ChoiceItem, read_choices
-from fairseq_xling.transfer.json_fields import (
-    check_columns,
-    check_kind,
-    get_value,
-    parse_json,
-    shown,
-)
+from fairseq_xling.transfer.json_fields import check_columns, check_kind, get_value, parse_json
 
 _BLANK = re.compile(r"#idiom\d+#")
 _END = re.compile(r"[。！？!?\n]")
@@ -99,7 +93,7 @@ def _answers(path: Path) -> Mapping[str, Any] | None:
     other = _answers_path(path)
     if not other.is_file():
         return None
-    return check_kind(str(other), parse_json(other, "\n".join(read_lines(other))), "it", dict)
+    return check_kind(str(other), parse_json(other, read_text(other, "json")), "it", dict)
 
 
 def _label(

@@ -12,17 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item
-from fairseq_xling.transfer.json_fields import (
-    check_columns,
-    check_kind,
-    get_value,
-    parse_json,
-    shown,
-)
+from fairseq_xling.transfer.json_fields import check_columns, check_kind, get_value, parse_json
 
 
 @dataclass(frozen=True)
@@ -64,8 +58,8 @@ class Choices(Format):
         """See `Format`: the same objects, with the predicted label."""
         with atomic_write(path, "w") as file:
             for item, prediction in zip(items, predictions, strict=True):
-                json.dump({**item.row, "label": prediction}, file, ensure_ascii=False)
-                file.write("\n")
+                # (Not json.dump, which does not write all that is as deep as json.loads reads.)
+                file.write(json.dumps({**item.row, "label": prediction}, ensure_ascii=False) + "\n")
 
 
 def _item(path: Path, line: int, row: Any) -> ChoiceItem:

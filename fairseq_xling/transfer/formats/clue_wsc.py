@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.transfer.formats import formats
 from fairseq_xling.transfer.formats.json_lines import JsonLines, ObjectItem
-from fairseq_xling.transfer.json_fields import check_columns, get_value, shown
+from fairseq_xling.transfer.json_fields import check_columns, get_value
 
 _MARKS = {"span1": ("_", "_"), "span2": ("[", "]")}
 

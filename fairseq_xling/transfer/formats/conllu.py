@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.transfer.formats import Format, formats
@@ -89,10 +90,12 @@ def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
     Blank lines at the end of the file belong to the last.
 
     Raises:
-        UserError: for a blank line that ends no sentence, and for a file without sentences.
+        UserError: for a blank line that ends no sentence, for a file without sentences, and for a
+            sentence that exceeds the bound.
     """
     lines: list[str] = []
     first, number, closed, spare = 1, 0, False, 0
+    most = bound("sentence")
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             spare = spare or (number if closed or not lines else 0)
@@ -105,6 +108,8 @@ def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield first, lines
             first, lines, closed = number, [], False
         lines.append(line)
+        if len(lines) > most:
+            raise exceeds("sentence", len(lines), f"{path}:{first}")
     if not any(map(str.strip, lines)):
         raise UserError(f"{path}: contains no sentences")
     yield first, lines

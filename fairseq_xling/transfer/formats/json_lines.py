@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.formats.tsv import FIELDS, TextItem
-from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json, shown
+from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json
 
 _USUAL = {"text": "text", "label": "label"}
 _UNDECIDED = "-"
@@ -62,8 +62,8 @@ class JsonLines(Format):
             for item, prediction in zip(items, predictions, strict=True):
                 number = isinstance(item.given.get(key), int)
                 label = int(prediction) if number and prediction.isdigit() else prediction
-                json.dump({**item.given, key: label}, file, ensure_ascii=False)
-                file.write("\n")
+                # (Not json.dump, which does not write all that is as deep as json.loads reads.)
+                file.write(json.dumps({**item.given, key: label}, ensure_ascii=False) + "\n")
 
 
 def _keys(columns: Mapping[str, str]) -> dict[str, str]:

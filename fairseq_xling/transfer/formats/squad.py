@@ -16,17 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.transfer.formats import Format, formats
 from fairseq_xling.transfer.items import Item
-from fairseq_xling.transfer.json_fields import (
-    check_columns,
-    check_kind,
-    get_value,
-    parse_json,
-    shown,
-)
+from fairseq_xling.transfer.json_fields import check_columns, check_kind, get_value, parse_json
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,14 @@ class Squad(Format):
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
-        content = parse_json(path, "\n".join(read_lines(path)))
+        content = parse_json(path, read_text(path, "json"))
         names: set[str] = set()
         for a, article in enumerate(get_value(str(path), content, "data", list), start=1):
             where = f"{path}: article {a}"
             for p, paragraph in enumerate(get_value(where, article, "paragraphs", list), start=1):
                 where = f"{path}: article {a}, paragraph {p}"
                 context = get_value(where, paragraph, "context", str)
+                check_bound("context", len(context), where)
                 for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
                     item = _item(path, f"{where}, question {q}", context, question)
                     if item.id in names:

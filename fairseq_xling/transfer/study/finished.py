@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_files
@@ -109,7 +109,7 @@ def _read(run: Path) -> list[Cell]:
         config = TransferConfig(**settings)
         heads[config.head]  # raises for an unknown name
         return [cell for one in record["results"] for cell in _cells(run, config, one)]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except MALFORMED:
         raise UserError(
             f"{run / RESULTS}: contains no results of `fairseq-xling eval transfer` or `eval "
             f"matrix` "

@@ -4,6 +4,7 @@ import pytest
 from fairseq_xling.analysis import slices as module
 from fairseq_xling.analysis.slices import segments, write_slices
 from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.data.mmap import write_items
 from fairseq_xling.errors import UserError
 
 
@@ -46,6 +47,19 @@ def test_texts_of_every_window_have_the_same_tokens(folder, tiny_corpus, tmp_pat
         assert made.vocab_sizes == folder.vocab_sizes and made.pairs("train") == []
         assert made.meta["slices"] == {"window": window, "sentences": 30}
     assert [x[1:] for x in totals[:4]] == [x[1:] for x in totals[4:]]
+
+
+def test_a_folder_with_digests_gives_one_with_digests_of_what_it_has(make_corpus, tmp_path):
+    source = DataFolder(make_corpus(digests=True).path)
+    (source.path / "sentencepiece.model").write_text("model")
+    write_slices(source, tmp_path / "cut", 30, 3)
+    made = DataFolder(tmp_path / "cut")
+    assert len(made.mono("train", "en")) > 0 and made.anchors("en") == []
+    there = {p.relative_to(made.path).as_posix() for p in made.path.rglob("*") if p.is_file()}
+    assert set(made.meta["files"]) == there - {"meta.json", "sentencepiece.model"}
+    write_items(made.path / "mono" / "train.en", [[6, 2]], "<u2")
+    with pytest.raises(UserError, match="changed since the folder was prepared"):
+        made.mono("train", "en")
 
 
 def test_a_text_that_is_too_short_or_a_window_of_nothing_is_refused(folder, tmp_path):

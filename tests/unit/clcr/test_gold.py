@@ -38,6 +38,7 @@ def folder(tmp_path):
     files = {("en", "de"): "forth", ("de", "en"): "back"}
     return SimpleNamespace(
         parallel=lambda split, *pair: tuple(TokenFile(tmp_path / name) for name in pair),
+        is_aligned=lambda split, *pair: True,
         order=lambda split, *pair: TokenFile(tmp_path / files[pair]),
     )
 

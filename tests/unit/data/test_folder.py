@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
 from fairseq.data import Dictionary
 
+from fairseq_xling.data import links
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_json, sha256, write_json
 
 
 def test_the_special_ids_are_those_that_fairseq_gives_them(tiny_corpus):
@@ -129,8 +132,6 @@ def test_a_split_that_lacks_only_this_text_is_not_said_to_be_unknown(tiny_corpus
 
 
 def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
-    from fairseq_xling.data.mmap import write_items
-
     path = make_corpus().path
     write_items(path / "parallel" / "train.en-de.de", [[6, 2]] * 19, "<u2")
     message = refusal(path, lambda p: DataFolder(p).parallel("train", "en", "de"))
@@ -138,8 +139,6 @@ def test_sides_of_different_length_are_refused_with_both_counts(make_corpus):
 
 
 def test_text_with_ids_of_another_dictionary_is_refused(make_corpus):
-    from fairseq_xling.data.mmap import write_items
-
     path = make_corpus(mode="separate", words=5).path  # each dictionary has 6 + 5 ids
     write_items(path / "parallel" / "train.en-de.en", [[10, 2]] * 19 + [[11, 2]], "<u2")
     message = refusal(path, lambda p: DataFolder(p).parallel("train", "de", "en"))
@@ -171,5 +170,109 @@ def test_damaged_anchors_are_named(make_corpus, content):
 def test_a_description_with_a_part_of_another_form_is_refused(make_corpus, name):
     corpus = make_corpus()
     write_json(corpus.path / "meta.json", read_json(corpus.path / "meta.json") | {name: [1]})
-    with pytest.raises(UserError, match=f"meta.json: has no {name}"):
+    with pytest.raises(UserError, match=f"meta.json: has no valid {name}"):
         DataFolder(corpus.path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("languages", [], "has no valid languages"),
+        ("languages", [["en"], "de"], "has no valid languages"),
+        ("languages", ["en", "en"], "has no valid languages (language 'en' is named twice"),
+        ("languages", ["en", "../de"], "has no valid languages (language code '../de' in"),
+        ("languages", {"en": 1}, "has no valid languages"),
+        ("dictionaries", {}, "has no valid dictionaries"),
+        ("dictionaries", {"../dict.txt": "0"}, "has no valid dictionaries"),
+        ("dictionaries", {"dict.en.txt": "0"}, "has no valid dictionaries"),
+        ("dictionaries", {"dict.txt": 0}, "has no valid dictionaries"),
+        ("mono", {"train": {"fr": {}}}, "has no valid mono"),
+        ("mono", {"../train": {"en": {}}}, "has no valid mono"),
+        ("mono", {"train": ["en"]}, "has no valid mono"),
+        ("parallel", {"train": {"en-fr": {}}}, "has no valid parallel"),
+        ("parallel", {"train": {"ende": {}}}, "has no valid parallel (language pair 'ende' must"),
+        ("parallel", {"train": {"en-de": []}}, "has no valid parallel"),
+        ("files", {"../x": {"bytes": 1, "sha256": ""}}, "has no valid files"),
+        ("files", {"dict.txt": 1}, "has no valid files"),
+        ("format", True, "format must be 1, got True"),
+    ],
+)
+def test_a_damaged_part_of_the_description_is_named(make_corpus, part, value, message):
+    path = make_corpus().path
+    edited(path, **{part: value})
+    assert refusal(path).startswith(f"FOLDER/meta.json: {message}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<mask> 1\n<null> 1\na\n", "dict.txt:3: must be a symbol, a space and a count, got 'a'"),
+        ("<mask> 1\n<null> 1\na x\n", "dict.txt:3: must be a symbol, a space and a count, got"),
+        ("<mask> 1\n<null> 1\na 1\n\n", "dict.txt:4: must be a symbol, a space and a count, got"),
+        ("<mask> 1\n<null> 1\na 1\nb 1\na 2\n", "dict.txt:5: has 'a' a second time"),
+        ("<mask> 1\n<null> 1\n<s> 1\n", "dict.txt:3: has '<s>' a second time"),
+        ("<null> 1\n<mask> 1\n", "dict.txt: must begin with <mask> and <null>, as `prepare`"),
+        ("", "dict.txt: must begin with <mask> and <null>, as `prepare`"),
+        ("<mask> 1\n<null> 1\n\udcff 1\n", "dict.txt:3: not UTF-8"),
+    ],
+)
+def test_a_dictionary_that_fairseq_would_not_load_is_refused(make_corpus, content, message):
+    path = make_corpus().path
+    (path / "dict.txt").write_bytes(content.encode("utf-8", "surrogateescape"))
+    edited(path, dictionaries={"dict.txt": sha256(path / "dict.txt")})
+    assert refusal(path).startswith(f"FOLDER/{message}")
+
+
+@pytest.mark.parametrize("entry", [[[7.0], [[[8], 1, "de"]]], [[7], [[[8], float("inf"), "de"]]]])
+def test_anchors_of_a_wrong_kind_are_named(make_corpus, entry):
+    path = make_corpus().path
+    write_json(path / "anchors.en.json", {"entries": [entry]})
+    message = refusal(path, lambda p: DataFolder(p).anchors("en"))
+    assert message == "FOLDER/anchors.en.json: damaged; prepare the folder again"
+
+
+def rewritten(path, change):
+    """Change the items of a token file."""
+    file = TokenFile(path)
+    items = [file[i] for i in range(len(file))]
+    change(items)
+    write_items(path, items, "<i4")
+
+
+@pytest.mark.parametrize("value", [-1, 99])
+def test_links_outside_of_their_sentence_are_refused(make_corpus, value):
+    corpus = make_corpus()
+    stem = corpus.path / "parallel" / "train.en-de"
+
+    def change(items):
+        items[4][0] = value
+
+    rewritten(f"{stem}.order", change)
+    message = refusal(corpus.path, lambda p: DataFolder(p).order("train", "en", "de"))
+    length = len(corpus.pairs["train"][4][0]) + 1
+    place = "FOLDER/parallel/train.en-de"
+    assert message == (
+        f"{place}.order.bin: sentence 5 has a link to token {value} of the {length} in "
+        f"{place}.en; prepare the folder again"
+    )
+
+
+def test_the_largest_link_is_that_to_the_last_token(make_corpus, monkeypatch):
+    monkeypatch.setattr(links, "_PIECE", 3)
+    corpus = make_corpus()
+    path = corpus.path / "parallel" / "train.en-de.order"
+    length = len(corpus.pairs["train"][7][0]) + 1
+    rewritten(path, lambda items: items.__setitem__(7, np.full_like(items[7], length)))
+    DataFolder(corpus.path).order("train", "en", "de")
+    rewritten(path, lambda items: items[7].__setitem__(-1, length + 1))
+    with pytest.raises(UserError, match="sentence 8 has a link to token"):
+        DataFolder(corpus.path).order("train", "en", "de")
+
+
+def test_the_alignment_of_other_text_is_refused(make_corpus):
+    path = make_corpus().path
+    rewritten(path / "parallel" / "train.en-de.order", lambda items: items.pop())
+    message = refusal(path, lambda p: DataFolder(p).order("train", "en", "de"))
+    assert message.startswith(
+        "FOLDER/parallel/train.en-de.order: the alignment must have one entry per target token"
+    )

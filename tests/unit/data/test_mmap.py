@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -113,31 +114,87 @@ def test_a_damaged_file_is_refused_when_it_is_opened(written, suffix, damage, me
         TokenFile(written)
 
 
+def _index(sizes, offsets, version=1, code=8):
+    """The bytes of an index of two-byte values."""
+    header = struct.pack("<9sQBQ", b"MMIDIDX\x00\x00", version, code, len(sizes))
+    return header + np.array(sizes, "<i4").tobytes() + np.array(offsets, "<i8").tobytes()
+
+
+# The items of `ITEMS` have 3, 1, 0 and 4 values and begin at bytes 0, 6, 8 and 8.
+@pytest.mark.parametrize("block", [1, 2, 100])
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (_index([3, -5, 6, 4], [0, 6, -4, 8]), "item 2 has -5 values at byte 6"),
+        (_index([3, 0, 1, 4], [0, 6, 8, 8]), "item 3 has 1 values at byte 8, after 6 bytes"),
+        (_index([3, 2**31 - 1, 0, 4], [0, 6, 8, 8]), "item 3 has 0 values at byte 8, after 4294"),
+        (_index([3, 1, 0, 4], [0, 0, 0, 0]), "item 2 has 1 values at byte 0, after 6 bytes"),
+        (_index([3, 1, 0, 4], [0, -6, 8, 8]), "item 2 has 1 values at byte -6, after 6 bytes"),
+        (_index([3, 1, 0, 4], [0, 6, 2**62, 8]), "item 3 has 0 values at byte 461168"),
+        (_index([3, 1, 0, 4], [2, 6, 8, 8]), "item 1 has 3 values at byte 2, after 0 bytes"),
+        (_index([3, 1, 0, 4], [0, 6, 8, 8], version=2), "version must be 1, got 2"),
+    ],
+)
+def test_an_index_whose_items_are_not_back_to_back_is_refused(
+    written, monkeypatch, index, message, block
+):
+    monkeypatch.setattr(mmap, "_ITEMS", block)
+    good = _index([3, 1, 0, 4], [0, 6, 8, 8])
+    assert written.with_suffix(".idx").read_bytes() == good
+    written.with_suffix(".idx").write_bytes(index)
+    with pytest.raises(UserError, match=message):
+        TokenFile(written)
+
+
 @pytest.mark.parametrize("block", [1, 3, 100])
 @pytest.mark.parametrize(
     ("values", "dtype", "message"),
     [
-        (ITEMS, "<u2", r"x\.bin: sentence 4 has id 65000, but dict\.txt has only 10; .* prepare"),
-        ([[9, 2], [10, 2], [11, 2]], "<i4", r"x\.bin: sentence 2 has id 10, but dict\.txt has"),
-        ([[9, 2], [], [3, -1]], "<i4", r"x\.bin: sentence 3 has id -1, but dict\.txt has only 10"),
+        ([[6, 7, 2], [2], [65000, 9, 8, 2]], "<u2", "sentence 3 has id 65000, but dict.txt has on"),
+        ([[9, 2], [10, 2], [11, 2]], "<i4", "sentence 2 has id 10, but dict.txt has only 10; the"),
+        ([[9, 2], [3, -1]], "<i4", "sentence 2 has id -1, but dict.txt has only 10; the file is"),
+        ([[9, 2], [8, 7, 6], [3, 2]], "<u2", "sentence 2 does not end in </s>; prepare the folder"),
+        ([[9, 2], [8, 7, 2], [3]], "<u2", "sentence 3 does not end in </s>; prepare the folder"),
+        ([[9], [8, 7, 2]], "<u2", "sentence 1 does not end in </s>; prepare the folder"),
+        ([[9, 2], [], [3, 2]], "<u2", "sentence 2 is empty; prepare the folder"),
     ],
 )
-def test_the_first_sentence_with_an_id_that_no_dictionary_has_is_named(
+def test_the_first_sentence_that_is_damaged_is_named(
     tmp_path, monkeypatch, values, dtype, message, block
 ):
     monkeypatch.setattr(mmap, "_BLOCK", block)
     write_items(tmp_path / "x", [np.array(item, dtype=int) for item in values], np.dtype(dtype))
     file = TokenFile(tmp_path / "x")
-    with pytest.raises(UserError, match=message):
-        file.check_below(10, "dict.txt")
+    with pytest.raises(UserError) as refused:
+        file.check_sentences(10, "dict.txt")
+    assert str(refused.value).startswith(f"{tmp_path}/x.bin: {message}")
 
 
-def test_ids_are_read_once_until_the_file_changes(written, monkeypatch):
-    reads = []
-    monkeypatch.setattr(np, "fromfile", lambda *args: reads.append(args) or np.empty(0, "<u2"))
-    for limit in (65001, 65001, 65002, 1 << 16):  # no 16 bits are out of the last one's range
-        TokenFile(written).check_below(limit, "dict.txt")
-    assert len(reads) == 2
-    os.utime(written.with_suffix(".bin"), ns=(0, 0))
-    TokenFile(written).check_below(65001, "dict.txt")
-    assert len(reads) == 3
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), max_size=8), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_the_first_sentence_without_an_end_is_that_of_a_slow_search(
+    tmp_path_factory, sentences, block
+):
+    path = tmp_path_factory.mktemp("sentences") / "x"
+    write_items(path, sentences, np.dtype("<u2"))
+    wrong = next((n for n, words in enumerate(sentences, 1) if words[-1] != 2), None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mmap, "_BLOCK", block)
+        if wrong is None:
+            TokenFile(path).check_sentences(4, "dict.txt")
+            return
+        with pytest.raises(UserError, match=rf"x\.bin: sentence {wrong} does not end in </s>"):
+            TokenFile(path).check_sentences(4, "dict.txt")
+
+
+def test_sentences_are_read_once_until_the_file_changes(tmp_path, monkeypatch):
+    write_items(tmp_path / "x", [[6, 7, 2], [8, 2]], np.dtype("<u2"))
+    reads, real = [], mmap._blocks
+    monkeypatch.setattr(mmap, "_blocks", lambda path, *a: reads.append(path) or real(path, *a))
+    for limit in (10, 10, 1 << 16):
+        TokenFile(tmp_path / "x").check_sentences(limit, "dict.txt")
+    index, data = tmp_path / "x.idx", tmp_path / "x.bin"
+    assert reads == [index, index, data]  # the index's sizes and offsets
+    os.utime(data, ns=(0, 0))
+    TokenFile(tmp_path / "x").check_sentences(10, "dict.txt")
+    assert reads[3:] == [data]

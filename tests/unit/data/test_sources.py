@@ -6,7 +6,6 @@ import pytest
 from fairseq_xling.data.folder import CLS, SEP, DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.data.sources import Pairs, Sentences, Stream, frame_order
-from fairseq_xling.errors import UserError
 
 
 @pytest.fixture
@@ -116,12 +115,6 @@ def test_a_pair_without_an_alignment_has_no_order(folder):
 
 def test_a_word_aligned_with_nothing_is_minus_one():
     assert frame_order(np.array([0, 0, 3]), 4, 4).tolist() == [0, -1, -1, 3]
-
-
-def test_an_alignment_of_other_text_is_refused(folder):
-    sides = folder.parallel("train", "en", "de")
-    with pytest.raises(UserError, match=r"order: the alignment must have one entry per target"):
-        Pairs(*sides, ("en", "de"), 64, folder.order("valid", "en", "de"))
 
 
 def test_cut_sentences_are_counted(folder, tiny_corpus):

@@ -63,6 +63,9 @@ def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tm
     assert read_from(tmp_path).symbols[4:7] == ["7", "5", "madeupword0000"]
     (tmp_path / "encoder.json").write_text(json.dumps({"Ġthe": 7, "Ã©": 5}))
     assert read_from(tmp_path).symbols[4:7] == ["▁the", "é", "madeupword0000"]
+    (tmp_path / "encoder.json").write_text("[1]")
+    with pytest.raises(UserError, match=r"encoder\.json: must be an object, got \[1\]"):
+        read_from(tmp_path)
 
 
 REFUSED = {
@@ -109,6 +112,9 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
     )
     dictionary.write_text("one\n")
     assert message() == f"{dictionary}:1: must be a symbol and its count, got 'one'"
+    for count in ("²", "9" * 5000):
+        dictionary.write_text(f"one {count}\n")
+        assert message().startswith(f"{dictionary}:1: must be a symbol and its count, got")
     dictionary.unlink()
     assert message() == (f"{path}: no dictionary; looked for {dictionary} and moved/away/dict.txt")
     assert message(tmp_path / "x") == f"{path}: no dictionary; looked for {tmp_path}/x/dict.txt"

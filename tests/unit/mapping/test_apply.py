@@ -101,6 +101,13 @@ def test_mistakes_are_one_line(rows, fitted, write_states, tmp_path, capsys):
     right = write_states("right", {1: rows})
     huge = tmp_path / "huge"
     write_map(huge, FittedMap({1: LayerMap(Side(4, (), torch.eye(4) * 1e9), Side(4))}))
+    uneven = tmp_path / "uneven"
+    wider = Side(4, (), torch.zeros(4, 5))
+    layers = {0: LayerMap(Side(4), Side(4)), 1: LayerMap(wider, wider)}
+    write_map(uneven, FittedMap(layers))
+    both = write_states("both", {0: rows, 1: rows})
+    shape = tmp_path / "shape"
+    write_map(shape, FittedMap({1: LayerMap(Side(4, (), torch.zeros(5, 4)), Side(4))}))
     half = write_states("half", {1: rows}, dtype="float16")
     taken = tmp_path / "taken"
     taken.mkdir()
@@ -112,9 +119,11 @@ def test_mistakes_are_one_line(rows, fitted, write_states, tmp_path, capsys):
         ((fitted, right, taken), "must be new; it contains something else"),
         ((fitted, right, out, "--side", "left"), "unknown `--side` 'left'; "),
         ((tmp_path / "none", right, out), "none: no such file"),
+        ((uneven, both, out), "uneven: must map all layers to one width, got 4 and 5"),
+        ((shape, right, out), "shape: its description is damaged; write the file again"),
         ((huge, half, out), "layer01.npy: mapped, its values are too large for float16"),
     ):
         assert call(*arguments) == 1
         lines = capsys.readouterr().err.strip().splitlines()
         assert message in lines[-1] and lines[-1].startswith("fairseq-xling: error:")
-    assert not out.exists()
+    assert not out.exists() and not list(tmp_path.glob(".*"))

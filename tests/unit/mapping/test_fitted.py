@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map, write_map
 from fairseq_xling.mapping.normalize import normalize
-from fairseq_xling.mapping.steps import fit_steps
+from fairseq_xling.mapping.steps import Step, fit_steps
 
 
 def normal(*shape, seed=1):
@@ -96,6 +96,22 @@ def test_files_that_are_no_maps_are_told_in_one_line(fitted, tmp_path):
     for about, message in (({"format": 9}, "format must be 1, got 9"), ({"format": 1}, "damaged")):
         save_file({"x": torch.zeros(1)}, path, {"fairseq_xling.map": json.dumps(about)})
         with pytest.raises(UserError, match=message):
+            read_map(path)
+    square, centre = torch.eye(4), Step("centre", torch.zeros(3))
+    for moving in (
+        Side(5, (), square),  # a matrix for other vectors than the description says
+        Side(4, (), torch.zeros(4)),
+        Side(4, (centre,), square),
+        Side(4, (Step("scale", torch.ones(4)),), square),
+        Side(4, (), torch.zeros(4, 3)),  # into another space than the fixed side's
+    ):
+        write_map(path, FittedMap({0: LayerMap(moving, Side(4))}))
+        with pytest.raises(UserError, match="map: its description is damaged"):
+            read_map(path)
+    for about in ({"layers": []}, {"settings": {"moving": 1}}, {"settings": 1}):
+        about = {"format": 1, "layers": {}, "method": "", "settings": {}, **about}
+        save_file({"x": torch.zeros(1)}, path, {"fairseq_xling.map": json.dumps(about)})
+        with pytest.raises(UserError, match="map: its description is damaged"):
             read_map(path)
     damaged = FittedMap({0: LayerMap(Side(1, (), torch.tensor([[float("nan")]])), Side(1))})
     write_map(path, damaged)

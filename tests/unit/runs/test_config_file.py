@@ -3,7 +3,7 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, one_line
 from fairseq_xling.runs.config_file import add_options, load_config, option, parse_seeds
 
 
@@ -115,3 +115,38 @@ def test_seeds_are_different_numbers(text, message):
     with pytest.raises(UserError) as error:
         parse_seeds("--seeds", text)
     assert str(error.value) == message
+
+
+def nested(levels):
+    """YAML of lists that refer to lists that refer to lists."""
+    lines = [f"steps: &l0 [{', '.join('x' * 9)}]"]
+    names = ["lr", "languages", "mono", "device", "quick"]
+    for level in range(1, levels):
+        refs = ", ".join([f"*l{level - 1}"] * 9)
+        lines.append(f"{names[(level - 1) % 5]}: &l{level} [{refs}]")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "message"),
+    [
+        ("steps: 2024-13-45", "not YAML that can be read (month must be in 1..12"),
+        ("steps: " + "1" * 5000, "not YAML that can be read (Exceeds the limit"),
+        ("steps: " + "[" * 3000, "not YAML that can be read (too deeply nested)"),
+        ("steps: !!float x", "not YAML that can be read (could not convert"),
+        ("languages: !!python/object:os.system x", "not YAML (could not determine a constructor"),
+        ("&a [*a]", "must contain `option: value` lines, got [[[[[["),
+        ("languages: &a [*a]", "`languages` must be a value or a list of values, got [[[[["),
+        ("mono: [{a: 1}]", "`mono` must be a value or a list of values, got [{'a': 1}]"),
+        (nested(6), "`lr` must be a value or a list of values, got [["),
+        ("x: 1\n" * 100_000, "must be at most 262144 bytes of YAML, got 262145 or more"),
+        ("? 2020-01-01\n: 1", "unknown option 'datetime.date(2020, 1, 1)'"),
+    ],
+    ids=["date", "digits", "deep", "float", "object", "loop", "own", "dict", "bomb", "long", "key"],
+)
+def test_a_file_that_yaml_or_python_cannot_read_is_one_short_line(tmp_path, yaml, message):
+    with pytest.raises(UserError) as error:
+        load(yaml=yaml, folder=tmp_path)
+    found = one_line(error.value).removeprefix("fairseq-xling: error: ")
+    assert found.startswith(f"{tmp_path}/run.yaml: {message}")
+    assert len(found) < len(str(tmp_path)) + 300

@@ -1,5 +1,6 @@
 """The whole of `prepare` inside one process: what may change the result and what may not."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
+from fairseq_xling.locks import hold
 from fairseq_xling.text import blocks, state, vocabulary
 from fairseq_xling.text import prepare as prepare_module
 from fairseq_xling.text import writer as writer_module
@@ -221,3 +223,30 @@ def test_the_vocabulary_does_not_see_more_text_than_asked(own, monkeypatch):
     )
     own[1](vocab_sample=0.005)
     assert 4000 < sum(len(line.encode()) + 1 for line in seen[0]) < 5600
+
+
+def test_a_folder_that_a_training_reads_is_not_replaced(own):
+    class Training:
+        """What holds the lock."""
+
+    _, make = own
+    folder, training = make(), Training()
+    before = content(folder)
+    hold(folder / "meta.json", "taken", training, shared=True)
+    with pytest.raises(UserError, match="bin: a training reads this folder; wait for its end, or"):
+        make(overwrite=True)
+    assert content(folder) == before
+    make()  # what is finished is only looked at
+    del training
+    gc.collect()
+    make(overwrite=True)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"settings": 1}', '{"settings": {}, "inputs": []}'])
+@pytest.mark.parametrize("name", ["meta.json", ".work/started.json"])
+def test_a_description_of_another_form_is_refused(own, tmp_path, name, content):
+    _, make = own
+    (tmp_path / "bin" / ".work").mkdir(parents=True)
+    (tmp_path / "bin" / name).write_text(content)
+    with pytest.raises(UserError, match=r"description is damaged|was (prepared|begun) with"):
+        make()

@@ -63,3 +63,16 @@ def test_damaged_gzip_is_refused(tmp_path, cut):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"nowhere\.txt: no such file"):
         scan_text(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 100])
+def test_a_line_that_is_too_long_is_named_wherever_blocks_end(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "line=10")
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"x\n" + b"y" * 10 + b"\n\n" + b"z" * 10)
+    assert scan_text(path).lines == 4
+    if block < 10:  # a line that lies in one block takes no more memory than the block
+        path.write_bytes(b"x\n" + b"y" * (10 + block) + b"\nz\n")
+        with pytest.raises(UserError, match=r"a\.txt:2: must be at most 10 bytes in a line"):
+            scan_text(path)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from fairseq.data import Dictionary
 
 from fairseq_xling.cli.main import main
 from fairseq_xling.data.folder import SEP, UNK, DataFolder
@@ -91,6 +92,8 @@ def test_bytes_as_letters_are_cut_as_learnt(tmp_path, known):
     assert len(ids) - 1 == len(tokenizer.encode(line).ids)
     assert UNK not in ids and encoder.starts_word(ids).sum() == len(line.split())
     assert encoder.decode(ids) == line if known else "dogs" in encoder.decode(ids)
+    # The bytes of line ends are letters, too: they must not break the dictionary's lines.
+    assert len(Dictionary.load(str(tmp_path / "data" / "dict.txt"))) == encoder.vocab_size
 
 
 def test_a_folder_that_cannot_be_used_is_refused(bert, tmp_path, capsys):

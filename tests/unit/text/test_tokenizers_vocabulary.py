@@ -145,7 +145,14 @@ def test_bad_vocabularies_are_named(tmp_path):
     (tmp_path / "vocab.json").write_text("[1, 2]")
     assert message() == "vocab.json: not a vocabulary in a known format"
     (tmp_path / "vocab.json").write_text("{")
-    assert message().startswith("vocab.json: not a JSON file")
+    assert message().startswith("vocab.json:1: not JSON (")
+    (tmp_path / "vocab.json").write_text('{"[MASK]": 1}')
+    (tmp_path / "added_tokens.json").write_text('{"[CLS]": "x"}')
+    assert message() == "added_tokens.json: must give a number to each token"
+    (tmp_path / "added_tokens.json").unlink()
+    assert message(10**9).endswith(
+        "ids in a vocabulary, got 1000000000 or more; FAIRSEQ_XLING_BOUNDS=ids=N raises the bound"
+    )
     (tmp_path / "vocab.json").unlink()
     (tmp_path / "sentencepiece.bpe.model").write_bytes(b"nothing")
     assert message() == "sentencepiece.bpe.model: damaged or not a sentencepiece model"

@@ -188,7 +188,7 @@ def test_what_is_wrong_is_named_with_its_place(head, chosen, content, message, c
         (lambda content: content.encode("utf-16"), "f:1: not UTF-8 (byte 0: invalid start byte)"),
         (lambda content: content.encode() + b"\xe9\t\n", ": not UTF-8 (byte "),
         (lambda content: b"", "f: contains no |f:1: not JSON"),
-        (lambda content: b"\n", "f: contains no |f:1: "),
+        (lambda content: b"\n", "f: contains no |f:1: |f:2: not JSON"),
     ],
 )
 def test_what_is_no_text_or_nothing_is_named(head, chosen, change, message, codec, tmp_path):
@@ -226,3 +226,37 @@ def test_a_label_that_training_had_not_is_named_with_its_line(
     with pytest.raises(UserError) as error:
         encode(head, read(head, "", path), codec, labels)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "row"), [("parsing", conllu(("a", 0, "root"))), ("srl", frame(("a", "_")))]
+)
+def test_a_sentence_that_is_too_long_for_trees_is_named(head, row, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "sentence=3")
+    (tmp_path / "f").write_text(f"{row}\n{row * 9}\n")
+    with pytest.raises(UserError, match=r"f:3: must be at most 3 lines in an annotated sentence"):
+        read(head, "", tmp_path / "f")
+
+
+def test_a_context_that_is_too_long_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "context=5")
+    (tmp_path / "f").write_text(squad([]))
+    with pytest.raises(UserError, match="article 1, paragraph 1: must be at most 5 characters in"):
+        read("span_qa", "", tmp_path / "f")
+
+
+def test_an_item_of_too_many_windows_is_named(codec, tmp_path, monkeypatch):
+    (tmp_path / "f").write_text("a\tO\n\n" + "dog\tO\n" * 200)
+    items = read("ner", "", tmp_path / "f")
+    assert len(encode("ner", items, codec)) == 2
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "item=100")
+    with pytest.raises(UserError, match=r"f:3: must be at most 100 tokens of an annotated item"):
+        encode("ner", items, codec)
+
+
+def test_what_is_as_deep_as_can_be_read_is_written_again(tmp_path):
+    depth, path, out = 700, tmp_path / "f", tmp_path / "out"
+    path.write_text('{"text": "a", "label": "b", "more": ' + "[" * depth + "]" * depth + "}\n")
+    items = read("classification", "json_lines", path)
+    find_format("json_lines").write(out, items, ["b"], {})
+    assert out.read_text() == path.read_text()

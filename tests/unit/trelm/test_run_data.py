@@ -52,6 +52,19 @@ def test_everything_else_stays_as_it_is(tiny_corpus, tmp_path):
     assert before.meta["parallel"]["train"]["en-de"]["pairs"] == 20
 
 
+def test_derived_folders_have_the_digests_of_what_they_changed(make_corpus, tmp_path):
+    corpus = make_corpus(digests=True)
+    keep_pairs(corpus.path, tmp_path / "few", PAIR, 3, seed=1)
+    pairs_into_mono(corpus.path, tmp_path / "more", PAIR, "de")
+    assert len(pairs_of(tmp_path / "few")) == 3
+    assert len(DataFolder(tmp_path / "more").mono("train", "de")) == 30 + 20
+    before = DataFolder(corpus.path).meta["files"]
+    for name, changed in (("few", 8), ("more", 2)):
+        after = DataFolder(tmp_path / name).meta["files"]
+        assert set(after) == set(before)
+        assert sum(after[file] != before[file] for file in before) == changed
+
+
 def test_another_seed_draws_other_pairs(tiny_corpus, tmp_path):
     for seed in (1, 2):
         keep_pairs(tiny_corpus.path, tmp_path / str(seed), PAIR, 10, seed)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import Registry
 from fairseq_xling.runs.pages.page import RESULTS, Page, Result
@@ -93,6 +93,6 @@ def make_page(result: Result) -> Page:
     name = kind_of(result.record)
     try:
         return KINDS[name]().page(result)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except MALFORMED as error:
         what = f"{type(error).__name__}: {error}"
         raise UserError(f"{result.path}: damaged results of kind {name!r} ({what})") from None
