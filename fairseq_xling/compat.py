@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.engine import ENGINE_STEP
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.engine_options import check_engine_options, literal_list
+from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -154,8 +155,10 @@ def prepare_engine() -> None:
     )
     PathManager.copy = staticmethod(_atomic_copy)
     from fairseq import options
+    from fairseq.dataclass import utils as dataclass_utils
 
-    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
+    options.parse_args_and_arch = _checked(_bf16_on_a_gpu(options.parse_args_and_arch))
+    dataclass_utils.eval_str_list = literal_list  # fairseq's own ends in odd ways for odd texts
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
@@ -179,6 +182,53 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
             ) from error
 
     return wrapper
+
+
+def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """fairseq declares no ranges, and what it is told counts before there is a task. And what its
+    parser refuses comes after its whole usage, of two hundred lines."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
+        parser.error = lambda message: parser.exit(2, usage_line(parser.prog, message) + "\n")
+        parsed = parse(parser, *args, **kwargs)
+        check_engine_options(vars(parsed[0] if isinstance(parsed, tuple) else parsed))
+        return parsed
+
+    return wrapper
+
+
+_GROUPS = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("generation", "optimizer", "lr_scheduler"),
+)
+
+
+def check_hydra_options(cfg: Any) -> None:
+    """Check fairseq's options where no command line of its own was read: with hydra.
+
+    Args:
+        cfg: a part of its whole configuration, such as that of the task.
+
+    Raises:
+        UserError: for the first that is out of its range.
+    """
+    from omegaconf import DictConfig, OmegaConf
+
+    root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
+    if root is cfg:
+        return
+    values: dict[str, Any] = {}
+    for group in _GROUPS:
+        if isinstance(root.get(group), DictConfig):
+            values |= OmegaConf.to_container(root[group])
+    check_engine_options(values)
+
+
+def task_config(task: type) -> type:
+    """The dataclass of options that a task was registered with."""
+    return getattr(task, "__dataclass")
 
 
 def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,27 @@ def one_line(error: BaseException) -> str:
     else:
         text = str(error)
     return "fairseq-xling: error: " + " ".join(text.split())
+
+
+def broken_rule(message: str) -> str:
+    """What an argument must be, if that is what argparse reports as ``message``; else nothing.
+
+    >>> broken_rule("argument --seed: must be a whole number, got 'x'")
+    "`--seed` must be a whole number, got 'x'"
+    >>> broken_rule("unrecognized arguments: -x")
+    ''
+    """
+    found = re.fullmatch(r"argument (?:\S+/)?(\S+): (must .*)", message, re.DOTALL)
+    return f"`{found[1]}` {found[2]}" if found else ""
+
+
+def usage_line(program: str, message: str) -> str:
+    """The single line for what argparse reports as ``message``, in place of its lines of usage.
+
+    >>> usage_line("fairseq-xling demo", "unrecognized arguments: -x")
+    'fairseq-xling: error: unrecognized arguments: -x; `fairseq-xling demo --help` explains'
+    """
+    return one_line(UserError(broken_rule(message) or f"{message}; `{program} --help` explains"))
 
 
 def exits_on_user_error(function: Callable[..., Any]) -> Callable[..., Any]:

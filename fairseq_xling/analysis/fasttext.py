@@ -17,7 +17,7 @@ from gensim.models import FastText
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.errors import UserError
-from fairseq_xling.seeds import check_seed
+from fairseq_xling.seeds import SEEDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FastTextOptions:
             raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
         if not LAST_LR <= self.lr <= 1:
             raise UserError(f"`--lr` must lie in [{LAST_LR:g}, 1], got {self.lr:g}")
-        check_seed("--seed", self.seed)
+        SEEDS.check("--seed", self.seed)
 
 
 class WordVectors:

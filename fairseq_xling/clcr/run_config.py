@@ -16,8 +16,9 @@ from fairseq_xling.clcr.transforms import transforms
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
+from fairseq_xling.runs.config_file import option, parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above
+from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +41,13 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
     add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
-    add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
+    add(
+        "--k",
+        type=Number(int, COUNT),
+        default=10,
+        metavar="K",
+        help="neighbours that CSLS averages over",
+    )
 
 
 def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:

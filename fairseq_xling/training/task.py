@@ -64,13 +64,6 @@ class UnifiedTask(PlannedTask):
         for name in self.objective_names:
             if self.objective_names.count(name) > 1:
                 raise UserError(f"`--objectives` names {name!r} twice, got {cfg.objectives!r}")
-        for name, value, least in (
-            ("--sort-window", cfg.sort_window, 1),
-            ("--epoch-updates", cfg.epoch_updates, 0),
-            ("--update-freq", min(cfg.update_freq), 1),
-        ):
-            if value < least:
-                raise UserError(f"`{name}` must be at least {least}, got {value}")
         Scope.of(cfg, self.languages, 0)  # refuses languages and directions that are not there
         if cfg.too_long not in ("truncate", "refuse"):
             raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
@@ -79,10 +72,6 @@ class UnifiedTask(PlannedTask):
                 "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be "
                 f"used with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
-        for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
-            if not 0 <= getattr(cfg, name) <= 1:
-                option = "--" + name.replace("_", "-")
-                raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
         check_precision(cfg)
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token

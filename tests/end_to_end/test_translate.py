@@ -215,6 +215,16 @@ def test_generate_as_a_process_writes_its_results_into_a_folder(relabelled, tmp_
     assert PERFECT in (tmp_path / "generate-test.txt").read_text()
 
 
+def test_four_shards_translate_what_one_does(relabelled):
+    whole = lines(relabelled.generate("--batch-size", "3"), "H")
+    parts = []
+    for shard in range(4):
+        flags = ("--batch-size", "3", "--num-shards", "4", "--shard-id", str(shard))
+        parts.append(lines(relabelled.generate(*flags), "H"))
+    assert all(parts) and sum(map(len, parts)) == len(whole)
+    assert {number: line for part in parts for number, line in part.items()} == whole
+
+
 def interactive(study, text, *flags):
     return launch(
         [

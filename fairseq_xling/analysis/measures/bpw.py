@@ -5,6 +5,8 @@ import math
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
 
 
 @MEASURES.register("bpw")
@@ -17,13 +19,13 @@ class BitsPerWord:
         )
         parser.add_argument(
             "--bpw-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=0,
             metavar="N",
             help="use only the first N sentences; 0 = all",
         )
         parser.add_argument(
-            "--mask-seed", type=int, default=7, metavar="SEED", help="seed of the fixed masks"
+            "--mask-seed", type=SEED, default=7, metavar="SEED", help="seed of the fixed masks"
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:

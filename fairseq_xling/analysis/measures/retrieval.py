@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ class Retrieval:
         )
         parser.add_argument(
             "--retrieval-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=0,
             metavar="N",
             help="use only the first N sentence pairs; 0 = all",

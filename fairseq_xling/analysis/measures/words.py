@@ -4,6 +4,7 @@ import argparse
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 
 
 @MEASURES.register("words")
@@ -25,13 +26,17 @@ class Words:
         )
         parser.add_argument(
             "--words-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=5000,
             metavar="N",
             help="use only the first N sentences of each language; 0 = all",
         )
         parser.add_argument(
-            "--neighbours", type=int, default=25, metavar="N", help="source words to list"
+            "--neighbours",
+            type=Number(int, COUNT),
+            default=25,
+            metavar="N",
+            help="source words to list",
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:

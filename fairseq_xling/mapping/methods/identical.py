@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.space import Space
@@ -28,7 +29,7 @@ class Identical:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--min-letters",
-            type=int,
+            type=Number(int, COUNT),
             default=1,
             metavar="N",
             help="leave out shared words of fewer characters (not counting the word mark)",

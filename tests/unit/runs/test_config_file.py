@@ -108,7 +108,7 @@ def test_help_has_every_field_with_its_default(capsys):
         ("1,1", "`--seeds` must be different and not negative, got '1,1'"),
         ("-1", "`--seeds` must be different and not negative, got '-1'"),
         ("one", "`--seeds` must be whole numbers, got 'one'"),
-        ("1,4294967296", "`--seeds` must be at most 4294967295, got 4294967296"),
+        ("1,4294967296", "`--seeds` must lie in [0, 4294967295], got 4294967296"),
     ],
 )
 def test_seeds_are_different_numbers(text, message):
