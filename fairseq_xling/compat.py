@@ -20,15 +20,16 @@ import sys
 import types
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.engine_options import check_engine_options, literal_list
 from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
+from fairseq_xling.ranges import check_fields
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -159,6 +160,12 @@ def prepare_engine() -> None:
 
     options.parse_args_and_arch = _checked(_bf16_on_a_gpu(options.parse_args_and_arch))
     dataclass_utils.eval_str_list = literal_list  # fairseq's own ends in odd ways for odd texts
+    from fairseq.distributed import utils as distributed_utils
+    from fairseq_cli import generate
+
+    # Through these two pass all of its programs, and what they open themselves.
+    distributed_utils.call_main = exits_on_user_error(distributed_utils.call_main)
+    generate.main = exits_on_user_error(generate.main)
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
@@ -191,12 +198,67 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(parse)
     @exits_on_user_error
     def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
-        parser.error = lambda message: parser.exit(2, usage_line(parser.prog, message) + "\n")
+        def refuse(message: str) -> NoReturn:
+            raise SystemExit(usage_line(parser.prog, message))
+
+        parser.error = refuse
         parsed = parse(parser, *args, **kwargs)
-        check_engine_options(vars(parsed[0] if isinstance(parsed, tuple) else parsed))
+        found = parsed[0] if isinstance(parsed, tuple) else parsed
+        check_engine_options(vars(found))
+        for config in _configurations(found):
+            check_fields(config, found)
         return parsed
 
     return wrapper
+
+
+def _configurations(found: argparse.Namespace) -> Iterator[type]:
+    """The dataclasses of what a command line names; only ours declare ranges."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = getattr(found, "arch", None)
+    for registry, name in (
+        (TASK_DATACLASS_REGISTRY, getattr(found, "task", None)),
+        (MODEL_DATACLASS_REGISTRY, ARCH_MODEL_NAME_REGISTRY.get(arch, arch)),
+        (CRITERION_DATACLASS_REGISTRY, getattr(found, "criterion", None)),
+    ):
+        if name in registry:
+            yield registry[name]
+
+
+def check_engine_command(program: str, arguments: Sequence[str]) -> None:
+    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
+
+    Args:
+        program: such as `fairseq-train`; those that we never start pass.
+
+    Raises:
+        UserError: for the first argument that it would refuse.
+    """
+    prepare_engine()
+    from fairseq import options
+
+    import fairseq_xling.plugin
+
+    parsers = {
+        "fairseq-train": options.get_training_parser,
+        "fairseq-generate": options.get_generation_parser,
+        "fairseq-validate": options.get_validation_parser,
+    }
+    if program not in parsers:
+        return
+    words, ours = list(arguments), str(fairseq_xling.USER_DIR)
+    for at in [i for i, word in enumerate(words[:-1]) if word == "--user-dir"][::-1]:
+        if words[at + 1] == ours:  # the plug-in is loaded; fairseq would change where modules are
+            del words[at : at + 2]
+    try:
+        parser = parsers[program]()
+        parser.prog = program
+        options.parse_args_and_arch(parser, words)
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
 
 
 _GROUPS = (
@@ -352,12 +414,28 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+@contextlib.contextmanager
+def _without_tracebacks(name: str) -> Iterator[None]:
+    """Inside, the logger ``name`` leaves out tracebacks of errors that are raised anyway."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Traceback")
+
+    named = logging.getLogger(name)
+    named.addFilter(keep)
+    try:
+        yield
+    finally:
+        named.removeFilter(keep)
+
+
 def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     @exits_on_user_error
     def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return save(obj, filename, *args, **kwargs)
+            with _without_tracebacks("fairseq.checkpoint_utils"):
+                return save(obj, filename, *args, **kwargs)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{filename}.tmp")

@@ -1,9 +1,9 @@
 """The numbers that an option may have: declared with the option, checked where it is read.
 
 Three kinds of declarations take a `Range`: an option of a verb by its type (`Number`), a field of a
-configuration of fairseq's kind by its metadata (`ranged`, read by `check_fields`), and a field of a
-run's settings (`fairseq_xling.runs.config_file.option`). Ranges of fairseq's own options, which it
-does not declare, are in `fairseq_xling.engine_options`.
+configuration or of settings by its metadata (`ranged` or `numbers`, read by `check_fields`), and a
+field of a run's options (`fairseq_xling.runs.config_file.option`). The ranges of fairseq's own
+options, which it does not declare, are in `fairseq_xling.engine_options`.
 """
 
 import argparse
@@ -114,6 +114,11 @@ def ranged(help: str, range: Range, **metadata: Any) -> dict[str, Any]:
     """Metadata of a field whose numbers `check_fields` holds to ``range``."""
     text = f"{help}; {range.note}" if range.note else help
     return {"help": text, "range": range, **metadata}
+
+
+def numbers(default: Any, range: Range) -> Any:
+    """A field of a dataclass of settings that `check_fields` holds to ``range``."""
+    return dataclasses.field(default=default, metadata={"range": range})
 
 
 def option_name(field: str) -> str:

@@ -60,8 +60,6 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     from fairseq_xling.analysis.extracted import Extracted
 
     check_output(args)
-    if getattr(args, "k", 1) < 1:
-        raise UserError(f"`--k` must be at least 1, got {args.k}")
     x, y = Extracted(args.x), Extracted(args.y)
     files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
     mapping = None

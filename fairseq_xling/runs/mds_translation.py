@@ -26,7 +26,6 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.runs.evaluation import check_languages
 from fairseq_xling.runs.language_means import (
     check_files,
-    check_max_tokens,
     language_mean,
     read_means,
 )
@@ -48,7 +47,6 @@ def run_translate(args: argparse.Namespace) -> None:
     single = _is_single(args)
     means = [*(args.means or [])]
     check_files(args.checkpoint, args.text, args.reference, *means)
-    check_max_tokens(args.max_tokens)
     data = DataFolder(args.data)
     if data.separate_vocabularies:
         raise UserError(

@@ -225,6 +225,14 @@ def test_four_shards_translate_what_one_does(relabelled):
     assert {number: line for part in parts for number, line in part.items()} == whole
 
 
+def test_results_that_cannot_be_written_are_one_line(relabelled, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as error:
+        relabelled.generate("--results-path", tmp_path / "file" / "results")
+    line = str(error.value)
+    assert line == f"fairseq-xling: error: {tmp_path}/file/results: Not a directory"
+
+
 def interactive(study, text, *flags):
     return launch(
         [

@@ -34,10 +34,6 @@ class BitsPerWord:
         from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
         from fairseq_xling.data.folder import SPECIALS
 
-        for option in ("mask_seed", "bpw_limit"):
-            if getattr(args, option) < 0:
-                flag = option.replace("_", "-")
-                raise UserError(f"`--{flag}` must not be negative, got {getattr(args, option)}")
         found = Findings(
             title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
             header=["language", "bits per word", "uniform model", "masked subwords"],

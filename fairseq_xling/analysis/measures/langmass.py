@@ -48,10 +48,6 @@ class LanguageLeakage:
         from fairseq_xling.analysis.language_mass import LanguageMass, exclusive
         from fairseq_xling.data.folder import SPECIALS
 
-        for option in ("langmass_seed", "langmass_limit"):
-            if getattr(args, option) < 0:
-                flag = option.replace("_", "-")
-                raise UserError(f"`--{flag}` must not be negative, got {getattr(args, option)}")
         folder = subject.folder
         if folder.separate_vocabularies:
             raise UserError(

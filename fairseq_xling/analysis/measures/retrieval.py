@@ -47,8 +47,6 @@ class Retrieval:
         if args.retrieval_text and len(subject.targets) != 1:
             names = ",".join(subject.targets)
             raise UserError(f"`--retrieval-text` needs one language in `--targets`, got {names}")
-        if args.retrieval_limit < 0:
-            raise UserError(f"`--retrieval-limit` must not be negative, got {args.retrieval_limit}")
         where = "two files" if args.retrieval_text else f"{args.retrieval_split!r} split"
         found = Findings(
             title=f"Sentence retrieval, P@1 by cosine ({where})",

@@ -46,8 +46,6 @@ class Words:
 
         if not args.dictionary:
             raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
-        if args.words_limit < 0:
-            raise UserError(f"`--words-limit` must not be negative, got {args.words_limit}")
         found = Findings(
             title=f"Word retrieval ({args.words_split!r} split)",
             header=["pair", "layer", "MRR", "P@1", "chance MRR", "source words", "target words"],

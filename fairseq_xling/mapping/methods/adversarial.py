@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
 
@@ -153,20 +152,5 @@ class Adversarial:
 def _options(args: argparse.Namespace) -> AdversarialOptions:
     from fairseq_xling.mapping.adversarial import AdversarialOptions
 
-    for name in ("epochs", "epoch_size", "batch", "hidden", "discriminator_steps"):
-        if getattr(args, name) < 1:
-            option = name.replace("_", "-")
-            raise UserError(f"`--{option}` must be at least 1, got {getattr(args, name)}")
-    for name, stop in (("dropout", 1.0), ("smoothing", 0.5)):
-        if not 0 <= getattr(args, name) < stop:
-            raise UserError(f"`--{name}` must lie in [0, {stop:g}), got {getattr(args, name):g}")
-    for name in ("lr", "lr_decay", "lr_shrink"):
-        if not 0 < getattr(args, name) <= 1:
-            option, value = name.replace("_", "-"), getattr(args, name)
-            raise UserError(f"`--{option}` must lie in (0, 1], got {value:g}")
-    if not 0 <= args.beta < 0.5:
-        raise UserError(f"`--beta` must lie in [0, 0.5), got {args.beta:g}")
-    if args.most_frequent < 0:
-        raise UserError(f"`--most-frequent` must not be negative, got {args.most_frequent}")
     fields = dataclasses.fields(AdversarialOptions)
     return AdversarialOptions(**{field.name: getattr(args, field.name) for field in fields})

@@ -36,8 +36,6 @@ class Identical:
         )
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        if args.min_letters < 1:
-            raise UserError(f"`--min-letters` must be at least 1, got {args.min_letters}")
         return {"min_letters": args.min_letters}
 
     def steps(self, args: argparse.Namespace) -> int:
