@@ -28,7 +28,7 @@ import numpy as np
 
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.engine_options import check_engine_options, literal_list
-from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
+from fairseq_xling.errors import UserError, about, exits_on_user_error, usage_line
 from fairseq_xling.ranges import check_fields
 from fairseq_xling.registry import unknown_name
 
@@ -404,7 +404,8 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     @exits_on_user_error
     def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return load(filenames, *args, **kwargs)
+            with about(*filenames):
+                return load(filenames, *args, **kwargs)
         except RuntimeError as error:
             if not str(error).startswith("Error(s) in loading state_dict"):
                 raise
@@ -469,7 +470,9 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
-        result = load(cfg, trainer, **kwargs)
+        first = cfg.finetune_from_model or cfg.restore_file
+        with about(first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)):
+            result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
         if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():

@@ -1,10 +1,13 @@
 """User errors are reported in one clear line, never as a traceback."""
 
+import contextlib
 import errno
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+_PREFIX = "fairseq-xling: error: "
 
 
 class UserError(Exception):
@@ -26,7 +29,40 @@ def one_line(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}"
     else:
         text = str(error)
-    return "fairseq-xling: error: " + " ".join(text.split())
+    return _PREFIX + " ".join(text.split())
+
+
+@contextlib.contextmanager
+def about(*names: object) -> Iterator[None]:
+    """Has errors inside begin with ``names``: options in backticks, or files.
+
+    For a reader that knows where a value comes from, around code that does not. What names an
+    option or one of the files already is left as it is.
+
+    >>> with about("`--order`"):
+    ...     raise UserError("unknown kind 'x'; known: y")
+    Traceback (most recent call last):
+    fairseq_xling.errors.UserError: `--order`: unknown kind 'x'; known: y
+    """
+    shown = [str(name) for name in names]
+    try:
+        yield
+    except (UserError, SystemExit) as error:
+        program = isinstance(error, SystemExit)  # fairseq's, which our line ends
+        text = str(error).removeprefix(_PREFIX) if program else str(error)
+        if (program and not str(error).startswith(_PREFIX)) or named(text, shown):
+            raise
+        text = f"{' and '.join(shown)}: {text}"
+        raise (SystemExit(_PREFIX + text) if program else UserError(text)) from error
+
+
+def named(text: str, names: Iterable[str] = ()) -> bool:
+    """Whether a message names an option, or one of ``names``.
+
+    >>> named("`--lr` must be above 0"), named("a.txt:3: no word", ["a.txt"]), named("no word")
+    (True, True, False)
+    """
+    return "`--" in text or any(name in text for name in names)
 
 
 def broken_rule(message: str) -> str:

@@ -295,7 +295,7 @@ def _pair(folder: DataFolder, text: str) -> tuple[str, str]:
     known = folder.pairs("train")
     if not text and len(known) == 1:
         return known[0]
-    pair = parse_languages(text) if text else []
+    pair = parse_languages(text, "--pair") if text else []
     if len(pair) != 2:
         names = ", ".join("-".join(pair) for pair in known) or "none"
         raise UserError(

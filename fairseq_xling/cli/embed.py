@@ -8,6 +8,7 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 
 import argparse
 
+from fairseq_xling.errors import about
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
 from fairseq_xling.seeds import SEED
 
@@ -295,7 +296,8 @@ def _link(args: argparse.Namespace) -> None:
     from fairseq_xling.languages import parse_pair
     from fairseq_xling.trelm.linked import link_vectors
 
-    pair = parse_pair(args.pair)
+    with about("`--pair`"):
+        pair = parse_pair(args.pair)
     language = args.language or pair[1]
     print(link_vectors(args.data, args.output, pair, language, args.source_vectors))
 

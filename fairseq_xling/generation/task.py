@@ -53,7 +53,9 @@ class Translates:
         source, target = self.cfg.source_lang, self.cfg.target_lang
         for lang in filter(None, (source, target)):
             if lang not in self.languages:
-                raise unknown_name("language of this task", lang, self.languages)
+                raise unknown_name(
+                    "language in `--source-lang` or `--target-lang`", lang, self.languages
+                )
         known = [*parse_directions(self.cfg.directions), *self._prepared()]
         known += [pair[::-1] for pair in known]
         for pair in known:
@@ -192,7 +194,7 @@ class Translates:
         for model in models:
             if not getattr(model, "reorders", False):
                 raise UserError(
-                    "translation needs a model with a TRILayer, such as tri_bert_base, got "
+                    "`--path` must name a model with a TRILayer, such as tri_bert_base, got "
                     f"{type(model).__name__}"
                 )
         ordering = orderings[self.cfg.ordering](self.cfg, models)

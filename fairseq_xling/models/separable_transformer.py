@@ -16,9 +16,10 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
+from fairseq_xling.models.heads import lm_heads
 from fairseq_xling.models.identity import check_identity, decode_identity, encode_identity
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
@@ -113,6 +114,8 @@ class SeparableTransformer(BaseFairseqModel):
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
+        with about("`--lm-head`"):
+            _ = lm_heads[cfg.lm_head]
         encoder = cls.build_encoder(cfg, task, plan)
         identity = {
             "languages": list(task.vocab_sizes),
@@ -122,10 +125,11 @@ class SeparableTransformer(BaseFairseqModel):
             "heads": encoder.shape.heads,
             "norm_eps": encoder.shape.norm_eps,
         }
-        heads = {
-            name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
-            for name in filter(None, cfg.auxiliary.split(","))
-        }
+        with about("`--auxiliary`"):
+            heads = {
+                name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
+                for name in filter(None, cfg.auxiliary.split(","))
+            }
         for name, head in heads.items():
             if head.needs_middle and not encoder.reorders:
                 raise UserError(f"`--auxiliary` {name} needs a model with a TRILayer")

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
 from fairseq_xling.ranges import COUNT, Number
 
@@ -71,7 +71,8 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     if getattr(args, "dictionary", None):
         files["dictionary"] = Path(args.dictionary)
     sides = Sides(x, y, args.layers, mapping)
-    found = compare(sides, args)
+    with about(x.path, y.path):
+        found = compare(sides, args)
     if mapping is not None:
         found.notes += _other_languages(mapping, x, y)
     header, rows = table(sides, found)

@@ -92,7 +92,7 @@ def load_config(
     values |= {name: value for name, value in vars(args).items() if name in known}
     if chosen := str(values.get("preset") or ""):
         if chosen not in (presets or {}):
-            raise unknown_name("preset", chosen, sorted(presets or {}))
+            raise unknown_name("`--preset`", chosen, sorted(presets or {}))
         values = {**presets[chosen], **values}  # type: ignore[index]
     return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
 

@@ -178,7 +178,10 @@ class Job:
 
 
 def _pair(args: argparse.Namespace) -> tuple[str, str]:
-    sides = {"from": parse_languages(args.source), "to": parse_languages(args.target)}
+    sides = {
+        "from": parse_languages(args.source, "--from"),
+        "to": parse_languages(args.target, "--to"),
+    }
     for option, langs in sides.items():
         if len(langs) > 1:
             raise UserError(f"`--{option}` must be one language, got {','.join(langs)!r}")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.errors import about
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.dictionary import SPECIAL_SYMBOLS, id_table, read_dictionary
 from fairseq_xling.text.pieces import WORD_MARK, vocabulary_types
@@ -49,8 +50,9 @@ class TextEncoder:
         meta = DataFolder(data_dir).meta
         if lang not in meta["languages"]:
             raise unknown_name(f"language of {data_dir}", lang, meta["languages"])
-        whole_words = vocabulary_types[meta["settings"]["vocab_type"]].whole_words
-        return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
+        with about(Path(data_dir) / "meta.json"):
+            whole_words = vocabulary_types[meta["settings"]["vocab_type"]].whole_words
+            return cls(data_dir, lang, meta["vocab"]["mode"], meta["segment"][lang], whole_words)
 
     def segment(self, lines: Sequence[str]) -> list[str]:
         """``lines`` before they are cut into pieces: words separated by one space."""

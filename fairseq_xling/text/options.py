@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Range, check_fields, numbers
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
@@ -39,15 +39,18 @@ class PrepareOptions:
 
     def __post_init__(self) -> None:
         check_fields(type(self), self)
-        for name, known in (
-            (self.vocab, modes),
-            (self.aligner, aligners),
-            (self.symmetrise, symmetrizations),
-            *((name, segmentations) for name in self.segment.values()),
-            (self.vocab_type, vocabulary_types),
-            *([(self.align_unit, align_units)] if self.align_unit is not None else ()),
-        ):
-            _ = known[name]
+        chosen = [
+            ("vocab", self.vocab, modes),
+            ("aligner", self.aligner, aligners),
+            ("symmetrise", self.symmetrise, symmetrizations),
+            *(("segment", name, segmentations) for name in self.segment.values()),
+            ("vocab-type", self.vocab_type, vocabulary_types),
+        ]
+        if self.align_unit is not None:
+            chosen.append(("align-unit", self.align_unit, align_units))
+        for option, name, known in chosen:
+            with about(f"`--{option}`"):
+                _ = known[name]
 
     @property
     def aligner_unit(self) -> str:
@@ -85,6 +88,8 @@ def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[s
         if lang in chosen:
             raise UserError(f"`--segment` names language {lang!r} twice")
         if name not in segmentations:
-            raise unknown_name("segmentation", name, list(segmentations))
+            raise UserError(
+                f"`--segment` {text}: {unknown_name('segmentation', name, list(segmentations))}"
+            )
         chosen[lang] = name
     return {lang: chosen.get(lang, "pre") for lang in languages}

@@ -168,7 +168,7 @@ def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
         UserError: if it does not name two, or there are several and none is named.
     """
     if text:
-        pair = parse_languages(text)
+        pair = parse_languages(text, "--clcr-pair")
         if len(pair) != 2:
             raise UserError(f"`--clcr-pair` must be two languages, e.g. en,de, got {text!r}")
         return pair[0], pair[1]

@@ -105,7 +105,9 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         if split not in self._items:
             text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
             if text is None:
-                raise UserError(f"split {split!r} must be train or valid; test by `predict`")
+                raise UserError(
+                    f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
+                )
             files = parse_files(f"--{split}-file", text)
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
             for (_, path), (_, items) in zip(files, self._items[split], strict=True):

@@ -13,7 +13,7 @@ from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Limits, Plan
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.models.sharing import SharingPlan
@@ -41,7 +41,8 @@ class UnifiedTask(PlannedTask):
         self.objective_weights = parse_weights(
             "--objective-weights", cfg.objective_weights, self.objective_names
         )
-        self._classes = [objectives[name] for name in self.objective_names]
+        with about("`--objectives`"):
+            self._classes = [objectives[name] for name in self.objective_names]
         self._max_positions: int | None = None
         self.auxiliary_names: list[str] = []
         self._check_options()
@@ -118,7 +119,10 @@ class UnifiedTask(PlannedTask):
         self.auxiliary_names = list(model.auxiliary)
         for objective in self._classes:
             if objective.reorders and not model.reorders:
-                raise UserError(f"objective {objective.name!r} needs a model with a TRILayer")
+                raise UserError(
+                    f"`--objectives` {objective.name} needs a model with a TRILayer, as those of "
+                    "`--arch tri_bert_*`"
+                )
             if objective.asks and objective.asks not in self.auxiliary_names:
                 raise UserError(
                     f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "

@@ -44,7 +44,7 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
         lang, equals, path = piece.partition("=")
         if not equals or not path:
             raise UserError(f"`{option}` must look like en=FILE, got {piece!r}")
-        found.append((parse_languages(lang)[0], Path(path)))
+        found.append((parse_languages(lang, option)[0], Path(path)))
     if not found:
         raise UserError(f"`{option}` must name a file, as in en=FILE")
     return found

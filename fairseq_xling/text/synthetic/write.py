@@ -72,7 +72,7 @@ class Settings:
         resolve(self.languages)
         check_fields(type(self), self)
         if self.domain not in DOMAINS:
-            raise unknown_name("domain", self.domain, sorted(DOMAINS))
+            raise unknown_name("`--domain`", self.domain, sorted(DOMAINS))
 
 
 class HeldOut:

@@ -70,7 +70,7 @@ def test_two_languages_that_no_text_pairs_can_be_named(make_task, make_corpus):
 
 def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
     assert refusal(make_task, "-t", "dee") == (
-        "unknown language of this task 'dee'; did you mean 'de'? known: en, de"
+        "unknown language in `--source-lang` or `--target-lang` 'dee'; did you mean 'de'? known: en, de"
     )
     assert refusal(make_task, "-s", "de", "-t", "de") == (
         "`--source-lang` and `--target-lang` must name two of the languages en,de, got de and de"
@@ -269,7 +269,7 @@ def test_what_fairseq_asks_of_a_generator_is_checked(make_task, make_model):
     )
     model.encoder.reorders = False
     assert refusal(task.build_generator, [model], Namespace()) == (
-        "translation needs a model with a TRILayer, such as tri_bert_base, got TriTransformer"
+        "`--path` must name a model with a TRILayer, such as tri_bert_base, got TriTransformer"
     )
 
 

@@ -67,7 +67,7 @@ def test_names_in_files_may_be_spelt_either_way(tmp_path):
         ("--lr fast", "`--lr` must be a number, got 'fast'"),
         ("--quick maybe", "`--quick` must be true or false, got 'maybe'"),
         ("--device gpu", "`--device`: unknown value 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
-        ("--preset papr", "unknown preset 'papr'; did you mean 'paper'? known: paper"),
+        ("--preset papr", "unknown `--preset` 'papr'; did you mean 'paper'? known: paper"),
         ("--config none.yaml", "none.yaml: no such file"),
     ],
 )
