@@ -51,7 +51,8 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Items ``field=column`` separated by commas; a column is a number from 0 or a heading.
+    """Items ``field=column`` separated by commas; a column is a number from 0, one from the
+    end, from -1, or a heading.
 
     >>> parse_columns("text=0,label=gold")
     {'text': '0', 'label': 'gold'}

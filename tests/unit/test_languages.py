@@ -22,7 +22,8 @@ def test_a_code_that_could_not_stand_in_a_file_name_is_refused(text, code):
     with pytest.raises(UserError) as caught:
         parse_languages(text)
     assert str(caught.value) == (
-        f"`--languages`: language code {code!r} in {text!r} must be letters, digits or '_', starting with a "
+        f"`--languages`: language code {code!r} in {text!r} must be letters, digits or '_', "
+        "starting with a "
         "letter"
     )
 

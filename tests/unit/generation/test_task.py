@@ -70,7 +70,8 @@ def test_two_languages_that_no_text_pairs_can_be_named(make_task, make_corpus):
 
 def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
     assert refusal(make_task, "-t", "dee") == (
-        "unknown language in `--source-lang` or `--target-lang` 'dee'; did you mean 'de'? known: en, de"
+        "unknown language in `--source-lang` or `--target-lang` 'dee'; "
+        "did you mean 'de'? known: en, de"
     )
     assert refusal(make_task, "-s", "de", "-t", "de") == (
         "`--source-lang` and `--target-lang` must name two of the languages en,de, got de and de"
