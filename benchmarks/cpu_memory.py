@@ -25,6 +25,8 @@ from common import heading, table
 from mlm_systems import Setting, ours
 from mlm_text import generated_lines, prepare
 
+from fairseq_xling.compat import PRIMITIVE_CACHE
+
 HERE = Path(__file__).resolve().parent
 _MIB = 2**20
 _M_MMAP_THRESHOLD = -3  # of malloc.h
@@ -39,8 +41,8 @@ def _fixed_threshold(size: int) -> Callable[[int], None]:
     return _nothing
 
 
-def _small_cache() -> Callable[[int], None]:
-    os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] = "1"
+def _cache_of(size: int) -> Callable[[int], None]:
+    os.environ[PRIMITIVE_CACHE] = str(size)  # oneDNN reads it at its first product
     return _nothing
 
 
@@ -57,8 +59,10 @@ def _trimmed(every: int) -> Callable[[int], None]:
 # Each sets itself up before the model is built, and returns what is done after an update.
 WAYS: dict[str, Callable[[], Callable[[int], None]]] = {
     "as it is": lambda: _nothing,
+    "primitive cache of 1024": lambda: _cache_of(1024),
     "oneDNN off": _without_onednn,
-    "primitive cache of 1": _small_cache,
+    "primitive cache of 1": lambda: _cache_of(1),
+    "primitive cache of 64": lambda: _cache_of(64),
     "mmap threshold 128 KiB": lambda: _fixed_threshold(128 << 10),
     "mmap threshold 1 MiB": lambda: _fixed_threshold(1 << 20),
     "mmap threshold 4 MiB": lambda: _fixed_threshold(4 << 20),

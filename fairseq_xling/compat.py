@@ -127,6 +127,7 @@ def quiet_engine() -> Iterator[None]:
 def prepare_engine() -> None:
     """Make fairseq behave on today's Python and torch; safe to call more than once."""
     require_engine()
+    bound_primitive_cache()
     root_level = logging.getLogger().level
     # Importing all tasks asks for tensorboardX, which those of text never use.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
@@ -192,7 +193,7 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """fairseq declares no ranges, and what it is told counts before there is a task. And what its
+    """fairseq declares no ranges, and its options count before there is a task. And what its
     parser refuses comes after its whole usage, of two hundred lines."""
 
     @functools.wraps(parse)
@@ -259,6 +260,21 @@ def check_engine_command(program: str, arguments: Sequence[str]) -> None:
         options.parse_args_and_arch(parser, words)
     except SystemExit as error:  # one line, meant for fairseq's own programs
         raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+
+
+# oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and with each some
+# memory that the heap around it cannot give back: a training over batches of many shapes grows by
+# hundreds of megabytes (`benchmarks/cpu_memory.py`). A step's own products, of which every layer
+# repeats the same, fit into much less. It is a cache: results are the same bits.
+PRIMITIVE_CACHE, _PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", 64
+
+
+def bound_primitive_cache() -> None:
+    """Keep the memory of a CPU flat over many batch shapes; a variable that is set stays.
+
+    It is read at the first product, in this process and in those that it starts.
+    """
+    os.environ.setdefault(PRIMITIVE_CACHE, str(_PRIMITIVES))
 
 
 _GROUPS = (

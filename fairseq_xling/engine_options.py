@@ -137,8 +137,8 @@ def check_engine_options(values: Mapping[str, Any]) -> None:
     """Hold fairseq's options, by field, to their ranges; those that are left out pass.
 
     Raises:
-        UserError: for a value out of its range or of another kind, or options that together make
-            no sense; names the option.
+        UserError: for a value out of its range or of another kind, or options that
+            contradict each other; names the option.
     """
     for field, allowed in RANGES.items():
         value = values.get(field)

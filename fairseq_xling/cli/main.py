@@ -157,10 +157,11 @@ def main(argv: list[str] | None = None) -> int:
     argv = join_words(given, verbs())
     _check_verb(argv)
     typed = given[: 1 + len(given) - len(argv)]
-    from fairseq_xling.compat import lean_engine, quiet_engine
+    from fairseq_xling.compat import bound_primitive_cache, lean_engine, quiet_engine
 
     try:
         args = build_parser(argv, " ".join(typed)).parse_args(argv)
+        bound_primitive_cache()
         lean_engine()
         with quiet_engine():
             args.run(args)
