@@ -61,7 +61,7 @@ def fails(capsys, *arguments):
 def test_a_layer_that_is_not_there_is_refused_before_any_file_is_read(home, tune, tmp_path, capsys):
     for option, message in (
         ("--freeze-layers=99", "`--freeze-layers` must lie in [0, 2], got 99"),
-        ("--head-lr=-1", "`--head-lr` must be above 0, got -1"),
+        ("--head-lr=-1", "`--head-lr` must be above 0, got -1.0"),
     ):
         with pytest.raises(SystemExit, match=r".") as error:
             tune(tmp_path / "a", "nowhere", "nowhere", option)
