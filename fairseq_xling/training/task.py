@@ -119,10 +119,7 @@ class UnifiedTask(PlannedTask):
         self.auxiliary_names = list(model.auxiliary)
         for objective in self._classes:
             if objective.reorders and not model.reorders:
-                raise UserError(
-                    f"`--objectives` {objective.name} needs a model with a TRILayer, as those of "
-                    "`--arch tri_bert_*`"
-                )
+                raise UserError(f"`--objectives` {objective.name} needs a model with a TRILayer")
             if objective.asks and objective.asks not in self.auxiliary_names:
                 raise UserError(
                     f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "
