@@ -21,17 +21,19 @@ import sys
 import types
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from fairseq_xling import compose
 from fairseq_xling.engine import ENGINE_STEP
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.engine_options import check_engine_options, literal_list
+from fairseq_xling.errors import UserError, about, exits_on_user_error, usage_line
 from fairseq_xling.files import open_binary, read_lines
 from fairseq_xling.locks import hold
+from fairseq_xling.ranges import check_fields
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -129,6 +131,7 @@ def quiet_engine() -> Iterator[None]:
 def prepare_engine() -> None:
     """Make fairseq behave on today's Python and torch; safe to call more than once."""
     require_engine()
+    bound_primitive_cache()
     root_level = logging.getLogger().level
     # Importing all tasks asks for tensorboardX, which those of text never use.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
@@ -159,8 +162,18 @@ def prepare_engine() -> None:
     PathManager.copy = staticmethod(_atomic_copy)
     compose.install()
     from fairseq import options
+    from fairseq.dataclass import utils as dataclass_utils
 
-    options.parse_args_and_arch = _bf16_on_a_gpu(_checked_input(options.parse_args_and_arch))
+    options.parse_args_and_arch = _checked_input(
+        _checked(_bf16_on_a_gpu(options.parse_args_and_arch))
+    )
+    dataclass_utils.eval_str_list = literal_list  # fairseq's own ends in odd ways for odd texts
+    from fairseq.distributed import utils as distributed_utils
+    from fairseq_cli import generate
+
+    # Through these two pass all of its programs, and what they open themselves.
+    distributed_utils.call_main = exits_on_user_error(distributed_utils.call_main)
+    generate.main = exits_on_user_error(generate.main)
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
@@ -220,6 +233,123 @@ def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
             ) from error
 
     return wrapper
+
+
+def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """fairseq declares no ranges, and its options count before there is a task. And what its
+    parser refuses comes after its whole usage, of two hundred lines."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
+        def refuse(message: str) -> NoReturn:
+            raise SystemExit(usage_line(parser.prog, message))
+
+        parser.error = refuse
+        parsed = parse(parser, *args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed
+        check_engine_options(vars(found))
+        for config in _configurations(found):
+            check_fields(config, found)
+        return parsed
+
+    return wrapper
+
+
+def _configurations(found: argparse.Namespace) -> Iterator[type]:
+    """The dataclasses of what a command line names; only ours declare ranges."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = getattr(found, "arch", None)
+    for registry, name in (
+        (TASK_DATACLASS_REGISTRY, getattr(found, "task", None)),
+        (MODEL_DATACLASS_REGISTRY, ARCH_MODEL_NAME_REGISTRY.get(arch, arch)),
+        (CRITERION_DATACLASS_REGISTRY, getattr(found, "criterion", None)),
+    ):
+        if name in registry:
+            yield registry[name]
+
+
+def check_engine_command(program: str, arguments: Sequence[str]) -> None:
+    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
+
+    Args:
+        program: such as `fairseq-train`; those that we never start pass.
+
+    Raises:
+        UserError: for the first argument that it would refuse.
+    """
+    prepare_engine()
+    from fairseq import options
+
+    import fairseq_xling.plugin
+
+    parsers = {
+        "fairseq-train": options.get_training_parser,
+        "fairseq-generate": options.get_generation_parser,
+        "fairseq-validate": options.get_validation_parser,
+    }
+    if program not in parsers:
+        return
+    words, ours = list(arguments), str(fairseq_xling.USER_DIR)
+    for at in [i for i, word in enumerate(words[:-1]) if word == "--user-dir"][::-1]:
+        if words[at + 1] == ours:  # the plug-in is loaded; fairseq would change where modules are
+            del words[at : at + 2]
+    try:
+        parser = parsers[program]()
+        parser.prog = program
+        options.parse_args_and_arch(parser, words)
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+
+
+# oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and with each some
+# memory that the heap around it cannot give back: a training over batches of many shapes grows by
+# hundreds of megabytes (`benchmarks/cpu_memory.py`). A step's own products, of which every layer
+# repeats the same, fit into much less. It is a cache: results are the same bits.
+PRIMITIVE_CACHE, _PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", 64
+
+
+def bound_primitive_cache() -> None:
+    """Keep the memory of a CPU flat over many batch shapes; a variable that is set stays.
+
+    It is read at the first product, in this process and in those that it starts.
+    """
+    os.environ.setdefault(PRIMITIVE_CACHE, str(_PRIMITIVES))
+
+
+_GROUPS = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("generation", "optimizer", "lr_scheduler"),
+)
+
+
+def check_hydra_options(cfg: Any) -> None:
+    """Check fairseq's options where no command line of its own was read: with hydra.
+
+    Args:
+        cfg: a part of its whole configuration, such as that of the task.
+
+    Raises:
+        UserError: for the first that is out of its range.
+    """
+    from omegaconf import DictConfig, OmegaConf
+
+    root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
+    if root is cfg:
+        return
+    values: dict[str, Any] = {}
+    for group in _GROUPS:
+        if isinstance(root.get(group), DictConfig):
+            values |= OmegaConf.to_container(root[group])
+    check_engine_options(values)
+
+
+def task_config(task: type) -> type:
+    """The dataclass of options that a task was registered with."""
+    return getattr(task, "__dataclass")
 
 
 def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -333,7 +463,8 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     @exits_on_user_error
     def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return load(filenames, *args, **kwargs)
+            with about(*filenames):
+                return load(filenames, *args, **kwargs)
         except RuntimeError as error:
             if not str(error).startswith("Error(s) in loading state_dict"):
                 raise
@@ -343,12 +474,28 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+@contextlib.contextmanager
+def _without_tracebacks(name: str) -> Iterator[None]:
+    """Inside, the logger ``name`` leaves out tracebacks of errors that are raised anyway."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Traceback")
+
+    named = logging.getLogger(name)
+    named.addFilter(keep)
+    try:
+        yield
+    finally:
+        named.removeFilter(keep)
+
+
 def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     @exits_on_user_error
     def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return save(obj, filename, *args, **kwargs)
+            with _without_tracebacks("fairseq.checkpoint_utils"):
+                return save(obj, filename, *args, **kwargs)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{filename}.tmp")
@@ -383,7 +530,9 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
         _hold_folders(cfg, trainer)
-        result = load(cfg, trainer, **kwargs)
+        first = cfg.finetune_from_model or cfg.restore_file
+        with about(first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)):
+            result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
         if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():

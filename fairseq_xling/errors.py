@@ -1,10 +1,13 @@
 """User errors are reported in one clear line, never as a traceback."""
 
+import contextlib
 import errno
 import functools
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+_PREFIX = "fairseq-xling: error: "
 _MOST = 2000  # characters of a message
 
 # What reading values of JSON, or of another description from outside, raises where they are of
@@ -41,7 +44,61 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     if len(text) > _MOST:
         text = f"{text[: _MOST * 3 // 4]} ... {text[-_MOST // 4 :]}"
-    return "fairseq-xling: error: " + " ".join(text.split())
+    return _PREFIX + " ".join(text.split())
+
+
+@contextlib.contextmanager
+def about(*names: object) -> Iterator[None]:
+    """Has errors inside begin with ``names``: options in backticks, or files.
+
+    For a reader that knows where a value comes from, around code that does not. What names an
+    option or one of the files already is left as it is.
+
+    >>> with about("`--order`"):
+    ...     raise UserError("unknown kind 'x'; known: y")
+    Traceback (most recent call last):
+    fairseq_xling.errors.UserError: `--order`: unknown kind 'x'; known: y
+    """
+    shown = [str(name) for name in names]
+    try:
+        yield
+    except (UserError, SystemExit) as error:
+        program = isinstance(error, SystemExit)  # fairseq's, which our line ends
+        text = str(error).removeprefix(_PREFIX) if program else str(error)
+        if (program and not str(error).startswith(_PREFIX)) or named(text, shown):
+            raise
+        text = f"{' and '.join(shown)}: {text}"
+        raise (SystemExit(_PREFIX + text) if program else UserError(text)) from error
+
+
+def named(text: str, names: Iterable[str] = ()) -> bool:
+    """Whether a message names an option, or one of ``names``.
+
+    >>> named("`--lr` must be above 0"), named("a.txt:3: no word", ["a.txt"]), named("no word")
+    (True, True, False)
+    """
+    return "`--" in text or any(name in text for name in names)
+
+
+def broken_rule(message: str) -> str:
+    """What an argument must be, if that is what argparse reports as ``message``; else nothing.
+
+    >>> broken_rule("argument --seed: must be a whole number, got 'x'")
+    "`--seed` must be a whole number, got 'x'"
+    >>> broken_rule("unrecognized arguments: -x")
+    ''
+    """
+    found = re.fullmatch(r"argument (?:\S+/)?(\S+): (must .*)", message, re.DOTALL)
+    return f"`{found[1]}` {found[2]}" if found else ""
+
+
+def usage_line(program: str, message: str) -> str:
+    """The single line for what argparse reports as ``message``, in place of its lines of usage.
+
+    >>> usage_line("fairseq-xling demo", "unrecognized arguments: -x")
+    'fairseq-xling: error: unrecognized arguments: -x; `fairseq-xling demo --help` explains'
+    """
+    return one_line(UserError(broken_rule(message) or f"{message}; `{program} --help` explains"))
 
 
 def shown(value: Any, most: int = 40) -> str:

@@ -9,7 +9,7 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _RESERVED = frozenset({"training"})
 
 
-def parse_languages(text: str) -> list[str]:
+def parse_languages(text: str, option: str = "--languages") -> list[str]:
     """Codes of a comma-separated list, in the order given; that order numbers the languages.
 
     Codes are letters, digits and underscores: ``-`` separates a pair and ``.`` a file name.
@@ -24,14 +24,16 @@ def parse_languages(text: str) -> list[str]:
     codes = [code.strip() for code in text.split(",")]
     for code in codes:
         if code in _RESERVED:
-            raise UserError(f"language code {code!r} in {text!r} is taken: torch's modules use it")
+            raise UserError(
+                f"`{option}`: language code {code!r} in {text!r} is taken: torch's modules use it"
+            )
         if not _CODE.fullmatch(code):
             raise UserError(
-                f"language code {code!r} in {text!r} must be letters, digits or '_', "
+                f"`{option}`: language code {code!r} in {text!r} must be letters, digits or '_', "
                 "starting with a letter"
             )
         if codes.count(code) > 1:
-            raise UserError(f"language {code!r} is named twice in {text!r}")
+            raise UserError(f"`{option}`: language {code!r} is named twice in {text!r}")
     return codes
 
 

@@ -17,7 +17,8 @@ from gensim.models import FastText
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.errors import UserError
-from fairseq_xling.seeds import check_seed
+from fairseq_xling.ranges import COUNT, Range, check_fields, numbers
+from fairseq_xling.seeds import SEEDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,29 +39,22 @@ class FastTextOptions:
         seed: random seed.
     """
 
-    dim: int = 300
-    epochs: int = 5
-    window: int = 5
-    negative: int = 5
-    min_count: int = 5
-    min_n: int = 3
-    max_n: int = 6
-    buckets: int = 200_000
-    lr: float = 0.05
-    threads: int = 1
-    seed: int = 1
+    dim: int = numbers(300, COUNT)
+    epochs: int = numbers(5, COUNT)
+    window: int = numbers(5, COUNT)
+    negative: int = numbers(5, COUNT)
+    min_count: int = numbers(5, COUNT)
+    min_n: int = numbers(3, COUNT)
+    max_n: int = numbers(6, COUNT)
+    buckets: int = numbers(200_000, COUNT)
+    lr: float = numbers(0.05, Range(LAST_LR, 1))
+    threads: int = numbers(1, COUNT)
+    seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
-        least = ("dim", "epochs", "window", "negative", "min_count", "min_n", "buckets", "threads")
-        for name in least:
-            if getattr(self, name) < 1:
-                option = name.replace("_", "-")
-                raise UserError(f"`--{option}` must be at least 1, got {getattr(self, name)}")
+        check_fields(type(self), self)
         if self.max_n < self.min_n:
             raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
-        if not LAST_LR <= self.lr <= 1:
-            raise UserError(f"`--lr` must lie in [{LAST_LR:g}, 1], got {self.lr:g}")
-        check_seed("--seed", self.seed)
 
 
 class WordVectors:

@@ -15,7 +15,7 @@ from fairseq_xling.analysis.ranks import nearest
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.files import read_lines
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 
 _NEAREST = 3
 
@@ -116,7 +116,7 @@ def collect_types(
 
 def word_starts(folder: DataFolder, encoder: TextEncoder, lang: str) -> np.ndarray:
     """(V,) bool: whether each id of ``lang`` begins a word, as punctuation always does."""
-    vocabulary = modes[folder.meta["vocab"]["mode"]]()
+    vocabulary = mode_of(folder)
     starts = encoder.starts_word(np.arange(folder.vocab_sizes[lang]))
     for number, line in enumerate(read_lines(folder.dictionary_path(lang)), start=4):
         if number >= SPECIALS:

@@ -27,9 +27,9 @@ from fairseq_xling.clcr.classify_table import read_beside, write_table
 from fairseq_xling.clcr.esim_fit import EsimOptions, Pairs, fit_esim
 from fairseq_xling.clcr.row_folders import Row
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_width
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
-from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.provenance import provenance

@@ -19,8 +19,17 @@ from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.clcr.esim import Esim
 from fairseq_xling.clcr.sequences import Sequences, check_same_sentences
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import (
+    BELOW_ONE,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Range,
+    check_fields,
+    numbers,
+)
+from fairseq_xling.seeds import SEEDS
 
-_LEAST = {"projection": 0, "hidden": 1, "batch_size": 1, "epochs": 1, "patience": 1, "seed": 0}
 _POOL = 50  # batches whose pairs are sorted by length together
 
 
@@ -36,27 +45,18 @@ class EsimOptions:
         seed: of weights, order and dropout.
     """
 
-    projection: int = 0
-    hidden: int = 300
-    dropout: float = 0.5
-    lr: float = 4e-4
-    batch_size: int = 32
-    clip: float = 10.0
-    epochs: int = 20
-    patience: int = 5
-    seed: int = 1
+    projection: int = numbers(0, NOT_NEGATIVE)
+    hidden: int = numbers(300, COUNT)
+    dropout: float = numbers(0.5, BELOW_ONE)
+    lr: float = numbers(4e-4, Range(0, 1, above=True, below=True))
+    batch_size: int = numbers(32, COUNT)
+    clip: float = numbers(10.0, POSITIVE)
+    epochs: int = numbers(20, COUNT)
+    patience: int = numbers(5, COUNT)
+    seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                option = name.replace("_", "-")
-                raise UserError(f"`--{option}` must be at least {least}, got {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"`--dropout` must lie in [0, 1), got {self.dropout}")
-        if not 0 < self.lr < 1:
-            raise UserError(f"`--lr` must lie in (0, 1), got {self.lr}")
-        if not self.clip > 0:
-            raise UserError(f"`--clip` must be above 0, got {self.clip}")
+        check_fields(type(self), self)
 
 
 @dataclass(frozen=True)

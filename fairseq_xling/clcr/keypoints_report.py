@@ -32,8 +32,6 @@ def run_keypoints(args: argparse.Namespace) -> None:
     """
     check_output(args)
     deltas = parse_deltas(args.delta)
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
     from fairseq_xling.interop.clcr import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)

@@ -92,8 +92,6 @@ def run_order(args: argparse.Namespace) -> None:
             that none of them supports.
     """
     check_output(args)
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
     searches = parse_searches(args.searches)
     from fairseq_xling.interop.clcr import Clcr
 

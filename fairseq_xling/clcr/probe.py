@@ -12,9 +12,9 @@ from fairseq_xling.clcr.probing import sequence_spans
 from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.clcr.sequences import META, Sequences
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256
-from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.runs.config_file import parse_seeds
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.probing import File, baseline, probe_options, probe_result, read_files

@@ -6,7 +6,6 @@ similarity scores.
 """
 
 import argparse
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ from fairseq_xling.transfer.scatter import LEAST, correlation
 
 HEADER = ["distance", "translations", "sd", "random", "sd ", "ratio", "AUC", "Pearson", "Spearman"]
 _BINS, _GROUPS = 40, 5
-_MOST_RANDOM = 1000
 
 
 def run_clcr_report(args: argparse.Namespace) -> None:
@@ -43,14 +41,6 @@ def run_clcr_report(args: argparse.Namespace) -> None:
         UserError: for invalid options, and missing, damaged or inconsistent folders or files.
     """
     check_output(args)
-    if not 0 <= args.tau < math.inf:
-        raise UserError(f"`--tau` must be at least 0 and finite, got {args.tau}")
-    for name in ("random", "batch_size"):
-        if getattr(args, name) < 1:
-            option = name.replace("_", "-")
-            raise UserError(f"`--{option}` must be at least 1, got {getattr(args, name)}")
-    if args.random > _MOST_RANDOM:
-        raise UserError(f"`--random` must be at most {_MOST_RANDOM}, got {args.random}")
     if bool(args.scored) != bool(args.scores):
         raise UserError("`--scored` and `--scores` must be given together")
     if args.norm not in norms:

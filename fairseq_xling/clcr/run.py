@@ -24,8 +24,8 @@ from fairseq_xling.clcr.run_config import (
 )
 from fairseq_xling.clcr.run_summary import write_summary
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
-from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.carry_out import take_steps
 from fairseq_xling.runs.config_file import load_config

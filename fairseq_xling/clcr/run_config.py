@@ -16,8 +16,9 @@ from fairseq_xling.clcr.transforms import transforms
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.config_file import option, option_name, parse_seeds, split_words
+from fairseq_xling.runs.config_file import option, parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")
@@ -294,7 +295,7 @@ def _pair(folder: DataFolder, text: str) -> tuple[str, str]:
     known = folder.pairs("train")
     if not text and len(known) == 1:
         return known[0]
-    pair = parse_languages(text) if text else []
+    pair = parse_languages(text, "--pair") if text else []
     if len(pair) != 2:
         names = ", ".join("-".join(pair) for pair in known) or "none"
         raise UserError(

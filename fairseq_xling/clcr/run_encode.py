@@ -38,8 +38,6 @@ def run_encode(args: argparse.Namespace) -> None:
             f"`--output` must contain {ROW}, which stands for the row's name, if `--row` names "
             f"several, got {args.output!r}"
         )
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
     if any(kind.reads_translation for kind in kinds.values()) != bool(args.translation):
         raise UserError(
             f"`--translation` is needed by row T+pGA and read by no other, got row {args.row}"

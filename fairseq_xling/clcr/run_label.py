@@ -1,7 +1,6 @@
 """The verb ``clcr label``: pseudo-gold pivots of the parallel text of a data folder."""
 
 import argparse
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,10 +20,6 @@ def run_label(args: argparse.Namespace) -> None:
     Raises:
         UserError: for missing files, or invalid settings.
     """
-    if args.threshold is not None and not (0 < args.threshold < math.inf):
-        raise UserError(f"`--threshold` must be above 0, got {args.threshold}")
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
     splits = [split.strip() for split in args.splits.split(",") if split.strip()]
     if not splits or len({*splits}) < len(splits):
         raise UserError(f"`--splits` must name one or several different ones, got {args.splits!r}")

@@ -8,6 +8,8 @@ counted from 0. `fairseq-xling prepare --alignment` reads such files.
 
 import argparse
 
+from fairseq_xling.ranges import Number, Range
+
 GROUP = "Data"
 SPEC_ROWS = ("D5", "D7")
 
@@ -37,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "(as space, and each Chinese or Japanese character on its own)",
         )
     parser.add_argument(
-        "--workers", type=int, default=2, metavar="N", help="directions aligned at once, 1 or 2"
+        "--workers",
+        type=Number(int, Range(1, 2)),
+        default=2,
+        metavar="N",
+        help="directions aligned at once",
     )
 
 

@@ -13,6 +13,8 @@ fairseq_xling.clcr.sequences.Sequences. An interrupted call resumes when repeate
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
 
@@ -24,19 +26,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
     add("--row", default="T+E+R", help="T, T+E, T+E+R, T+pGA or states, comma-separated")
-    add("--delta", type=float, metavar="P",
+    add("--delta", type=Number(float, SHARE), metavar="P",
         help="words with p(key-point) above P are kept (default: as in training)")  # fmt: skip
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
     add("--search", default="beam", metavar="NAME",
         help="search for its order: beam; local or exact for rel, hungarian for abs")  # fmt: skip
-    add("--beam", type=int, default=10, metavar="N", help="beam width, up to 10000")
+    add(
+        "--beam",
+        type=Number(int, Range(1, 10_000)),
+        default=10,
+        metavar="N",
+        help="beam width",
+    )
     add("--weigh", default="", metavar="NAME",
         help="rel's cost of a pair in the wrong order: sign (the paper's), probability or "
         "likelihood (default: likelihood)")  # fmt: skip
     add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
-    add("--threshold", type=float, metavar="D", help="pivots are closer than D, for row T+pGA")
+    add(
+        "--threshold",
+        type=Number(float, POSITIVE),
+        metavar="D",
+        help="pivots are closer than D, for row T+pGA",
+    )
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add(
         "--output",

@@ -8,6 +8,8 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C10",)
 
@@ -19,7 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add("--delta", default="0.2,0.5", metavar="P,P", help="thresholds of p(key-point)")
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per side and batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per side and batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add(
         "--output",

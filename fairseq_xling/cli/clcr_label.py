@@ -16,6 +16,8 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, POSITIVE, Number
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
 
@@ -26,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DATA", help="its data folder, if it has moved")
     add("--splits", default="train,valid", help="of the data folder's parallel text")
     add(
-        "--threshold", type=float, metavar="D", help="pairs closer than D are kept (default: tuned)"
+        "--threshold",
+        type=Number(float, POSITIVE),
+        metavar="D",
+        help="pairs closer than D are kept (default: tuned)",
     )
     add(
         "--tune-on",
@@ -34,7 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPLIT",
         help="split with a word alignment, for tuning",
     )
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per side and batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per side and batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="DIR", help="folder to write")
 

@@ -10,6 +10,8 @@ fairseq-train), each with the searches that it supports, next to the order of th
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C11", "C12", "C13")
 
@@ -24,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="searches for an order from a head's scores; :N is the beam width, and :N:sign "
         "rel's cost of a pair in the wrong order: sign (the paper's), probability or "
         "likelihood (the default)")  # fmt: skip
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per side and batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per side and batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add(
         "--output",

@@ -14,6 +14,9 @@ position by position, as a model reads them, up to the shorter length.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number, Range
+from fairseq_xling.seeds import SEED
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C1",)
 
@@ -26,21 +29,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("y", metavar="Y", help="folder of sequences of their translations")
     add("--distance", default="matched,positions", metavar="NAMES", help="distances to compute")
     add("--norm", default="l2", help="of the difference of two vectors: l1 or l2")
-    add("--tau", type=float, default=0.0, metavar="X",
+    add("--tau", type=Number(float, NOT_NEGATIVE), default=0.0, metavar="X",
         help="temperature of matched's attention; 0 selects the best partner, 1 mixes")  # fmt: skip
     add(
         "--random",
-        type=int,
+        type=Number(int, Range(1, 1000)),
         default=1,
         metavar="N",
-        help="random partners per sentence, up to 1000",
+        help="random partners per sentence",
     )
-    add("--seed", type=int, default=1, metavar="N", help="of the random partners")
+    add("--seed", type=SEED, default=1, metavar="N", help="of the random partners")
     add("--scored", nargs=2, metavar=("X", "Y"), help="folders of the scored pairs")
     add("--scores", metavar="FILE", help="their scores, one line each, tab-separated columns")
     add("--score-column", default="-1", metavar="COLUMN",
         help="column of the score: a number from 0, or from the end, or a heading")  # fmt: skip
-    add("--batch-size", type=int, default=256, metavar="N", help="pairs compared at a time")
+    add(
+        "--batch-size",
+        type=Number(int, COUNT),
+        default=256,
+        metavar="N",
+        help="pairs compared at a time",
+    )
     add_output(parser)
 
 

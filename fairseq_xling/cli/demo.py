@@ -10,6 +10,9 @@ command resumes.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.seeds import SEED
+
 GROUP = "Start"
 
 
@@ -24,9 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "20 minutes, with an autoregressive model to compare with)",
     )
     parser.add_argument("--output", default="runs/demo", metavar="DIR", help="folder of the run")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the corpus and of training")
+    parser.add_argument("--seed", type=SEED, default=1, help="seed of the corpus and of training")
     parser.add_argument(
-        "--jobs", type=int, default=2, metavar="N", help="steps that run at the same time"
+        "--jobs",
+        type=Number(int, COUNT),
+        default=2,
+        metavar="N",
+        help="steps that run at the same time",
     )
     parser.add_argument(
         "--precision",

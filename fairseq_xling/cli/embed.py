@@ -8,6 +8,10 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 
 import argparse
 
+from fairseq_xling.errors import about
+from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
+from fairseq_xling.seeds import SEED
+
 GROUP = "Migrate"
 SPEC_ROWS = ("T14", "T16", "S4")
 
@@ -44,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     inspect.add_argument("vectors", nargs="+", metavar="VECTORS", help="file(s) of vectors")
     inspect.add_argument("--word", required=True, metavar="WORD", help="the word to look at")
-    inspect.add_argument("--top", type=int, default=50, metavar="N", help="neighbours shown")
+    inspect.add_argument(
+        "--top", type=Number(int, Range(2)), default=50, metavar="N", help="neighbours shown"
+    )
     inspect.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
 
 
@@ -102,38 +108,56 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--dim",
-        type=int,
+        type=Number(int, COUNT),
         default=768,
         metavar="N",
         help="width, which must be the source encoder's",
     )
-    add("--epochs", type=int, default=10, metavar="N", help="passes over the text")
-    add("--window", type=int, default=5, metavar="N", help="subwords on each side, at most")
-    add("--negative", type=int, default=10, metavar="N", help="negative samples per word")
+    add("--epochs", type=Number(int, COUNT), default=10, metavar="N", help="passes over the text")
+    add(
+        "--window",
+        type=Number(int, COUNT),
+        default=5,
+        metavar="N",
+        help="subwords on each side, at most",
+    )
+    add(
+        "--negative",
+        type=Number(int, COUNT),
+        default=10,
+        metavar="N",
+        help="negative samples per word",
+    )
     add(
         "--min-count",
-        type=int,
+        type=Number(int, NOT_NEGATIVE),
         default=0,
         metavar="N",
         help="do not train subwords rarer than this",
     )
     add(
         "--sample",
-        type=float,
+        type=Number(float, BELOW_ONE),
         default=1e-3,
         metavar="X",
         help="thin out subwords above this share of the text; 1e-4 for very large vocabularies; "
         "0 = none",
     )
-    add("--lr", type=float, default=0.025, metavar="X", help="learning rate, falling to 1e-4")
+    add(
+        "--lr",
+        type=Number(float, Range(1e-4, 1)),
+        default=0.025,
+        metavar="X",
+        help="learning rate, falling to 1e-4",
+    )
     add(
         "--threads",
-        type=int,
+        type=Number(int, COUNT),
         default=1,
         metavar="N",
         help="above 1 is faster, but not reproducible",
     )
-    add("--seed", type=int, default=1, metavar="N", help="random seed")
+    add("--seed", type=SEED, default=1, metavar="N", help="random seed")
 
 
 def _add_link(parser: argparse.ArgumentParser) -> None:
@@ -163,31 +187,71 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
     add("--words", metavar="FILE", help="write only these words, the first column of each line")
     add(
         "--most",
-        type=int,
+        type=Number(int, COUNT),
         default=200_000,
         metavar="N",
         help="without --words, the N most frequent words",
     )
     add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
-    add("--dim", type=int, default=300, metavar="N", help="width")
-    add("--epochs", type=int, default=5, metavar="N", help="passes over the text")
-    add("--window", type=int, default=5, metavar="N", help="words on each side, at most")
-    add("--negative", type=int, default=5, metavar="N", help="negative samples per word")
-    add("--min-count", type=int, default=5, metavar="N", help="do not train words rarer than this")
+    add("--dim", type=Number(int, COUNT), default=300, metavar="N", help="width")
+    add("--epochs", type=Number(int, COUNT), default=5, metavar="N", help="passes over the text")
     add(
-        "--min-n", type=int, default=3, metavar="N", help="length of the shortest character n-grams"
+        "--window",
+        type=Number(int, COUNT),
+        default=5,
+        metavar="N",
+        help="words on each side, at most",
     )
-    add("--max-n", type=int, default=6, metavar="N", help="length of the longest character n-grams")
+    add(
+        "--negative",
+        type=Number(int, COUNT),
+        default=5,
+        metavar="N",
+        help="negative samples per word",
+    )
+    add(
+        "--min-count",
+        type=Number(int, NOT_NEGATIVE),
+        default=5,
+        metavar="N",
+        help="do not train words rarer than this",
+    )
+    add(
+        "--min-n",
+        type=Number(int, COUNT),
+        default=3,
+        metavar="N",
+        help="length of the shortest character n-grams",
+    )
+    add(
+        "--max-n",
+        type=Number(int, COUNT),
+        default=6,
+        metavar="N",
+        help="length of the longest character n-grams",
+    )
     add(
         "--buckets",
-        type=int,
+        type=Number(int, COUNT),
         default=200_000,
         metavar="N",
         help="hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
     )
-    add("--lr", type=float, default=0.05, metavar="X", help="learning rate, falling to 1e-4")
-    add("--threads", type=int, default=1, metavar="N", help="above 1 is not reproducible")
-    add("--seed", type=int, default=1, metavar="N", help="random seed")
+    add(
+        "--lr",
+        type=Number(float, Range(1e-4, 1)),
+        default=0.05,
+        metavar="X",
+        help="learning rate, falling to 1e-4",
+    )
+    add(
+        "--threads",
+        type=Number(int, COUNT),
+        default=1,
+        metavar="N",
+        help="above 1 is not reproducible",
+    )
+    add("--seed", type=SEED, default=1, metavar="N", help="random seed")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -232,7 +296,8 @@ def _link(args: argparse.Namespace) -> None:
     from fairseq_xling.languages import parse_pair
     from fairseq_xling.trelm.linked import link_vectors
 
-    pair = parse_pair(args.pair)
+    with about("`--pair`"):
+        pair = parse_pair(args.pair)
     language = args.language or pair[1]
     print(link_vectors(args.data, args.output, pair, language, args.source_vectors))
 

@@ -9,6 +9,9 @@ not held out. Prints accuracy before and after adding it, for each layer.
 
 import argparse
 
+from fairseq_xling.ranges import Number, Range
+from fairseq_xling.seeds import SEED
+
 GROUP = "Analyse"
 SPEC_ROWS = ("S15",)
 
@@ -19,9 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     comparison.add_arguments(parser)
     add = parser.add_argument
     add(
-        "--held-out", type=float, default=0.5, metavar="SHARE", help="share of the pairs to test on"
+        "--held-out",
+        type=Number(float, Range(0, 1, above=True, below=True)),
+        default=0.5,
+        metavar="SHARE",
+        help="share of the pairs to test on",
     )
-    add("--seed", type=int, default=0, help="seed of the split")
+    add("--seed", type=SEED, default=0, help="seed of the split")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -14,6 +14,8 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+
 GROUP = "States and maps"
 SPEC_ROWS = ("S4", "S5", "S7")
 
@@ -30,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--unit", default="sentences", help=f"unit of a row: {', '.join(units)}")
     add("--layers", default="all", help="such as 0,2-4; 0 is the output of the embeddings")
     add("--dtype", default="float32", choices=DTYPES, help="type of the vectors on disk")
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
     for name in units:

@@ -9,6 +9,9 @@ languages of the data folder. Train it with `fairseq-train --finetune-from-model
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
+
 GROUP = "Migrate"
 SPEC_ROWS = ("T4", "T24", "T27")
 
@@ -114,18 +117,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument(
         "--max-positions",
-        type=int,
+        type=Number(int, COUNT),
         metavar="N",
         help="position rows, the first N of the source's (default: all)",
     )
     model.add_argument(
         "--num-segments",
-        type=int,
+        type=Number(int, NOT_NEGATIVE),
         metavar="N",
         help="segment rows; those missing from the source are drawn (default: as many as the "
         "source's)",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed")
+    parser.add_argument("--seed", type=SEED, default=1, metavar="N", help="random seed")
 
 
 def run(args: argparse.Namespace) -> None:

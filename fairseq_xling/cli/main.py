@@ -7,6 +7,7 @@ answers at once.
 """
 
 import argparse
+import copy
 import importlib
 import pkgutil
 import signal
@@ -14,12 +15,13 @@ import sys
 import textwrap
 from collections.abc import Container, Sequence
 from types import ModuleType
+from typing import NoReturn
 
 import fairseq_xling
 from fairseq_xling import cli
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.errors import UserError, broken_rule, one_line, usage_line
+from fairseq_xling.ranges import Number
 from fairseq_xling.registry import did_you_mean, question
-from fairseq_xling.seeds import check_seeds
 
 # In the order of the list of verbs, which is that of the work.
 GROUPS = (
@@ -35,13 +37,26 @@ GROUPS = (
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows defaults that say something, and keeps the line breaks of a verb's description."""
+    """Shows defaults that say something and ranges that do not go without saying, and keeps the
+    line breaks of a verb's description."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default = action.default
+        if action.help and isinstance(action.type, Number) and action.type.range.note:
+            action = copy.copy(action)
+            action.help += f" ({action.type.range.note})"
         if default is None or default is False or default in ([], ""):
             return action.help
         return super()._get_help_string(action)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with its arguments in one line, in the words of our own errors."""
+
+    def error(self, message: str) -> NoReturn:
+        if rule := broken_rule(message):
+            raise UserError(rule)  # a value that is wrong, as if the verb had found it
+        self.exit(2, usage_line(self.prog, message) + "\n")
 
 
 def verbs() -> dict[str, ModuleType]:
@@ -84,7 +99,7 @@ def _list_of_verbs() -> str:
 def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParser:
     """The parser of the whole command; only the verb that ``argv`` begins with declares options,
     which for some verbs takes a second of imports. Its usage shows the verb as it was ``typed``."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="fairseq-xling",
         usage="%(prog)s [-h] [--version] VERB ...",
         description="Train, migrate, align, analyse and evaluate cross-lingual encoders. Training, "
@@ -142,12 +157,12 @@ def main(argv: list[str] | None = None) -> int:
     argv = join_words(given, verbs())
     _check_verb(argv)
     typed = given[: 1 + len(given) - len(argv)]
-    args = build_parser(argv, " ".join(typed)).parse_args(argv)
-    from fairseq_xling.compat import lean_engine, quiet_engine
+    from fairseq_xling.compat import bound_primitive_cache, lean_engine, quiet_engine
 
-    lean_engine()
     try:
-        check_seeds(args)
+        args = build_parser(argv, " ".join(typed)).parse_args(argv)
+        bound_primitive_cache()
+        lean_engine()
         with quiet_engine():
             args.run(args)
     except (UserError, OSError, MemoryError) as error:

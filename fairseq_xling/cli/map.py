@@ -22,6 +22,8 @@ If interrupted, the same command resumes with the next layer or seed.
 import argparse
 import sys
 
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
+
 GROUP = "States and maps"
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
@@ -110,25 +112,37 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
         f"comma-separated, "
         f"or none (default: {normalize})",
     )
-    add("--refine", type=int, default=5, metavar="N", help="rounds of refinement by Procrustes")
+    add(
+        "--refine",
+        type=Number(int, NOT_NEGATIVE),
+        default=5,
+        metavar="N",
+        help="rounds of refinement by Procrustes",
+    )
     add(
         "--max-rank",
-        type=int,
+        type=Number(int, COUNT),
         default=15_000,
         metavar="N",
         help="number of most frequent words of each side used for refinement",
     )
     add(
         "--criterion-rank",
-        type=int,
+        type=Number(int, COUNT),
         default=10_000,
         metavar="N",
         help="number of most frequent words of each side used for the criterion",
     )
-    add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
+    add(
+        "--k",
+        type=Number(int, COUNT),
+        default=10,
+        metavar="K",
+        help="neighbours that CSLS averages over",
+    )
     add(
         "--chance",
-        type=int,
+        type=Number(int, COUNT),
         default=3,
         metavar="N",
         help="random rotations, refined likewise, that a seed must beat to count as a success",

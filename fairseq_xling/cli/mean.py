@@ -11,6 +11,8 @@ provenance. An interrupted call resumes when repeated.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+
 GROUP = "States and maps"
 SPEC_ROWS = ("S10",)
 
@@ -25,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--split", help="split of the data folder instead of a text: train, valid, test, test1, ..."
     )
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="FILE", help="safetensors file to write")
 

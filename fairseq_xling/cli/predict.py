@@ -10,6 +10,8 @@ Each language uses its own private parts of the encoder.
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, Number
+
 GROUP = "Transfer"
 
 
@@ -43,7 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="items too long for the encoder: truncate, i.e. cut or read in "
         "pieces, or refuse (default: as in training)",
     )
-    add("--max-tokens", type=int, default=8192, metavar="N", help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        metavar="N",
+        help="maximum padded tokens per batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 

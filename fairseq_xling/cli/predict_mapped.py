@@ -13,6 +13,8 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 
 import argparse
 
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+
 GROUP = "Transfer"
 
 
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--layer",
-        type=int,
+        type=Number(int, NOT_NEGATIVE),
         required=True,
         metavar="N",
         help="the last layer used; 0 is the embeddings",

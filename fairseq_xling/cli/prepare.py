@@ -13,6 +13,9 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 
 import argparse
 
+from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
+from fairseq_xling.seeds import SEED
+
 GROUP = "Data"
 SPEC_ROWS = ("D3", "D4", "D6", "D8")
 
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     vocabulary.add_argument(
         "--vocab-size",
-        type=int,
+        type=Number(int, COUNT),
         default=8000,
         metavar="N",
         help="pieces to learn: in total for joint, otherwise per language",
@@ -86,14 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     vocabulary.add_argument(
         "--alphabet",
-        type=int,
+        type=Number(int, Range(2)),
         metavar="N",
         help="maximum number of distinct characters in a model's pieces; rarer ones become <unk> "
         "(default: half of --vocab-size, more where that leaves over 0.05 %% of the text unknown)",
     )
     vocabulary.add_argument(
         "--vocab-alpha",
-        type=float,
+        type=Number(float, SHARE),
         default=0.7,
         metavar="A",
         help="languages that share a model are sampled in proportion to (their fraction of all "
@@ -101,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     vocabulary.add_argument(
         "--vocab-sample",
-        type=float,
+        type=Number(float, POSITIVE),
         default=8.0,
         metavar="MB",
         help="megabytes of training text used to learn each model",
@@ -147,10 +150,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run = parser.add_argument_group("run")
     run.add_argument(
-        "--workers", type=int, default=2, metavar="N", help="threads; the result is the same"
+        "--workers",
+        type=Number(int, COUNT),
+        default=2,
+        metavar="N",
+        help="threads; the result is the same",
     )
     run.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="random seed of the vocabulary's sample"
+        "--seed", type=SEED, default=1, metavar="N", help="random seed of the vocabulary's sample"
     )
     run.add_argument(
         "--overwrite",

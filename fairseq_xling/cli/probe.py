@@ -16,6 +16,8 @@ predictions in the format of the test files. If interrupted, the same command re
 
 import argparse
 
+from fairseq_xling.ranges import BELOW_ONE, COUNT, Number, Range
+
 GROUP = "Analyse"
 SPEC_ROWS = ("E8",)
 
@@ -35,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--dtype", default="float32", choices=["float32", "float16"], help="type of vectors on disk"
     )
-    add("--max-tokens", type=int, default=8192, metavar="N", help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        metavar="N",
+        help="maximum padded tokens per batch",
+    )
     add("--output", required=True, metavar="DIR", help="folder to write")
 
 
@@ -58,15 +66,45 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
     """The network of a probe, and its training."""
     add = parser.add_argument
     add("--classifier", default="mlp", help="classifier of the pooled spans: linear or mlp")
-    add("--hidden", type=int, default=256, metavar="N", help="hidden units of the mlp")
-    add("--projection", type=int, default=256, metavar="N", help="projection width before pooling")
-    add("--dropout", type=float, default=0.3, metavar="X", help="dropout before the classifier")
-    add("--lr", type=float, default=1e-3, metavar="X", help="learning rate of Adam")
-    add("--batch-size", type=int, default=64, metavar="N", help="examples per step")
-    add("--epochs", type=int, default=50, metavar="N", help="maximum passes over the examples")
+    add(
+        "--hidden",
+        type=Number(int, COUNT),
+        default=256,
+        metavar="N",
+        help="hidden units of the mlp",
+    )
+    add(
+        "--projection",
+        type=Number(int, COUNT),
+        default=256,
+        metavar="N",
+        help="projection width before pooling",
+    )
+    add(
+        "--dropout",
+        type=Number(float, BELOW_ONE),
+        default=0.3,
+        metavar="X",
+        help="dropout before the classifier",
+    )
+    add(
+        "--lr",
+        type=Number(float, Range(0, 1, above=True, below=True)),
+        default=1e-3,
+        metavar="X",
+        help="learning rate of Adam",
+    )
+    add("--batch-size", type=Number(int, COUNT), default=64, metavar="N", help="examples per step")
+    add(
+        "--epochs",
+        type=Number(int, COUNT),
+        default=50,
+        metavar="N",
+        help="maximum passes over the examples",
+    )
     add(
         "--patience",
-        type=int,
+        type=Number(int, COUNT),
         default=5,
         metavar="N",
         help="passes without improvement before stopping",

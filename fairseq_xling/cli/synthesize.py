@@ -20,6 +20,9 @@ xs (words split), xm (words merged).
 
 import argparse
 
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
+
 GROUP = "Data"
 
 
@@ -27,12 +30,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("out", metavar="OUT", help="folder to write; it must be new or empty")
     add("--languages", default="en,de", help="comma-separated; the first is paired with the rest")
-    add("--sentences", type=int, default=10_000, help="training sentences per language")
-    add("--parallel-sentences", type=int, default=0, help="parallel training sentences")
-    add("--held-out", type=int, default=1000, help="sentences of valid, and of test")
-    add("--nli", type=int, default=0, help="training entailment pairs (0: no pairs at all)")
-    add("--annotated", type=int, default=1000, help="training sentences with gold trees, entities")
-    add("--seed", type=int, default=1, help="random seed; each gives a different corpus")
+    add(
+        "--sentences",
+        type=Number(int, NOT_NEGATIVE),
+        default=10_000,
+        help="training sentences per language",
+    )
+    add(
+        "--parallel-sentences",
+        type=Number(int, NOT_NEGATIVE),
+        default=0,
+        help="parallel training sentences",
+    )
+    add(
+        "--held-out",
+        type=Number(int, NOT_NEGATIVE),
+        default=1000,
+        help="sentences of valid, and of test",
+    )
+    add(
+        "--nli",
+        type=Number(int, NOT_NEGATIVE),
+        default=0,
+        help="training entailment pairs (0: no pairs at all)",
+    )
+    add(
+        "--annotated",
+        type=Number(int, NOT_NEGATIVE),
+        default=1000,
+        help="training sentences with gold trees, entities",
+    )
+    add("--seed", type=SEED, default=1, help="random seed; each gives a different corpus")
     add("--domain", default="default", help="default or other: same words, other frequencies")
     add("--spaced", action="store_true", help="also write spaces between Chinese words")
 

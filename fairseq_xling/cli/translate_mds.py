@@ -15,6 +15,8 @@ layers and alphas can be added later.
 
 import argparse
 
+from fairseq_xling.ranges import ANY, COUNT, Number
+
 GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
 
@@ -27,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--to", required=True, dest="target", metavar="LANG", help="language to write")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--reference", metavar="FILE", help="its translation, line by line, for BLEU-1")
-    add("--layer", type=int, help="layer to shift, from 1")
+    add("--layer", type=Number(int, COUNT), help="layer to shift, from 1")
     add(
         "--alpha",
-        type=float,
+        type=Number(float, ANY),
         help="size of the shift, in mean differences; 0 is the unshifted model",
     )
     add("--layers", metavar="LAYERS", help="grid: layers such as 1-12 or 6,8-11")
@@ -59,7 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="split whose tokens are a language's, for the convert rate",
     )
     add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
-    add("--max-tokens", type=int, default=8192, help="maximum padded tokens per batch")
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help="maximum padded tokens per batch",
+    )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--output", required=True, metavar="OUTPUT", help="file to write, or folder of a grid")
 

@@ -48,11 +48,17 @@ class Scope:
         Raises:
             UserError: for a language or direction that the task does not have.
         """
-        mono = parse_languages(cfg.mono_languages) if cfg.mono_languages else list(languages)
+        mono = (
+            parse_languages(cfg.mono_languages, "--mono-languages")
+            if cfg.mono_languages
+            else list(languages)
+        )
         directions = parse_directions(cfg.directions)
         for lang in [*mono, *(lang for pair in directions for lang in pair)]:
             if lang not in languages:
-                raise unknown_name("language of this task", lang, list(languages))
+                raise unknown_name(
+                    "language in `--mono-languages` or `--directions`", lang, list(languages)
+                )
         if cfg.mono_text not in _MONO_TEXT:
             raise UserError(
                 f"`--mono-text` must be {' or '.join(_MONO_TEXT)}, got {cfg.mono_text!r}"

@@ -120,11 +120,8 @@ class Stream:
         """A stream in blocks of ``cfg.tokens_per_sample``.
 
         Raises:
-            UserError: for blocks of less than 2 ids, or longer than the model's positions.
+            UserError: for blocks longer than the model's positions.
         """
-        if cfg.tokens_per_sample < 2:
-            got = cfg.tokens_per_sample
-            raise UserError(f"`--tokens-per-sample` must be at least 2, got {got}")
         if cfg.tokens_per_sample > max_positions:
             raise UserError(
                 "`--tokens-per-sample` must not exceed the model's `--max-positions` "

@@ -6,6 +6,11 @@ from typing import Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
+from fairseq_xling.ranges import ANY, Range, ranged
+
+# Candidates of a sentence go through a model together, and so do hypotheses.
+MOST_CANDIDATES, MOST_HYPOTHESES = 16, 1000
+
 
 @dataclass
 class TranslationOptions(FairseqDataclass):
@@ -33,23 +38,33 @@ class TranslationOptions(FairseqDataclass):
     )
     length_candidates: int = field(
         default=2,
-        metadata={"help": "translation: lengths to try per sentence with predicted or relative"},
+        metadata=ranged(
+            "translation: lengths to try per sentence with predicted or relative",
+            Range(1, MOST_CANDIDATES),
+        ),
     )
     order_beam: int = field(
         default=10,
-        metadata={"help": "translation: beam width of the search for an order with relative"},
+        metadata=ranged(
+            "translation: beam width of the search for an order with relative",
+            Range(1, MOST_HYPOTHESES),
+        ),
     )
     length_weight: float = field(
         default=1.0,
-        metadata={
-            "help": "translation: weight of a candidate order's log-probability relative to that "
+        metadata=ranged(
+            "translation: weight of a candidate order's log-probability relative to that "
             "of "
-            "its tokens"
-        },
+            "its tokens",
+            ANY,
+        ),
     )
     keep_repeats: bool = field(
         default=False,
         metadata={"help": "translation: do not collapse consecutive repeated tokens"},
     )
+    # Shares of the text for several processes; fairseq has the options, and no use for them.
+    num_shards: int = II("dataset.num_shards")
+    shard_id: int = II("dataset.shard_id")
     # Whether fairseq joins the symbols of its output itself (its --remove-bpe).
     post_process: Optional[str] = II("common_eval.post_process")

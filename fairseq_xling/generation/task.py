@@ -53,7 +53,9 @@ class Translates:
         source, target = self.cfg.source_lang, self.cfg.target_lang
         for lang in filter(None, (source, target)):
             if lang not in self.languages:
-                raise unknown_name("language of this task", lang, self.languages)
+                raise unknown_name(
+                    "language in `--source-lang` or `--target-lang`", lang, self.languages
+                )
         known = [*parse_directions(self.cfg.directions), *self._prepared()]
         known += [pair[::-1] for pair in known]
         for pair in known:
@@ -131,6 +133,7 @@ class Translates:
             )
         return dataset
 
+    @exits_on_user_error
     def get_batch_iterator(
         self,
         dataset: Any,
@@ -141,7 +144,14 @@ class Translates:
         num_workers: int = 0,
         **kwargs: Any,
     ):
-        """Every sentence once for a dataset of translation, even where a batch is not full."""
+        """Every sentence once for a dataset of translation, even where a batch is not full.
+
+        The shards of `--num-shards` are split further between the processes of one program.
+
+        Raises:
+            UserError: if there are fewer batches than shards; fairseq-generate ends in a traceback
+                where it has nothing to translate.
+        """
         if not isinstance(dataset, TranslationDataset):
             return super().get_batch_iterator(
                 dataset,
@@ -152,11 +162,17 @@ class Translates:
                 num_workers=num_workers,
                 **kwargs,
             )
+        batches = list(dataset.batches(Limits(max_tokens, max_sentences)))
+        if len(batches) < self.cfg.num_shards * num_shards and self.cfg.num_shards > 1:
+            raise UserError(
+                f"`--num-shards` must be at most {len(batches) // num_shards}, the batches of the "
+                f"text (see `--max-tokens` and `--batch-size`), got {self.cfg.num_shards}"
+            )
         return EvaluationIterator(
             dataset,
-            list(dataset.batches(Limits(max_tokens, max_sentences))),
-            num_shards=num_shards,
-            shard=shard_id,
+            batches,
+            num_shards=num_shards * self.cfg.num_shards,
+            shard=shard_id + num_shards * self.cfg.shard_id,
             num_workers=num_workers,
         )
 
@@ -178,7 +194,7 @@ class Translates:
         for model in models:
             if not getattr(model, "reorders", False):
                 raise UserError(
-                    "translation needs a model with a TRILayer, such as tri_bert_base, got "
+                    "`--path` must name a model with a TRILayer, such as tri_bert_base, got "
                     f"{type(model).__name__}"
                 )
         ordering = orderings[self.cfg.ordering](self.cfg, models)

@@ -16,8 +16,8 @@ from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
-from fairseq_xling.interop.encoder import usable_device
 from fairseq_xling.models.identity import read_identity
 
 

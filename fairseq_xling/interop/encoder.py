@@ -13,6 +13,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.objectives.base import Example, constant
 from fairseq_xling.registry import unknown_name
@@ -165,17 +166,6 @@ class Encoder:
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
             yield indices, to_device(batch, self.device)
-
-
-def usable_device(device: str | torch.device) -> torch.device:
-    """``device``, if it can be used; a UserError names it otherwise."""
-    try:
-        chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"`--device` {device}: cannot be used here ({reason})") from None
-    return chosen
 
 
 def _plain(tokens: np.ndarray, lang: int) -> Example:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.mapping.evidence import shared_words, split_shared
@@ -169,18 +170,7 @@ def _check(options: MapOptions) -> None:
         raise UserError(f"`--output` {options.output}: is a folder, not a file")
     if options.match not in MATCHES:
         raise unknown_name("value of `--match`", options.match, list(MATCHES))
-    for name, least in (("refine", 0), ("max_rank", 1), ("criterion_rank", 1), ("k", 1)):
-        value = getattr(options.search, name)
-        if value < least:
-            option = name.replace("_", "-")
-            raise UserError(f"`--{option}` must be at least {least}, got {value}")
-    if options.search.chance < 1:
-        raise UserError(f"`--chance` must be at least 1, got {options.search.chance}")
-    try:
-        torch.empty(0, device=options.device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"`--device` {options.device}: cannot be used here ({reason})") from None
+    usable_device(options.device)
 
 
 def _about(attempt: Attempt) -> dict[str, Any]:

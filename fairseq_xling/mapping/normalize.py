@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.registry import Registry
 
 if TYPE_CHECKING:
@@ -126,5 +126,6 @@ def parse_steps(steps: str) -> list[str]:
     for name in names:
         if not name:
             raise UserError(f"`--normalize` must be names separated by commas, got {steps!r}")
-        NORMALIZATIONS[name]
+        with about("`--normalize`"):
+            NORMALIZATIONS[name]
     return names

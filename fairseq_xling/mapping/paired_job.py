@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from fairseq_xling.analysis.extracted import common_layers
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.mapping.fit import fit_layer
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, pack_layer, unpack_layer, write_map
@@ -121,10 +121,8 @@ def _fit(
             update(len(one))
 
     sides = [(states.width, lambda states=states: all_of(states)) for states in (moving, fixed)]
-    try:
+    with about(f"{moving.path} and {fixed.path}, layer {layer}"):
         return fit_layer(solver, *sides, matched(), normalize)
-    except UserError as error:
-        raise UserError(f"layer {layer}: {error}") from None
 
 
 def parse_pairs(words: list[str]) -> tuple[str, Path | None]:

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.mapping.normalize import LENGTH, ROUNDS, parse_steps, unit
 from fairseq_xling.registry import Registry
 
@@ -138,8 +138,9 @@ def parse_elements(steps: str) -> list[str]:
         UserError: for an unknown name (with near matches).
     """
     names = [name for step in parse_steps(steps) for name in _SEQUENCES.get(step, (step,))]
-    for name in names:
-        ELEMENTS[name]
+    with about("`--normalize`"):
+        for name in names:
+            ELEMENTS[name]
     return names
 
 

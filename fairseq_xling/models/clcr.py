@@ -21,6 +21,7 @@ from fairseq_xling.clcr.phases import phases
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.clcr_encoder import LayerEncoder, content_mask, positions_of
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, ranged
 
 
 @dataclass
@@ -58,7 +59,8 @@ class ClcrModelConfig(FairseqDataclass):
     )
     transform: str = field(default="residual", metadata={"help": "T: residual, or linear"})
     transform_hidden: int = field(
-        default=0, metadata={"help": "hidden width of a residual T; 0 is the width of its input"}
+        default=0,
+        metadata=ranged("hidden width of a residual T; 0 is the width of its input", NOT_NEGATIVE),
     )
     attention_score: str = field(
         default="transformed",
@@ -67,12 +69,17 @@ class ClcrModelConfig(FairseqDataclass):
     distance_norm: str = field(default="l2", metadata={"help": "norm of a distance: l2, or l1"})
     anneal_beta: float = field(
         default=0.01,
-        metadata={"help": "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing"},
+        metadata=ranged(
+            "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing", NOT_NEGATIVE
+        ),
     )
     extract_hidden: int = field(
-        default=0, metadata={"help": "hidden width of the key-point classifier; 0 is linear"}
+        default=0,
+        metadata=ranged("hidden width of the key-point classifier; 0 is linear", NOT_NEGATIVE),
     )
-    delta: float = field(default=0.2, metadata={"help": "keep tokens with p(key-point) above this"})
+    delta: float = field(
+        default=0.2, metadata=ranged("keep tokens with p(key-point) above this", SHARE)
+    )
     confident: bool = field(
         default=False, metadata={"help": "reweight labels that are probably wrong"}
     )
@@ -86,7 +93,9 @@ class ClcrModelConfig(FairseqDataclass):
     order: str = field(default="rel", metadata={"help": "head of the module `order`: rel, or abs"})
     order_positions: int = field(
         default=0,
-        metadata={"help": "rows of the table of `abs`; 0 is the encoders' longest sentence"},
+        metadata=ranged(
+            "rows of the table of `abs`; 0 is the encoders' longest sentence", NOT_NEGATIVE
+        ),
     )
     module_options: str = field(
         default="", metadata={"help": "settings of your own module, in its own format"}

@@ -21,7 +21,7 @@ from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.model import HEAD
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def default_layer(depth: int) -> int:
 def id_table(folder: DataFolder, lang: str, source: SourceModel) -> Tensor:
     """(V,) the encoder's id of each entry of the dictionary of ``lang``; that of the unknown
     word if it has none."""
-    mode = modes[folder.meta["vocab"]["mode"]]()
+    mode = mode_of(folder)
     theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
     unknown = source.special_ids["unk"]
     symbols = read_dictionary(folder.dictionary_path(lang))

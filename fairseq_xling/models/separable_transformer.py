@@ -16,26 +16,31 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
+from fairseq_xling.models.heads import lm_heads
 from fairseq_xling.models.identity import check_identity, decode_identity, encode_identity
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
 
 
 @dataclass
 class SeparableTransformerConfig(FairseqDataclass):
-    encoder_layers: int = field(default=8, metadata={"help": "number of layers"})
-    encoder_embed_dim: int = field(default=768, metadata={"help": "width of the states"})
-    encoder_ffn_embed_dim: int = field(default=3072, metadata={"help": "feed-forward width"})
-    encoder_attention_heads: int = field(default=12, metadata={"help": "attention heads"})
+    encoder_layers: int = field(default=8, metadata=ranged("number of layers", COUNT))
+    encoder_embed_dim: int = field(default=768, metadata=ranged("width of the states", COUNT))
+    encoder_ffn_embed_dim: int = field(default=3072, metadata=ranged("feed-forward width", COUNT))
+    encoder_attention_heads: int = field(default=12, metadata=ranged("attention heads", COUNT))
     max_positions: int = field(
-        default=256, metadata={"help": "rows of the position table = longest input, in tokens"}
+        default=256,
+        metadata=ranged("rows of the position table = longest input, in tokens", Range(3)),
     )
-    dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
+    dropout: float = field(
+        default=0.1, metadata=ranged("dropout on embeddings and sublayers", SHARE)
+    )
     attention_dropout: float = field(
         default=0.1,
-        metadata={"help": "dropout on attention weights"},
+        metadata=ranged("dropout on attention weights", SHARE),
     )
     separate: str = field(
         default="",
@@ -55,16 +60,17 @@ class SeparableTransformerConfig(FairseqDataclass):
         default=False, metadata={"help": "add a language embedding to every token"}
     )
     num_segments: int = field(
-        default=0, metadata={"help": "rows of the segment table; 0 disables segment embeddings"}
+        default=0,
+        metadata=ranged("rows of the segment table; 0 disables segment embeddings", NOT_NEGATIVE),
     )
     lm_head: str = field(
         default="linear", metadata={"help": "output layer: linear, or bert (dense, GELU, norm)"}
     )
     init_std: float = field(
-        default=0.02, metadata={"help": "standard deviation of the initial weights"}
+        default=0.02, metadata=ranged("standard deviation of the initial weights", NOT_NEGATIVE)
     )
     norm_eps: float = field(
-        default=1e-5, metadata={"help": "epsilon of the LayerNorms (BERT's is 1e-12)"}
+        default=1e-5, metadata=ranged("epsilon of the LayerNorms (BERT's is 1e-12)", POSITIVE)
     )
     auxiliary: str = field(
         default="",
@@ -108,6 +114,8 @@ class SeparableTransformer(BaseFairseqModel):
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
+        with about("`--lm-head`"):
+            _ = lm_heads[cfg.lm_head]
         encoder = cls.build_encoder(cfg, task, plan)
         identity = {
             "languages": list(task.vocab_sizes),
@@ -117,10 +125,11 @@ class SeparableTransformer(BaseFairseqModel):
             "heads": encoder.shape.heads,
             "norm_eps": encoder.shape.norm_eps,
         }
-        heads = {
-            name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
-            for name in filter(None, cfg.auxiliary.split(","))
-        }
+        with about("`--auxiliary`"):
+            heads = {
+                name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
+                for name in filter(None, cfg.auxiliary.split(","))
+            }
         for name, head in heads.items():
             if head.needs_middle and not encoder.reorders:
                 raise UserError(f"`--auxiliary` {name} needs a model with a TRILayer")
@@ -204,17 +213,6 @@ def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
 
 
 # A row holds at least <s>, one token and </s>.
-_LEAST = {
-    "encoder_layers": 1,
-    "encoder_embed_dim": 1,
-    "encoder_ffn_embed_dim": 1,
-    "encoder_attention_heads": 1,
-    "max_positions": 3,
-    "num_segments": 0,
-    "init_std": 0,
-}
-
-
 def _complete(cfg: Any, config: type) -> SimpleNamespace:
     """``cfg`` with defaults for options that are younger than the checkpoint it comes from.
 
@@ -225,14 +223,7 @@ def _complete(cfg: Any, config: type) -> SimpleNamespace:
 
 
 def _check_sizes(cfg: SeparableTransformerConfig) -> None:
-    for name, least in _LEAST.items():
-        if not getattr(cfg, name) >= least:
-            option = "--" + name.replace("_", "-")
-            raise UserError(f"`{option}` must be at least {least}, got {getattr(cfg, name)}")
-    for name in ("dropout", "attention_dropout"):
-        if not 0 <= getattr(cfg, name) <= 1:
-            option = "--" + name.replace("_", "-")
-            raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
+    check_fields(SeparableTransformerConfig, cfg)
     if cfg.encoder_embed_dim % cfg.encoder_attention_heads:
         raise UserError(
             "`--encoder-embed-dim` must be a multiple of `--encoder-attention-heads`, got "

@@ -24,6 +24,7 @@ from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.scaled import train_faster
+from fairseq_xling.ranges import NOT_NEGATIVE, POSITIVE, check_fields, ranged
 
 
 @dataclass
@@ -40,26 +41,29 @@ class TransferEncoderConfig(FairseqDataclass):
     )
     freeze_layers: int = field(
         default=0,
-        metadata={"help": "freeze embeddings and this many lower layers; 0 freezes nothing"},
+        metadata=ranged(
+            "freeze embeddings and this many lower layers; 0 freezes nothing", NOT_NEGATIVE
+        ),
     )
     freeze_encoder: bool = field(default=False, metadata={"help": "train the head alone"})
     head_lr: Optional[float] = field(
         default=None,
-        metadata={
-            "help": "learning rate of the head (default: --lr); its schedule, --clip-norm and "
-            "the rate of --weight-decay are those of the encoder"
-        },
+        metadata=ranged(
+            "learning rate of the head (default: --lr); its schedule, --clip-norm and "
+            "the rate of --weight-decay are those of the encoder",
+            POSITIVE,
+        ),
     )
     read_layer: Optional[int] = field(
         default=None,
-        metadata={
-            "help": "the head reads the states after this layer; 0 is the embeddings (default: "
-            "the last)"
-        },
+        metadata=ranged(
+            "the head reads the states after this layer; 0 is the embeddings (default: the last)",
+            NOT_NEGATIVE,
+        ),
     )
     head_layers: int = field(
         default=0,
-        metadata={"help": "new Transformer layers between those states and the head"},
+        metadata=ranged("new Transformer layers between those states and the head", NOT_NEGATIVE),
     )
     lr: Any = II("optimization.lr")
 
@@ -105,6 +109,7 @@ class TransferEncoder(BaseFairseqModel):
                 "`--arch cross_lingual_transfer` needs `--task cross_lingual_transfer`, got "
                 f"{type(task).__name__}"
             )
+        check_fields(TransferEncoderConfig, cfg)
         encoder = build_encoder(json.loads(cfg.encoder_config), task)
         # Validated here, since for its labels the head reads the training file.
         check_layer("--freeze-layers", cfg.freeze_layers, encoder.shape.layers)
@@ -267,8 +272,7 @@ def check_reading(encoder: SeparableEncoder, read_layer: Optional[int], head_lay
         UserError: with the option, the rule and the value.
     """
     check_layer("--read-layer", encoder.depth if read_layer is None else read_layer, encoder.depth)
-    if head_layers < 0:
-        raise UserError(f"`--head-layers` must be at least 0, got {head_layers}")
+    NOT_NEGATIVE.check("--head-layers", head_layers)
 
 
 def stages(encoder: SeparableEncoder) -> list[nn.Module]:
@@ -301,6 +305,4 @@ def _ratio(head_lr: float, lr: Any) -> float:
     first = float(lr[0] if isinstance(lr, (list, tuple)) or OmegaConf.is_list(lr) else lr)
     if not first > 0:
         raise UserError(f"`--head-lr` needs an `--lr` above 0, got {first:g}")
-    if not head_lr > 0:
-        raise UserError(f"`--head-lr` must be above 0, got {head_lr:g}")
     return head_lr / first

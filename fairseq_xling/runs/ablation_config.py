@@ -94,4 +94,4 @@ def _check(config: AblationConfig) -> None:
     codes = [setting.code for setting in SETTINGS]
     for code in filter(None, config.settings.split(",")):
         if code.strip() not in codes:
-            raise unknown_name("setting", code.strip(), codes)
+            raise unknown_name("`--settings`", code.strip(), codes)

@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
+from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +41,13 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
     add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
-    add("--k", type=int, default=10, metavar="K", help="neighbours that CSLS averages over")
+    add(
+        "--k",
+        type=Number(int, COUNT),
+        default=10,
+        metavar="K",
+        help="neighbours that CSLS averages over",
+    )
 
 
 def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
@@ -53,8 +60,6 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     from fairseq_xling.analysis.extracted import Extracted
 
     check_output(args)
-    if getattr(args, "k", 1) < 1:
-        raise UserError(f"`--k` must be at least 1, got {args.k}")
     x, y = Extracted(args.x), Extracted(args.y)
     files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
     mapping = None
@@ -66,7 +71,8 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     if getattr(args, "dictionary", None):
         files["dictionary"] = Path(args.dictionary)
     sides = Sides(x, y, args.layers, mapping)
-    found = compare(sides, args)
+    with about(x.path, y.path):
+        found = compare(sides, args)
     if mapping is not None:
         found.notes += _other_languages(mapping, x, y)
     header, rows = table(sides, found)

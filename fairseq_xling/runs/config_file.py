@@ -7,7 +7,6 @@ the file, the file over a preset, a preset over the defaults.
 
 import argparse
 import dataclasses
-import math
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -16,29 +15,29 @@ import yaml
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_text
+from fairseq_xling.ranges import ANY, WORDS, Range, option_name, ranged
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import check_seed
+from fairseq_xling.seeds import SEEDS
 
 Config = TypeVar("Config")
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_WORDS = {**WORDS, bool: "true or false"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def option(
-    default: Any, help: str, *, least: float | None = None, choices: tuple[str, ...] = ()
+    default: Any,
+    help: str,
+    *,
+    least: float | None = None,
+    range: Range = ANY,
+    choices: tuple[str, ...] = (),
 ) -> Any:
-    """A field with help; ``least`` is the smallest number and ``choices`` all texts allowed."""
-    metadata = {"help": help, "least": least, "choices": choices}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def option_name(field: str) -> str:
-    """How a field is spelt on the command line and in files.
-
-    >>> option_name("max_tokens")
-    'max-tokens'
-    """
-    return field.replace("_", "-")
+    """A field with help; ``range`` holds the numbers allowed, or ``least`` the smallest of them,
+    and ``choices`` all texts allowed."""
+    numbers = range if least is None else Range(least)
+    return dataclasses.field(
+        default=default, metadata={**ranged(help, numbers), "choices": choices}
+    )
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +92,7 @@ def load_config(
     values |= {name: value for name, value in vars(args).items() if name in known}
     if chosen := str(values.get("preset") or ""):
         if chosen not in (presets or {}):
-            raise unknown_name("preset", chosen, sorted(presets or {}))
+            raise unknown_name("`--preset`", chosen, sorted(presets or {}))
         values = {**presets[chosen], **values}  # type: ignore[index]
     return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
 
@@ -147,7 +146,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
         raise UserError(f"`{option}` must be whole numbers, got {text!r}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise UserError(f"`{option}` must be different and not negative, got {text!r}")
-    return [check_seed(option, seed) for seed in seeds]
+    return [SEEDS.check(option, seed) for seed in seeds]
 
 
 def split_words(option: str, text: str) -> tuple[str, ...]:
@@ -167,11 +166,9 @@ def split_words(option: str, text: str) -> tuple[str, ...]:
 
 def _checked(field: dataclasses.Field, value: Any) -> Any:
     value = _convert(field, value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UserError(f"`--{option_name(field.name)}` must be finite, got {value}")
-    least, choices = field.metadata["least"], field.metadata["choices"]
-    if least is not None and not value >= least:
-        raise UserError(f"`--{option_name(field.name)}` must be at least {least}, got {value}")
+    if isinstance(value, int | float):
+        field.metadata["range"].check(f"--{option_name(field.name)}", value)
+    choices = field.metadata["choices"]
     if choices and value not in choices:
         raise UserError(
             f"`--{option_name(field.name)}`: {unknown_name('value', value, list(choices))}"

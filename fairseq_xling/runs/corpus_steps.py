@@ -80,7 +80,7 @@ def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
     parts = [part for part in parts if part]
     named = [part.partition("=")[0] for part in parts if "=" in part]
     for lang in named:
-        parse_languages(lang)
+        parse_languages(lang, "--segment")
     parse_segmentation(parts, [*languages, *named])
     return [part for part in parts if part.partition("=")[0] in languages]
 

@@ -11,7 +11,6 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.precision import AUTO
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import carry_out
@@ -231,8 +230,6 @@ def run_demo(
     Raises:
         UserError: if a step fails, or a value is not allowed.
     """
-    if seed < 0:
-        raise UserError(f"`--seed` must not be negative, got {seed}")
     run = Path(output)
     if scale not in SCALES:
         raise unknown_name("`--scale`", scale, SCALES)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject, parse_measures
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import write_json
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import unknown_name
@@ -44,7 +44,8 @@ def evaluate(args: argparse.Namespace) -> None:
         measures: dict[str, Any] = {}
         print(f"{checkpoint}")
         for name in names:
-            findings = MEASURES[name]().run(subject, args)
+            with about(checkpoint, f"`--measure {name}`"):
+                findings = MEASURES[name]().run(subject, args)
             print("\n" + describe(findings), flush=True)
             measures[name] = dataclasses.asdict(findings)
         print()
@@ -62,7 +63,11 @@ def choose_languages(
 ) -> tuple[str, list[str]]:
     """The language to compare with (the folder's first by default) and the others."""
     source = source or folder.languages[0]
-    chosen = parse_languages(targets) if targets else [x for x in folder.languages if x != source]
+    chosen = (
+        parse_languages(targets, "--targets")
+        if targets
+        else [x for x in folder.languages if x != source]
+    )
     for lang in (source, *chosen):
         if lang not in folder.languages:
             raise UserError(f"{folder.path}: {unknown_name('language', lang, folder.languages)}")

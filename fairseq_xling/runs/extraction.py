@@ -8,7 +8,7 @@ from fairseq_xling.analysis.units import units
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.runs.evaluation import check_languages
-from fairseq_xling.runs.language_means import check_files, check_max_tokens
+from fairseq_xling.runs.language_means import check_files
 from fairseq_xling.runs.provenance import provenance
 
 
@@ -19,7 +19,6 @@ def run_extract(args: argparse.Namespace) -> None:
         UserError: for missing files, or invalid settings.
     """
     units[args.unit]  # raises for an unknown name
-    check_max_tokens(args.max_tokens)
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):
         files["words"] = Path(args.words)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
@@ -31,7 +31,8 @@ def import_encoder(
     """
     folder, output = Path(folder), Path(output)
     if segment is not None:
-        _ = segmentations[segment]
+        with about("`--segment`"):
+            _ = segmentations[segment]
     if not folder.is_dir():
         raise UserError(f"{folder}: must be a folder in Hugging Face format, with config.json")
     source = read_source(folder)

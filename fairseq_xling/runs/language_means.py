@@ -20,7 +20,6 @@ def run_mean(args: argparse.Namespace) -> None:
         UserError: for missing files, or a text without tokens.
     """
     check_files(args.checkpoint, args.text)
-    check_max_tokens(args.max_tokens)
     data = DataFolder(args.data)
     from fairseq_xling.interop.encoder import Encoder
 
@@ -92,9 +91,3 @@ def check_files(*paths: str | Path | None) -> None:
         if path is not None and not Path(path).is_file():
             what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
             raise UserError(f"{path}: {what}")
-
-
-def check_max_tokens(number: int) -> None:
-    """Raise a UserError unless a batch may hold at least one token."""
-    if number < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {number}")

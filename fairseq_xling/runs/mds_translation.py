@@ -26,7 +26,6 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.runs.evaluation import check_languages
 from fairseq_xling.runs.language_means import (
     check_files,
-    check_max_tokens,
     language_mean,
     read_means,
 )
@@ -48,7 +47,6 @@ def run_translate(args: argparse.Namespace) -> None:
     single = _is_single(args)
     means = [*(args.means or [])]
     check_files(args.checkpoint, args.text, args.reference, *means)
-    check_max_tokens(args.max_tokens)
     data = DataFolder(args.data)
     if data.separate_vocabularies:
         raise UserError(
@@ -180,7 +178,10 @@ class Job:
 
 
 def _pair(args: argparse.Namespace) -> tuple[str, str]:
-    sides = {"from": parse_languages(args.source), "to": parse_languages(args.target)}
+    sides = {
+        "from": parse_languages(args.source, "--from"),
+        "to": parse_languages(args.target, "--to"),
+    }
     for option, langs in sides.items():
         if len(langs) > 1:
             raise UserError(f"`--{option}` must be one language, got {','.join(langs)!r}")

@@ -20,7 +20,7 @@ from fairseq_xling.files import exclusive, read_json, sha256, write_json
 from fairseq_xling.runs.config_file import parse_seeds
 from fairseq_xling.runs.evaluation import check_languages
 from fairseq_xling.runs.folder import claim
-from fairseq_xling.runs.language_means import check_files, check_max_tokens
+from fairseq_xling.runs.language_means import check_files
 from fairseq_xling.runs.probing_table import write_table
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.text.progress import progress
@@ -72,7 +72,6 @@ def run_probe(args: argparse.Namespace) -> None:
     """
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
-    check_max_tokens(args.max_tokens)
     files = read_files(args)
     check_files(args.checkpoint)
     data = DataFolder(args.data)

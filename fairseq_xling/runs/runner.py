@@ -21,6 +21,7 @@ from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, exclusive
 from fairseq_xling.runs import launch
+from fairseq_xling.runs.command_check import check_command
 from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.forking import Forked, fork, fork_server
 from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
@@ -60,10 +61,23 @@ class Runner:
         names = digests(self.steps)
         return [(step, Stamp(self.folder, step, names[step.name]).state()) for step in self.steps]
 
+    def check(self, states: Sequence[tuple[Step, str]]) -> None:
+        """Find now what a program would refuse after hours of earlier steps, or before any.
+
+        Raises:
+            UserError: for a program that is missing, or an argument that one refuses.
+        """
+        for step, state in states:
+            for command in step.commands if state != "done" else ():
+                _program(command[0])
+                check_command(step.name, command)
+
     def print_plan(self) -> None:
-        """What a run would do, without doing it."""
+        """What a run would do, without doing it; errors as those of `check`."""
         words = {"done": "done, skip", "interrupted": "resume", "new": "run"}
-        for number, (step, state) in enumerate(self.plan(), start=1):
+        plan = self.plan()
+        self.check(plan)
+        for number, (step, state) in enumerate(plan, start=1):
             self._display.line(f"[{number}/{len(self.steps)}] {step.name}: {words[state]}")
             for command in step.commands:
                 self._display.line(f"      {shlex.join(command)}")
@@ -72,15 +86,12 @@ class Runner:
         """Bring every step to done.
 
         Raises:
-            UserError: if a step fails (the last lines of its log are shown), an input or a program
-                is missing, or another command uses the folder.
+            UserError: if a step fails (the last lines of its log are shown), an input is missing,
+                or another command uses the folder; and as `check`.
         """
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
-        for step in self.steps:  # a missing program is found now, not after hours of earlier steps
-            if stamps[step.name].state() != "done":
-                for command in step.commands:
-                    _program(command[0])
+        self.check([(step, stamps[step.name].state()) for step in self.steps])
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self.folder / ".steps"
         state.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import atomic_write, open_binary
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.aligners import aligners
@@ -57,14 +57,16 @@ def align_files(
     """
     choices = link_choices()
     if links not in choices:
-        raise unknown_name("kind of links", links, sorted(choices))
-    program = aligners[aligner]()
+        raise unknown_name("`--links`", links, sorted(choices))
+    with about("`--aligner`"):
+        program = aligners[aligner]()
     if not program.aligns:
         raise UserError(f"`--aligner` must be one that aligns, got {aligner!r}")
     program.check()
     if output.is_dir():
         raise UserError(f"`--output` must be a file, got the folder {output}")
-    segmenters = [segmentations[name] for name in segmentation]
+    with about("`--segment-source`, `--segment-target`"):
+        segmenters = [segmentations[name] for name in segmentation]
     lines = [scan_text(file).lines for file in files]
     if lines[0] != lines[1]:
         raise UserError(

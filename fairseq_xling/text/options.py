@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Range, check_fields, numbers
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.pieces import vocabulary_types
@@ -24,37 +26,31 @@ class PrepareOptions:
 
     languages: tuple[str, ...]
     vocab: str = "joint"
-    vocab_size: int = 8000
+    vocab_size: int = numbers(8000, COUNT)
     vocab_type: str = "bpe"
-    alphabet: int | None = None
-    vocab_alpha: float = 0.7
-    vocab_sample: float = 8.0
+    alphabet: int | None = numbers(None, Range(2))
+    vocab_alpha: float = numbers(0.7, SHARE)
+    vocab_sample: float = numbers(8.0, POSITIVE)
     segment: dict[str, str] = field(default_factory=dict)
     aligner: str = "fast_align"
     symmetrise: str = "none"
     align_unit: str | None = None
-    seed: int = 1
+    seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
-        if self.vocab_size < 1:
-            raise UserError(f"`--vocab-size` must be at least 1, got {self.vocab_size}")
-        if self.alphabet is not None and self.alphabet < 2:
-            raise UserError(f"`--alphabet` must be at least 2, got {self.alphabet}")
-        if not 0 <= self.vocab_alpha <= 1:
-            raise UserError(f"`--vocab-alpha` must lie in [0, 1], got {self.vocab_alpha}")
-        if not self.vocab_sample > 0:
-            raise UserError(f"`--vocab-sample` must be above 0 MB, got {self.vocab_sample}")
-        if self.seed < 0:
-            raise UserError(f"`--seed` must not be negative, got {self.seed}")
-        for name, known in (
-            (self.vocab, modes),
-            (self.aligner, aligners),
-            (self.symmetrise, symmetrizations),
-            *((name, segmentations) for name in self.segment.values()),
-            (self.vocab_type, vocabulary_types),
-            *([(self.align_unit, align_units)] if self.align_unit is not None else ()),
-        ):
-            _ = known[name]
+        check_fields(type(self), self)
+        chosen = [
+            ("vocab", self.vocab, modes),
+            ("aligner", self.aligner, aligners),
+            ("symmetrise", self.symmetrise, symmetrizations),
+            *(("segment", name, segmentations) for name in self.segment.values()),
+            ("vocab-type", self.vocab_type, vocabulary_types),
+        ]
+        if self.align_unit is not None:
+            chosen.append(("align-unit", self.align_unit, align_units))
+        for option, name, known in chosen:
+            with about(f"`--{option}`"):
+                _ = known[name]
 
     @property
     def aligner_unit(self) -> str:
@@ -92,6 +88,8 @@ def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[s
         if lang in chosen:
             raise UserError(f"`--segment` names language {lang!r} twice")
         if name not in segmentations:
-            raise unknown_name("segmentation", name, list(segmentations))
+            raise UserError(
+                f"`--segment` {text}: {unknown_name('segmentation', name, list(segmentations))}"
+            )
         chosen[lang] = name
     return {lang: chosen.get(lang, "pre") for lang in languages}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_xling.data.splits import check_split, in_order, is_split
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.languages import parse_pair
 from fairseq_xling.registry import unknown_name
 
@@ -185,7 +185,8 @@ def _split_key(option: str, key: str) -> tuple[str, str]:
 
 
 def _pair(option: str, key: str, name: str, languages: Sequence[str]) -> Pair:
-    pair = parse_pair(name)
+    with about(f"`{option}` {key}"):
+        pair = parse_pair(name)
     for lang in pair:
         _check_language(option, key, lang, languages)
     return pair

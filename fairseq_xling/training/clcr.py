@@ -23,7 +23,9 @@ from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.clcr import ClcrModelConfig
 from fairseq_xling.models.clcr_start import gather
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields, ranged
 from fairseq_xling.training.clcr_data import first_batches, pair_feed
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
@@ -62,10 +64,13 @@ class ClcrConfig(PrecisionConfig):
     )
     epoch_updates: int = field(
         default=0,
-        metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
+        metadata=ranged(
+            "optimiser steps per epoch; 0 is about one pass over the data", NOT_NEGATIVE
+        ),
     )
     sort_window: int = field(
-        default=32768, metadata={"help": "rows sorted by length together; more rows, less padding"}
+        default=32768,
+        metadata=ranged("rows sorted by length together; more rows, less padding", COUNT),
     )
     seed: int = II("common.seed")
     amp: bool = II("common.amp")
@@ -94,6 +99,7 @@ class ClcrTask(PlannedTask):
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         if not hasattr(cfg, "clcr_config"):
             raise UserError("`--arch` must be clcr with this task")
+        check_fields(ClcrModelConfig, cfg)
         weights = None
         if not cfg.clcr_config:
             config, weights = gather(cfg, self.folder, self.pair, self.cfg.clcr_module)
@@ -162,7 +168,7 @@ def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
         UserError: if it does not name two, or there are several and none is named.
     """
     if text:
-        pair = parse_languages(text)
+        pair = parse_languages(text, "--clcr-pair")
         if len(pair) != 2:
             raise UserError(f"`--clcr-pair` must be two languages, e.g. en,de, got {text!r}")
         return pair[0], pair[1]
@@ -190,10 +196,6 @@ def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
         )
     if cfg.too_long not in ("truncate", "refuse"):
         raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
-    for name, least in (("sort_window", 1), ("epoch_updates", 0)):
-        if getattr(cfg, name) < least:
-            option = "--" + name.replace("_", "-")
-            raise UserError(f"`{option}` must be at least {least}, got {getattr(cfg, name)}")
     check_precision(cfg)
 
 

@@ -5,6 +5,7 @@ from typing import List, Optional
 
 from omegaconf import II, MISSING
 
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, SHARE, Range, ranged
 from fairseq_xling.training.precision import PrecisionConfig
 
 
@@ -59,21 +60,25 @@ class UnifiedTaskConfig(PrecisionConfig):
     )
     lang_sampling_alpha: float = field(
         default=0.7,
-        metadata={"help": "languages are sampled by (share of sentences)^alpha; 0 is uniform"},
+        metadata=ranged("languages are sampled by (share of sentences)^alpha; 0 is uniform", SHARE),
     )
     sample_break_mode: str = field(
         default="none",
         metadata={"help": "none: continuous text in blocks; sentence: one sentence per row"},
     )
     tokens_per_sample: int = field(
-        default=256, metadata={"help": "length of a block in tokens, including its <s>"}
+        default=256, metadata=ranged("length of a block in tokens, including its <s>", Range(2))
     )
-    mask_prob: float = field(default=0.15, metadata={"help": "share of tokens that are predicted"})
+    mask_prob: float = field(
+        default=0.15, metadata=ranged("share of tokens that are predicted", SHARE)
+    )
     leave_unmasked: float = field(
-        default=0.1, metadata={"help": "share of the predicted tokens left unchanged in the input"}
+        default=0.1,
+        metadata=ranged("share of the predicted tokens left unchanged in the input", SHARE),
     )
     random_token: float = field(
-        default=0.1, metadata={"help": "share of the predicted tokens replaced by a random token"}
+        default=0.1,
+        metadata=ranged("share of the predicted tokens replaced by a random token", SHARE),
     )
     random_within_language: bool = field(
         default=False,
@@ -84,17 +89,21 @@ class UnifiedTaskConfig(PrecisionConfig):
         metadata={"help": "code-switch words with the data folder's dictionary (training only)"},
     )
     anchor_prob: float = field(
-        default=0.3, metadata={"help": "share of dictionary words that are replaced"}
+        default=0.3, metadata=ranged("share of dictionary words that are replaced", SHARE)
     )
     anchor_cap: float = field(
-        default=0.15, metadata={"help": "maximum share of a batch's words that may be replaced"}
+        default=0.15,
+        metadata=ranged("maximum share of a batch's words that may be replaced", SHARE),
     )
     epoch_updates: int = field(
         default=0,
-        metadata={"help": "optimiser steps per epoch; 0 is about one pass over the data"},
+        metadata=ranged(
+            "optimiser steps per epoch; 0 is about one pass over the data", NOT_NEGATIVE
+        ),
     )
     sort_window: int = field(
-        default=32768, metadata={"help": "rows sorted by length together; more rows, less padding"}
+        default=32768,
+        metadata=ranged("rows sorted by length together; more rows, less padding", COUNT),
     )
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}

@@ -21,6 +21,7 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.training.checked import Checked
 from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
 from fairseq_xling.transfer.dataset import ItemDataset
@@ -66,7 +67,7 @@ class CrossLingualTransferConfig(PrecisionConfig):
 
 
 @register_task("cross_lingual_transfer", dataclass=CrossLingualTransferConfig)
-class CrossLingualTransferTask(InPrecision, FairseqTask):
+class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
     """Files, labels and batches for one head."""
 
     def __init__(self, cfg: CrossLingualTransferConfig, folder: DataFolder):
@@ -104,7 +105,9 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
         if split not in self._items:
             text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
             if text is None:
-                raise UserError(f"split {split!r} must be train or valid; test by `predict`")
+                raise UserError(
+                    f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
+                )
             files = parse_files(f"--{split}-file", text)
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
             for (_, path), (_, items) in zip(files, self._items[split], strict=True):

@@ -9,12 +9,13 @@ from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.training.checked import Checked
 from fairseq_xling.training.precision import InPrecision
 from fairseq_xling.training.private import leaving_alone, zero_untouched
 
 
-class PlannedTask(InPrecision, FairseqTask):
+class PlannedTask(Checked, InPrecision, FairseqTask):
     """A task whose batches come from a `Plan`: nothing grows with the corpus, and a training that
     was killed resumes where it was.
 
@@ -44,9 +45,6 @@ class PlannedTask(InPrecision, FairseqTask):
         **kwargs: Any,
     ):
         """fairseq's hook: training batches from a plan, or every row once for other splits."""
-        for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
-            if value is not None and value < 1:
-                raise UserError(f"`{name}` must be at least 1, got {value}")
         limits = Limits(max_tokens, max_sentences)
         if dataset is not self.datasets.get("train"):
             return EvaluationIterator(

@@ -13,7 +13,7 @@ from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Limits, Plan
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.models.sharing import SharingPlan
@@ -41,7 +41,8 @@ class UnifiedTask(PlannedTask):
         self.objective_weights = parse_weights(
             "--objective-weights", cfg.objective_weights, self.objective_names
         )
-        self._classes = [objectives[name] for name in self.objective_names]
+        with about("`--objectives`"):
+            self._classes = [objectives[name] for name in self.objective_names]
         self._max_positions: int | None = None
         self.auxiliary_names: list[str] = []
         self._check_options()
@@ -64,13 +65,6 @@ class UnifiedTask(PlannedTask):
         for name in self.objective_names:
             if self.objective_names.count(name) > 1:
                 raise UserError(f"`--objectives` names {name!r} twice, got {cfg.objectives!r}")
-        for name, value, least in (
-            ("--sort-window", cfg.sort_window, 1),
-            ("--epoch-updates", cfg.epoch_updates, 0),
-            ("--update-freq", min(cfg.update_freq), 1),
-        ):
-            if value < least:
-                raise UserError(f"`{name}` must be at least {least}, got {value}")
         Scope.of(cfg, self.languages, 0)  # refuses languages and directions that are not there
         if cfg.too_long not in ("truncate", "refuse"):
             raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
@@ -79,10 +73,6 @@ class UnifiedTask(PlannedTask):
                 "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be "
                 f"used with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
-        for name in ("mask_prob", "leave_unmasked", "random_token", "anchor_prob", "anchor_cap"):
-            if not 0 <= getattr(cfg, name) <= 1:
-                option = "--" + name.replace("_", "-")
-                raise UserError(f"`{option}` must lie in [0, 1], got {getattr(cfg, name)}")
         check_precision(cfg)
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
@@ -129,7 +119,7 @@ class UnifiedTask(PlannedTask):
         self.auxiliary_names = list(model.auxiliary)
         for objective in self._classes:
             if objective.reorders and not model.reorders:
-                raise UserError(f"objective {objective.name!r} needs a model with a TRILayer")
+                raise UserError(f"`--objectives` {objective.name} needs a model with a TRILayer")
             if objective.asks and objective.asks not in self.auxiliary_names:
                 raise UserError(
                     f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "

@@ -29,6 +29,7 @@ from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.transfer_encoder import check_layer
 from fairseq_xling.objectives import objectives
+from fairseq_xling.ranges import NOT_NEGATIVE, ranged
 
 
 @dataclass
@@ -39,11 +40,12 @@ class WordAlignmentConfig(FairseqDataclass):
         "from the same, by --finetune-from-model"},
     )  # fmt: skip
     drift_weight: float = field(
-        default=1.0, metadata={"help": "factor on the source language's drift; 0 is no anchor"}
+        default=1.0,
+        metadata=ranged("factor on the source language's drift; 0 is no anchor", NOT_NEGATIVE),
     )
     align_layer: Optional[int] = field(
         default=None,
-        metadata={"help": "align the states after this layer (default: the last)"},
+        metadata=ranged("align the states after this layer (default: the last)", NOT_NEGATIVE),
     )
 
 
@@ -61,6 +63,8 @@ class WordAlignmentCriterion(FairseqCriterion):
         align_layer: Optional[int] = None,
     ):
         super().__init__(task)
+        NOT_NEGATIVE.check("--drift-weight", drift_weight)
+        NOT_NEGATIVE.check("--align-layer", align_layer)
         names = getattr(task, "objective_names", [])
         if not names or any(objectives[n].criterion != "word_alignment" for n in names):
             raise UserError("`--criterion word_alignment` needs `--objectives word-alignment`")
@@ -69,8 +73,6 @@ class WordAlignmentCriterion(FairseqCriterion):
                 "`--directions` must say which language stays in place, the first of each, as "
                 "in en-de"
             )
-        if drift_weight < 0:
-            raise UserError(f"`--drift-weight` must be at least 0, got {drift_weight}")
         if drift_weight and not initial_encoder:
             raise UserError(
                 "`--initial-encoder` must name the checkpoint that training starts from"

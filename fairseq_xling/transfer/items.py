@@ -44,14 +44,15 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
         lang, equals, path = piece.partition("=")
         if not equals or not path:
             raise UserError(f"`{option}` must look like en=FILE, got {piece!r}")
-        found.append((parse_languages(lang)[0], Path(path)))
+        found.append((parse_languages(lang, option)[0], Path(path)))
     if not found:
         raise UserError(f"`{option}` must name a file, as in en=FILE")
     return found
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Items ``field=column`` separated by commas; a column is a number from 0 or a heading.
+    """Items ``field=column`` separated by commas; a column is a number from 0, one from the
+    end, from -1, or a heading.
 
     >>> parse_columns("text=0,label=gold")
     {'text': '0', 'label': 'gold'}

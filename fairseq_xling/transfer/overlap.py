@@ -19,7 +19,7 @@ import numpy as np
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 from fairseq_xling.transfer.encode import Codec
 from fairseq_xling.transfer.formats import formats
 from fairseq_xling.transfer.heads import heads
@@ -78,7 +78,7 @@ def read_entities(path: Path, head: str, columns: str, data: Path, lang: str) ->
     folder = DataFolder(data)
     # Words are read one by one, so nothing is cut, however few the positions.
     found = Codec(data, lang, max_positions=0).words(words)
-    piece = modes[folder.meta["vocab"]["mode"]]().piece
+    piece = mode_of(folder).piece
     symbols = read_dictionary(folder.dictionary_path(lang))
     ids = np.unique(np.concatenate(found))
     unknown = sum(bool((word == UNK).any()) for word in found) / len(found)

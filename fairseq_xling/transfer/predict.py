@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from fairseq_xling.compat import prepare_engine
+from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
-from fairseq_xling.interop.encoder import to_device, usable_device
+from fairseq_xling.interop.encoder import to_device
 from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import total_counts
 from fairseq_xling.transfer.items import Item

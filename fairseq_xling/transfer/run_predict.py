@@ -31,8 +31,6 @@ def predict_files(
     Raises:
         UserError: for bad arguments or input; nothing is written then.
     """
-    if args.max_tokens < 1:
-        raise UserError(f"`--max-tokens` must be at least 1, got {args.max_tokens}")
     files = parse_files("FILE", ",".join(args.files))
     settings = {name: getattr(args, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}

@@ -21,7 +21,7 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 
 _PIECE = 1 << 14  # sentence pairs counted at a time
 
@@ -138,7 +138,7 @@ def mean_of_linked(
 
 
 def _symbols(folder: DataFolder, lang: str) -> list[str]:
-    mode = modes[folder.meta["vocab"]["mode"]]()
+    mode = mode_of(folder)
     entries = read_dictionary(folder.dictionary_path(lang))
     return [*entries[:SPECIALS], *map(mode.piece, entries[SPECIALS:])]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.ranges import option_name
 from fairseq_xling.runs import report
-from fairseq_xling.runs.config_file import option_name
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.report import Section

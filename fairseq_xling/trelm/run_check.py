@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.objectives import objectives
 from fairseq_xling.runs.config_file import load_config, parse_seeds
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
@@ -76,11 +76,12 @@ def _check_training(config: TrelmConfig) -> None:
                 f"got {config.warmup}"
             )
     for name in names_in(config.transfer_objectives):
-        if objectives[name].reorders and not config.trilayer:
+        if name in objectives and objectives[name].reorders and not config.trilayer:
             raise UserError(
                 f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
                 f"{config.transfer_objectives!r}"
             )
     for stage in stages:
-        for name in names_in(stage.objectives):
-            _ = objectives[name]  # raises for an unknown one
+        with about(f"`--{stage.name}-objectives`"):
+            for name in names_in(stage.objectives):
+                _ = objectives[name]  # raises for an unknown one

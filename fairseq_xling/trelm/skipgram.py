@@ -18,6 +18,8 @@ from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.permutation import permute
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
+from fairseq_xling.seeds import SEEDS
 
 _PIECE = 1 << 16  # sentences numbered, or thousands of tokens counted, at a time
 _LONGEST = 10_000  # gensim silently cuts longer sentences, so they are passed in pieces
@@ -39,28 +41,18 @@ class SkipGramOptions:
         seed: of the initial vectors, the order of the sentences, windows and drawn words.
     """
 
-    dim: int = 768
-    epochs: int = 10
-    window: int = 5
-    negative: int = 10
-    min_count: int = 0
-    sample: float = 1e-3
-    lr: float = 0.025
-    threads: int = 1
-    seed: int = 1
+    dim: int = numbers(768, COUNT)
+    epochs: int = numbers(10, COUNT)
+    window: int = numbers(5, COUNT)
+    negative: int = numbers(10, COUNT)
+    min_count: int = numbers(0, NOT_NEGATIVE)
+    sample: float = numbers(1e-3, BELOW_ONE)
+    lr: float = numbers(0.025, Range(LAST_LR, 1))
+    threads: int = numbers(1, COUNT)
+    seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
-        for name in ("dim", "epochs", "window", "negative", "threads"):
-            if getattr(self, name) < 1:
-                raise UserError(f"`--{name}` must be at least 1, got {getattr(self, name)}")
-        if self.min_count < 0:
-            raise UserError(f"`--min-count` must not be negative, got {self.min_count}")
-        if not 0 <= self.sample < 1:
-            raise UserError(f"`--sample` must lie in [0, 1), got {self.sample:g}")
-        if not LAST_LR <= self.lr <= 1:
-            raise UserError(f"`--lr` must lie in [{LAST_LR:g}, 1], got {self.lr:g}")
-        if not 0 <= self.seed < 2**32:
-            raise UserError(f"`--seed` must lie in [0, 2^32), got {self.seed}")
+        check_fields(type(self), self)
 
 
 def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 from fairseq_xling.trelm.initialise import InitOptions, initialise
 from fairseq_xling.trelm.words import word_ways
 
@@ -89,7 +89,7 @@ def start(
     files = [(path, read_vectors(path)) for path in vector_files]
     cfg, task, built = _build(data, _command_line(source, model, options.seed))
     vectors = _vectors(task, files, source)
-    mode = modes[task.folder.meta["vocab"]["mode"]]()
+    mode = mode_of(task.folder)
     symbols = {
         lang: [*entries.symbols[:SPECIALS], *map(mode.piece, entries.symbols[SPECIALS:])]
         for lang, entries in task.dictionaries.items()

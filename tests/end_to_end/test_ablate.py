@@ -94,7 +94,7 @@ def test_a_second_text_of_another_domain_takes_the_place_of_the_target_only(stud
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--settings A11", "unknown setting 'A11'; did you mean 'A1'"),
+        ("--settings A11", "unknown `--settings` 'A11'; did you mean 'A1'"),
         ("--settings A2", "setting A2 needs `--other-text`"),
         ("--seeds 1,1", "`--seeds` must be different and not negative, got '1,1'"),
         ("--seeds one", "`--seeds` must be whole numbers, got 'one'"),

@@ -277,10 +277,10 @@ def test_a_phase_killed_three_times_at_random_resumes_to_the_same_bits(
 OPTIONS = [
     ("--encoder-layers 3", "`--encoder-layers` must be even with a TRILayer, got 3"),
     ("--auxiliary order --no-trilayer", "`--auxiliary` order needs a model with a TRILayer"),
-    ("--no-trilayer", "objective 'cdlm' needs a model with a TRILayer"),
+    ("--no-trilayer", "`--objectives` cdlm needs a model with a TRILayer"),
     (
         "--arch separable_transformer_tiny",
-        "objective 'cdlm' needs a model with a TRILayer",
+        "`--objectives` cdlm needs a model with a TRILayer",
     ),
     ("--objectives nsp", "objective 'nsp' needs `--auxiliary nsp`, got ''"),
     (
@@ -311,8 +311,14 @@ OPTIONS = [
     ("--too-long drop", "`--too-long` must be truncate or refuse, got 'drop'"),
     ("--mono-text both", "`--mono-text` must be mono or parallel, got 'both'"),
     ("--directions en_de", "`--directions` must be like en-de,de-en, got 'en_de'"),
-    ("--directions en-fr", "unknown language of this task 'fr'; known: en, de"),
-    ("--mono-languages fr", "unknown language of this task 'fr'; known: en, de"),
+    (
+        "--directions en-fr",
+        "unknown language in `--mono-languages` or `--directions` 'fr'; known: en, de",
+    ),
+    (
+        "--mono-languages fr",
+        "unknown language in `--mono-languages` or `--directions` 'fr'; known: en, de",
+    ),
     (
         "--mix-in-batch --separate tokens,softmax",
         "`--mix-in-batch` needs a model without private parts, got `--separate` 'tokens,softmax'",

@@ -194,7 +194,7 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
         *good, "--valid", f"xx={task}/test.xx.tsv", without=["--valid"]
     )
     assert "`--hidden` must be at least 1, got 0" in says(*good, "--hidden", "0")
-    assert "`--device` gpu: cannot be used here" in says(*good, "--device", "gpu")
+    assert "`--device` must be cpu, cuda or cuda:N" in says(*good, "--device", "gpu")
     assert f"must be in xx as `{task}/test.en.tsv` is, got en" in says(
         *good, "--test", f"xx={task}/test.en.tsv"
     )

@@ -179,7 +179,7 @@ def test_asked_to_end_it_takes_its_trainings_with_it(tmp_path):
 def test_bad_values_are_one_line(tmp_path):
     done = run("fairseq-xling", "demo", "--seed", "-1", "--output", str(tmp_path), check=False)
     assert done.returncode == 1
-    assert done.stdout == "fairseq-xling: error: `--seed` must not be negative, got -1\n"
+    assert done.stdout == "fairseq-xling: error: `--seed` must lie in [0, 4294967295], got -1\n"
     done = run("fairseq-xling", "demo", "--scale", "smal", check=False)
     line = "unknown `--scale` 'smal'; did you mean 'small'? known: tiny, mini, small"
     assert done.returncode == 1 and done.stdout == f"fairseq-xling: error: {line}\n"

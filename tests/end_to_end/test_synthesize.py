@@ -28,9 +28,9 @@ def test_it_writes_a_corpus_shows_progress_and_prints_the_folder(tmp_path):
         (["--languages", "en,xxx"], "unknown synthetic language 'xxx'; did you mean 'xx'?"),
         (["--languages", "en,en"], "language 'en' is named twice in 'en,en'"),
         (["--languages", "en,d-e"], "language code 'd-e' in 'en,d-e' must be letters"),
-        (["--sentences", "-1"], "`--sentences` must not be negative, got -1"),
-        (["--held-out", "-2"], "`--held-out` must not be negative, got -2"),
-        (["--domain", "news"], "unknown domain 'news'; known: default, other"),
+        (["--sentences", "-1"], "`--sentences` must be at least 0, got -1"),
+        (["--held-out", "-2"], "`--held-out` must be at least 0, got -2"),
+        (["--domain", "news"], "unknown `--domain` 'news'; known: default, other"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, options, message):

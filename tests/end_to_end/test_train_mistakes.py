@@ -228,4 +228,5 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tiny_corpus, tm
     done = launch([sys.executable, bounded, *command("fairseq-train", *arguments)], timeout=120)
     assert done.returncode != 0
     assert "fairseq-xling: error:" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr + done.stdout
     assert not list(save_dir.iterdir())

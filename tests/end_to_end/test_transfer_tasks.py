@@ -61,7 +61,7 @@ def fails(capsys, *arguments):
 def test_a_layer_that_is_not_there_is_refused_before_any_file_is_read(home, tune, tmp_path, capsys):
     for option, message in (
         ("--freeze-layers=99", "`--freeze-layers` must lie in [0, 2], got 99"),
-        ("--head-lr=-1", "`--head-lr` must be above 0, got -1"),
+        ("--head-lr=-1", "`--head-lr` must be above 0, got -1.0"),
     ):
         with pytest.raises(SystemExit, match=r".") as error:
             tune(tmp_path / "a", "nowhere", "nowhere", option)
@@ -199,7 +199,7 @@ def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_
         (["--metric", "f1"], "unknown `--metric` 'f1'; known: accuracy"),
         (["--format", "conllu"], "`--format` must be clue_wsc or json_lines or tsv with this head"),
         (["--too-long", "skip"], "`--too-long`: unknown value 'skip'; known: truncate, refuse"),
-        (["--preset", "clue-cmnl"], "unknown preset 'clue-cmnl'; did you mean 'clue-cmnli'"),
+        (["--preset", "clue-cmnl"], "unknown `--preset` 'clue-cmnl'; did you mean 'clue-cmnli'"),
     ],
 )
 def test_settings_that_are_wrong_are_answered_in_one_line(home, tmp_path, capsys, options, message):

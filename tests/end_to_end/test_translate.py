@@ -215,6 +215,24 @@ def test_generate_as_a_process_writes_its_results_into_a_folder(relabelled, tmp_
     assert PERFECT in (tmp_path / "generate-test.txt").read_text()
 
 
+def test_four_shards_translate_what_one_does(relabelled):
+    whole = lines(relabelled.generate("--batch-size", "3"), "H")
+    parts = []
+    for shard in range(4):
+        flags = ("--batch-size", "3", "--num-shards", "4", "--shard-id", str(shard))
+        parts.append(lines(relabelled.generate(*flags), "H"))
+    assert all(parts) and sum(map(len, parts)) == len(whole)
+    assert {number: line for part in parts for number, line in part.items()} == whole
+
+
+def test_results_that_cannot_be_written_are_one_line(relabelled, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as error:
+        relabelled.generate("--results-path", tmp_path / "file" / "results")
+    line = str(error.value)
+    assert line == f"fairseq-xling: error: {tmp_path}/file/results: Not a directory"
+
+
 def interactive(study, text, *flags):
     return launch(
         [

@@ -226,7 +226,7 @@ def test_one_more_language_is_one_more_word(world):
         ("--languages en,fr", "no training text of language 'fr': give `--mono train.fr=FILE`"),
         ("--warmup 6", "`--warmup` must be less than `--commonality-steps` 6, got 6"),
         ("--mapping rotate", "`--mapping`: unknown value 'rotate'; known: adversarial"),
-        ("--preset trelmm", "unknown preset 'trelmm'; did you mean 'trelm'"),
+        ("--preset trelmm", "unknown `--preset` 'trelmm'; did you mean 'trelm'"),
         ("--jobs 0", "`--jobs` must be at least 1, got 0"),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],

@@ -294,3 +294,38 @@ def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_p
     path.write_bytes(b"\xff")
     with pytest.raises(SystemExit, match=r"a\.txt:1: not UTF-8"):
         next(stands_for(str(path), 2))
+
+
+def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
+    monkeypatch.delenv(compat.PRIMITIVE_CACHE, raising=False)
+    compat.prepare_engine()
+    assert 1 <= int(os.environ[compat.PRIMITIVE_CACHE]) <= 100
+    monkeypatch.setenv(compat.PRIMITIVE_CACHE, "1024")
+    compat.prepare_engine()
+    assert os.environ[compat.PRIMITIVE_CACHE] == "1024"
+
+
+_LOGGED = """
+import os
+from fairseq_xling import compat
+compat.prepare_engine()
+import torch
+torch.set_num_threads(1)
+for size in range(2, 70):
+    torch.nn.functional.linear(torch.ones(size, 16).bfloat16(), torch.ones(16, 16).bfloat16())
+torch.nn.functional.linear(torch.ones(2, 16).bfloat16(), torch.ones(16, 16).bfloat16())
+"""
+
+
+def test_the_bound_holds_where_products_are_compiled():
+    """oneDNN's own log says of every product whether it was in the cache."""
+    env = {k: v for k, v in os.environ.items() if k != compat.PRIMITIVE_CACHE}
+    env |= {"ONEDNN_VERBOSE": "profile_create"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _LOGGED], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    made = [line for line in done.stdout.splitlines() if ",create:" in line and "matmul" in line]
+    if not made:
+        pytest.skip("this build of torch multiplies without oneDNN")
+    assert "cache_miss" in made[0] and "cache_miss" in made[-1]  # the first was let go

@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from fairseq_xling.errors import UserError, exits_on_user_error, one_line, shown
+from fairseq_xling.errors import UserError, about, exits_on_user_error, one_line, shown
 
 
 def test_a_message_over_several_lines_is_printed_on_one():
@@ -91,3 +91,28 @@ def test_a_value_in_a_message_is_short_however_large_it_is(value, text):
     found = shown(value)
     assert len(found) <= 40
     assert found == text if text else found.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "line"),
+    [
+        ("unknown kind 'x'", ["`--order`"], "`--order`: unknown kind 'x'"),
+        ("2 rows are needed", ["a/x", "a/y"], "a/x and a/y: 2 rows are needed"),
+        ("`--lr` must be above 0", ["a.pt"], "`--lr` must be above 0"),
+        ("a/y:3: no word", ["a/x", "a/y"], "a/y:3: no word"),
+    ],
+)
+def test_a_reader_adds_where_a_value_comes_from_if_nothing_says_it(text, names, line):
+    with pytest.raises(UserError) as error, about(*names):
+        raise UserError(text)
+    assert str(error.value) == line
+    with pytest.raises(SystemExit) as ended, about(*names):
+        raise SystemExit(f"fairseq-xling: error: {text}")
+    assert str(ended.value) == f"fairseq-xling: error: {line}"
+
+
+@pytest.mark.parametrize("code", [0, 2, "Bye"])
+def test_other_ends_of_a_program_stay_as_they_are(code):
+    with pytest.raises(SystemExit) as ended, about("a"):
+        raise SystemExit(code)
+    assert ended.value.code == code

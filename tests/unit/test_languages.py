@@ -11,7 +11,7 @@ def test_the_order_given_is_kept_and_blanks_are_not():
 def test_a_language_named_twice_is_refused():
     with pytest.raises(UserError) as caught:
         parse_languages("en,de, en")
-    assert str(caught.value) == "language 'en' is named twice in 'en,de, en'"
+    assert str(caught.value) == "`--languages`: language 'en' is named twice in 'en,de, en'"
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,9 @@ def test_a_code_that_could_not_stand_in_a_file_name_is_refused(text, code):
     with pytest.raises(UserError) as caught:
         parse_languages(text)
     assert str(caught.value) == (
-        f"language code {code!r} in {text!r} must be letters, digits or '_', starting with a letter"
+        f"`--languages`: language code {code!r} in {text!r} must be letters, digits or '_', "
+        "starting with a "
+        "letter"
     )
 
 

@@ -8,8 +8,6 @@ import argparse
 from fairseq_xling.analysis.comparisons import Comparison, Sides
 from fairseq_xling.analysis.extracted import check_same_rows
 from fairseq_xling.analysis.vector_translation import split_pairs, vector_translation
-from fairseq_xling.errors import UserError
-from fairseq_xling.seeds import check_seed
 
 
 def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
@@ -21,9 +19,6 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     Raises:
         UserError: unless both folders have equally many sentences, and enough.
     """
-    if not 0 < args.held_out < 1:
-        raise UserError(f"`--held-out` must lie between 0 and 1, got {args.held_out}")
-    check_seed("--seed", args.seed)
     for folder in (sides.x, sides.y):
         folder.check_sentences()
     check_same_rows(sides.x, sides.y)

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.registry import Registry
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ def parse_measures(text: str) -> list[str]:
             f"`--measure` must name at least one of {', '.join(MEASURES)}, got {text!r}"
         )
     for name in names:
-        MEASURES[name]
+        with about("`--measure`"):
+            MEASURES[name]
         if names.count(name) > 1:
             raise UserError(f"`--measure` names {name!r} twice in {text!r}")
     return names

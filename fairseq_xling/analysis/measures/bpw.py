@@ -5,6 +5,8 @@ import math
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
 
 
 @MEASURES.register("bpw")
@@ -17,13 +19,13 @@ class BitsPerWord:
         )
         parser.add_argument(
             "--bpw-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=0,
             metavar="N",
             help="use only the first N sentences; 0 = all",
         )
         parser.add_argument(
-            "--mask-seed", type=int, default=7, metavar="SEED", help="seed of the fixed masks"
+            "--mask-seed", type=SEED, default=7, metavar="SEED", help="seed of the fixed masks"
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
@@ -32,10 +34,6 @@ class BitsPerWord:
         from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
         from fairseq_xling.data.folder import SPECIALS
 
-        for option in ("mask_seed", "bpw_limit"):
-            if getattr(args, option) < 0:
-                flag = option.replace("_", "-")
-                raise UserError(f"`--{flag}` must not be negative, got {getattr(args, option)}")
         found = Findings(
             title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
             header=["language", "bits per word", "uniform model", "masked subwords"],

@@ -8,6 +8,8 @@ import argparse
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
 
 
 @MEASURES.register("langmass")
@@ -30,12 +32,12 @@ class LanguageLeakage:
         )
         add(
             "--langmass-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=1000,
             metavar="N",
             help="mask only in the first N sentences of each language; 0 = all",
         )
-        add("--langmass-seed", type=int, default=7, metavar="SEED", help="seed of the masks")
+        add("--langmass-seed", type=SEED, default=7, metavar="SEED", help="seed of the masks")
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         import numpy as np
@@ -46,10 +48,6 @@ class LanguageLeakage:
         from fairseq_xling.analysis.language_mass import LanguageMass, exclusive
         from fairseq_xling.data.folder import SPECIALS
 
-        for option in ("langmass_seed", "langmass_limit"):
-            if getattr(args, option) < 0:
-                flag = option.replace("_", "-")
-                raise UserError(f"`--{flag}` must not be negative, got {getattr(args, option)}")
         folder = subject.folder
         if folder.separate_vocabularies:
             raise UserError(

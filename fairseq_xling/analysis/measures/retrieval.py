@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ class Retrieval:
         )
         parser.add_argument(
             "--retrieval-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=0,
             metavar="N",
             help="use only the first N sentence pairs; 0 = all",
@@ -46,8 +47,6 @@ class Retrieval:
         if args.retrieval_text and len(subject.targets) != 1:
             names = ",".join(subject.targets)
             raise UserError(f"`--retrieval-text` needs one language in `--targets`, got {names}")
-        if args.retrieval_limit < 0:
-            raise UserError(f"`--retrieval-limit` must not be negative, got {args.retrieval_limit}")
         where = "two files" if args.retrieval_text else f"{args.retrieval_split!r} split"
         found = Findings(
             title=f"Sentence retrieval, P@1 by cosine ({where})",

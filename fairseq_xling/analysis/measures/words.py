@@ -4,6 +4,7 @@ import argparse
 
 from fairseq_xling.analysis.measures import MEASURES, Findings, Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 
 
 @MEASURES.register("words")
@@ -25,13 +26,17 @@ class Words:
         )
         parser.add_argument(
             "--words-limit",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=5000,
             metavar="N",
             help="use only the first N sentences of each language; 0 = all",
         )
         parser.add_argument(
-            "--neighbours", type=int, default=25, metavar="N", help="source words to list"
+            "--neighbours",
+            type=Number(int, COUNT),
+            default=25,
+            metavar="N",
+            help="source words to list",
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
@@ -41,8 +46,6 @@ class Words:
 
         if not args.dictionary:
             raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
-        if args.words_limit < 0:
-            raise UserError(f"`--words-limit` must not be negative, got {args.words_limit}")
         found = Findings(
             title=f"Word retrieval ({args.words_split!r} split)",
             header=["pair", "layer", "MRR", "P@1", "chance MRR", "source words", "target words"],

@@ -16,8 +16,8 @@ from fairseq_xling.analysis.probing.network import EdgeProbe, classifiers
 from fairseq_xling.analysis.probing.scores import micro_scores
 from fairseq_xling.analysis.probing.spans import Spans, label_matrix, label_names
 from fairseq_xling.errors import UserError
-
-_LEAST = {"hidden": 1, "projection": 1, "batch_size": 1, "epochs": 1, "patience": 1, "seed": 0}
+from fairseq_xling.ranges import BELOW_ONE, COUNT, Range, check_fields, numbers
+from fairseq_xling.seeds import SEEDS
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,18 @@ class ProbeOptions:
     """
 
     classifier: str = "mlp"
-    hidden: int = 256
-    projection: int = 256
-    dropout: float = 0.3
-    lr: float = 1e-3
-    batch_size: int = 64
-    epochs: int = 50
-    patience: int = 5
-    seed: int = 1
+    hidden: int = numbers(256, COUNT)
+    projection: int = numbers(256, COUNT)
+    dropout: float = numbers(0.3, BELOW_ONE)
+    lr: float = numbers(1e-3, Range(0, 1, above=True, below=True))
+    batch_size: int = numbers(64, COUNT)
+    epochs: int = numbers(50, COUNT)
+    patience: int = numbers(5, COUNT)
+    seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
         classifiers[self.classifier]  # raises for an unknown name
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                option = name.replace("_", "-")
-                raise UserError(f"`--{option}` must be at least {least}, got {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"`--dropout` must lie in [0, 1), got {self.dropout}")
-        if not 0 < self.lr < 1:
-            raise UserError(f"`--lr` must lie in (0, 1), got {self.lr}")
+        check_fields(type(self), self)
 
 
 @dataclass

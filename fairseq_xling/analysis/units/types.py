@@ -19,6 +19,7 @@ import numpy as np
 from fairseq_xling.analysis.units import Work, units
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Types:
         )
         parser.add_argument(
             "--most",
-            type=int,
+            type=Number(int, COUNT),
             default=20_000,
             metavar="N",
             help="without --words, the N most frequent words",

@@ -41,10 +41,6 @@ class ExtractModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        if not 0 <= cfg.delta <= 1:
-            raise UserError(f"`--delta` must lie in [0, 1], got {cfg.delta}")
-        if cfg.extract_hidden < 0:
-            raise UserError(f"`--extract-hidden` must be at least 0, got {cfg.extract_hidden}")
         return {
             "delta": cfg.delta,
             "hidden": cfg.extract_hidden,

@@ -10,7 +10,6 @@ from torch import Tensor
 from fairseq_xling.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.clcr.modules.extract import partner_of_source
 from fairseq_xling.clcr.order import PREFIX, order_heads
-from fairseq_xling.errors import UserError
 
 
 @modules.register("order")
@@ -38,8 +37,6 @@ class OrderModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        if cfg.order_positions < 0:
-            raise UserError(f"`--order-positions` must be at least 0, got {cfg.order_positions}")
         needs = "positions" in inspect.signature(order_heads[cfg.order]).parameters
         return {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
 

@@ -1,6 +1,5 @@
 """T: the transforms of both directions, and the distances that train them (CLCR, section 3.1)."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ from torch import Tensor
 from fairseq_xling.clcr.matching import Matching, norms, scores, temperature
 from fairseq_xling.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.clcr.transforms import transforms
-from fairseq_xling.errors import UserError
 
 
 @modules.register("transform")
@@ -42,10 +40,6 @@ class TransformModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        if not 0 <= cfg.anneal_beta < math.inf:
-            raise UserError(f"`--anneal-beta` must be at least 0, got {cfg.anneal_beta}")
-        if cfg.transform_hidden < 0:
-            raise UserError(f"`--transform-hidden` must be at least 0, got {cfg.transform_hidden}")
         # Raises for an unknown name.
         _ = transforms[cfg.transform], scores[cfg.attention_score], norms[cfg.distance_norm]
         return {

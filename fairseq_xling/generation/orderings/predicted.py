@@ -11,8 +11,6 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources, orderings
 from fairseq_xling.models.auxiliary.order import Proposal
 
-MOST = 16
-
 
 @orderings.register("predicted")
 class Predicted(Ordering):
@@ -37,10 +35,6 @@ class Predicted(Ordering):
             raise UserError(
                 f"`--ordering {self.name}` reads the order from one model, so `--path` must name "
                 f"one, got {len(models)}"
-            )
-        if not 1 <= cfg.length_candidates <= MOST:
-            raise UserError(
-                f"`--length-candidates` must lie in [1, {MOST}], got {cfg.length_candidates}"
             )
         self.candidates = cfg.length_candidates
 

@@ -5,12 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.orderings.predicted import Predicted
 from fairseq_xling.models.auxiliary.order import Proposal
-
-MOST_HYPOTHESES = 1000
 
 
 @orderings.register("relative")
@@ -25,10 +22,6 @@ class Relative(Predicted):
 
     def __init__(self, cfg: Any, models: Sequence[Any]):
         super().__init__(cfg, models)
-        if not 1 <= cfg.order_beam <= MOST_HYPOTHESES:
-            raise UserError(
-                f"`--order-beam` must lie in [1, {MOST_HYPOTHESES}], got {cfg.order_beam}"
-            )
 
     def propose(
         self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]

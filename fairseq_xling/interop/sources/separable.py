@@ -8,7 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of
 
 _SPECIALS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 
@@ -66,7 +66,7 @@ class Separable:
 
 def _plain_symbols(loaded: Any, language: str) -> list[str]:
     """The dictionary of ``language``, its own symbols without the mark of their language."""
-    mode = modes[loaded.folder.meta["vocab"]["mode"]]()
+    mode = mode_of(loaded.folder)
     symbols = list(loaded.task.dictionaries[language].symbols)
     for number, symbol in enumerate(symbols[SPECIALS:], start=SPECIALS):
         piece = mode.piece(symbol)

@@ -11,8 +11,8 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.adversarial import AdversarialOptions
@@ -34,24 +34,30 @@ class Adversarial:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("--epochs", type=int, default=5, metavar="N", help="epochs of adversarial training")
+        add(
+            "--epochs",
+            type=Number(int, COUNT),
+            default=5,
+            metavar="N",
+            help="epochs of adversarial training",
+        )
         add(
             "--epoch-size",
-            type=int,
+            type=Number(int, COUNT),
             default=1_000_000,
             metavar="N",
             help="words per epoch",
         )
         add(
             "--batch",
-            type=int,
+            type=Number(int, COUNT),
             default=32,
             metavar="N",
             help="words of each side per batch; 128 for small vocabularies",
         )
         add(
             "--hidden",
-            type=int,
+            type=Number(int, COUNT),
             default=2048,
             metavar="N",
             help="hidden units of each of the discriminator's two layers; 512 is eight times as "
@@ -59,36 +65,42 @@ class Adversarial:
         )
         add(
             "--dropout",
-            type=float,
+            type=Number(float, BELOW_ONE),
             default=0.1,
             metavar="P",
             help="dropout on the discriminator's input",
         )
         add(
             "--smoothing",
-            type=float,
+            type=Number(float, Range(0, 0.5, below=True)),
             default=0.1,
             metavar="P",
             help="smoothing of the labels 0 and 1",
         )
         add(
             "--discriminator-steps",
-            type=int,
+            type=Number(int, COUNT),
             default=5,
             metavar="N",
             help="updates of the discriminator per update of the map",
         )
-        add("--lr", type=float, default=0.1, metavar="X", help="learning rate of both")
+        add(
+            "--lr",
+            type=Number(float, Range(0, 1, above=True)),
+            default=0.1,
+            metavar="X",
+            help="learning rate of both",
+        )
         add(
             "--lr-decay",
-            type=float,
+            type=Number(float, Range(0, 1, above=True)),
             default=0.98,
             metavar="X",
             help="decay of the map's, per epoch",
         )
         add(
             "--lr-shrink",
-            type=float,
+            type=Number(float, Range(0, 1, above=True)),
             default=0.5,
             metavar="X",
             help="factor of the map's learning rate when the criterion falls, from the second "
@@ -96,14 +108,14 @@ class Adversarial:
         )
         add(
             "--beta",
-            type=float,
+            type=Number(float, Range(0, 0.5, below=True)),
             default=0.001,
             metavar="X",
             help="pull towards orthogonal maps; 0.01 for small vocabularies",
         )
         add(
             "--most-frequent",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             default=75_000,
             metavar="N",
             help="most frequent words of each language that the discriminator sees; 0 = all",
@@ -140,20 +152,5 @@ class Adversarial:
 def _options(args: argparse.Namespace) -> AdversarialOptions:
     from fairseq_xling.mapping.adversarial import AdversarialOptions
 
-    for name in ("epochs", "epoch_size", "batch", "hidden", "discriminator_steps"):
-        if getattr(args, name) < 1:
-            option = name.replace("_", "-")
-            raise UserError(f"`--{option}` must be at least 1, got {getattr(args, name)}")
-    for name, stop in (("dropout", 1.0), ("smoothing", 0.5)):
-        if not 0 <= getattr(args, name) < stop:
-            raise UserError(f"`--{name}` must lie in [0, {stop:g}), got {getattr(args, name):g}")
-    for name in ("lr", "lr_decay", "lr_shrink"):
-        if not 0 < getattr(args, name) <= 1:
-            option, value = name.replace("_", "-"), getattr(args, name)
-            raise UserError(f"`--{option}` must lie in (0, 1], got {value:g}")
-    if not 0 <= args.beta < 0.5:
-        raise UserError(f"`--beta` must lie in [0, 0.5), got {args.beta:g}")
-    if args.most_frequent < 0:
-        raise UserError(f"`--most-frequent` must not be negative, got {args.most_frequent}")
     fields = dataclasses.fields(AdversarialOptions)
     return AdversarialOptions(**{field.name: getattr(args, field.name) for field in fields})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
+from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.space import Space
@@ -28,15 +29,13 @@ class Identical:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--min-letters",
-            type=int,
+            type=Number(int, COUNT),
             default=1,
             metavar="N",
             help="leave out shared words of fewer characters (not counting the word mark)",
         )
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        if args.min_letters < 1:
-            raise UserError(f"`--min-letters` must be at least 1, got {args.min_letters}")
         return {"min_letters": args.min_letters}
 
     def steps(self, args: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+from fairseq_xling.ranges import ANY, Number
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums
@@ -53,7 +54,7 @@ class Anchored:
         by_any_pairs(parser)
         parser.add_argument(
             "--anchor",
-            type=float,
+            type=Number(float, ANY),
             default=self.anchor,
             metavar="X",
             help="weight of keeping the fixed side's states in place, relative to 1 for the pairs",

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.synthetic.meaning import Meaning
 from fairseq_xling.text.synthetic.realiser import LANGUAGES, Language
@@ -66,8 +66,9 @@ def resolve(languages: Sequence[str]) -> dict[str, Language]:
     """
     for code in languages:
         if list(languages).count(code) > 1:
-            raise UserError(f"language {code!r} is named twice in {','.join(languages)!r}")
-    return {code: LANGUAGES[code] for code in languages}
+            raise UserError(f"`--languages` names {code!r} twice in {','.join(languages)!r}")
+    with about("`--languages`"):
+        return {code: LANGUAGES[code] for code in languages}
 
 
 def generate(
@@ -85,7 +86,7 @@ def generate(
         if value < 0:
             raise UserError(f"`{name}` must not be negative, got {value}")
     if domain not in DOMAINS:
-        raise unknown_name("domain", domain, sorted(DOMAINS))
+        raise unknown_name("`--domain`", domain, sorted(DOMAINS))
     return _stream(resolve(languages), count, seed, start, domain)
 
 

@@ -24,7 +24,9 @@ from tqdm import tqdm
 from fairseq_xling import __version__
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json
+from fairseq_xling.ranges import NOT_NEGATIVE, check_fields, numbers
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.synthetic.annotate import character_places, conllu, expand, pharaoh, tagged
 from fairseq_xling.text.synthetic.corpus import draw, resolve
 from fairseq_xling.text.synthetic.dictionary import dictionary
@@ -56,24 +58,21 @@ class Settings:
     """
 
     languages: tuple[str, ...]
-    sentences: int = 10_000
-    parallel_sentences: int = 0
-    held_out: int = 1000
-    nli: int = 0
-    annotated: int = 1000
-    seed: int = 1
+    sentences: int = numbers(10_000, NOT_NEGATIVE)
+    parallel_sentences: int = numbers(0, NOT_NEGATIVE)
+    held_out: int = numbers(1000, NOT_NEGATIVE)
+    nli: int = numbers(0, NOT_NEGATIVE)
+    annotated: int = numbers(1000, NOT_NEGATIVE)
+    seed: int = numbers(1, SEEDS)
     domain: str = "default"
     spaced: bool = False
 
     def check(self) -> None:
         """Raise ``UserError`` unless all settings are valid."""
         resolve(self.languages)
-        for name, value in asdict(self).items():
-            if isinstance(value, int) and value < 0:
-                option = "--" + name.replace("_", "-")
-                raise UserError(f"`{option}` must not be negative, got {value}")
+        check_fields(type(self), self)
         if self.domain not in DOMAINS:
-            raise unknown_name("domain", self.domain, sorted(DOMAINS))
+            raise unknown_name("`--domain`", self.domain, sorted(DOMAINS))
 
 
 class HeldOut:

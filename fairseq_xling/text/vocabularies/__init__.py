@@ -5,6 +5,8 @@ A mode answers three questions; everything else is the same for all. To add one,
 
 from collections.abc import Sequence
 
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import about
 from fairseq_xling.registry import Registry
 
 
@@ -41,3 +43,13 @@ class VocabularyMode:
 
 
 modes: Registry[type[VocabularyMode]] = Registry("vocabulary mode", __name__)
+
+
+def mode_of(folder: DataFolder) -> VocabularyMode:
+    """How the languages of a data folder share vocabularies.
+
+    Raises:
+        UserError: if its `meta.json` names a way that does not exist.
+    """
+    with about(folder.path / "meta.json"):
+        return modes[folder.meta["vocab"]["mode"]]()

@@ -90,8 +90,8 @@ def test_rare_words_are_left_out_and_some_word_must_be_left():
         ({"dim": 0}, "`--dim` must be at least 1, got 0"),
         ({"min_count": 0}, "`--min-count` must be at least 1, got 0"),
         ({"min_n": 5, "max_n": 4}, "`--max-n` must be at least 5, got 4"),
-        ({"lr": float("nan")}, "`--lr` must lie in .*, got nan"),
-        ({"seed": -1}, "`--seed` must not be negative, got -1"),
+        ({"lr": float("nan")}, "`--lr` must be finite, got nan"),
+        ({"seed": -1}, "`--seed` must lie in .*, got -1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

@@ -167,7 +167,10 @@ def test_no_direction_is_all_as_prepared(options):
 def test_languages_that_the_task_does_not_have_are_refused(feeds_of, changes):
     with pytest.raises(UserError) as refused:
         feeds_of("mlm", **changes)
-    assert str(refused.value) == "unknown language of this task 'fr'; known: en, de"
+    assert (
+        str(refused.value)
+        == "unknown language in `--mono-languages` or `--directions` 'fr'; known: en, de"
+    )
 
 
 # ---- what monolingual objectives read

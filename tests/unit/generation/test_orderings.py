@@ -111,13 +111,6 @@ def test_a_model_without_the_head_is_refused(make_model, heads, named):
     )
 
 
-@pytest.mark.parametrize("count", [0, 17])
-def test_the_number_of_candidates_has_bounds(make_model, count):
-    with pytest.raises(UserError) as error:
-        orderings["predicted"](options(count), [make_model("order")])
-    assert str(error.value) == f"`--length-candidates` must lie in [1, 16], got {count}"
-
-
 def test_an_order_comes_from_one_model(make_model):
     with pytest.raises(UserError) as error:
         orderings["predicted"](options(), [make_model("order"), make_model("order")])

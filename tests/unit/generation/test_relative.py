@@ -78,9 +78,6 @@ def test_mistakes_are_named(make_model):
         "order"
     )
     with pytest.raises(UserError) as error:
-        orderings["relative"](options(beam=0), [make_model("relative")])
-    assert str(error.value) == "`--order-beam` must lie in [1, 1000], got 0"
-    with pytest.raises(UserError) as error:
         orderings["relative"](options(), [make_model("relative")] * 2)
     assert str(error.value) == (
         "`--ordering relative` reads the order from one model, so `--path` must name one, got 2"

@@ -70,7 +70,8 @@ def test_two_languages_that_no_text_pairs_can_be_named(make_task, make_corpus):
 
 def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
     assert refusal(make_task, "-t", "dee") == (
-        "unknown language of this task 'dee'; did you mean 'de'? known: en, de"
+        "unknown language in `--source-lang` or `--target-lang` 'dee'; "
+        "did you mean 'de'? known: en, de"
     )
     assert refusal(make_task, "-s", "de", "-t", "de") == (
         "`--source-lang` and `--target-lang` must name two of the languages en,de, got de and de"
@@ -128,6 +129,43 @@ def test_two_workers_share_the_sentences(make_task):
         assert len(batches) == 2
         ids += [i for batch in batches for i in batch.get("id", np.array([])).tolist()]
     assert sorted(ids) == list(range(20))
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_shards_and_their_processes_share_the_sentences_exactly_once(make_task, shards, processes):
+    ids = []
+    for shard in range(shards):
+        task = make_task("--num-shards", str(shards), "--shard-id", str(shard))
+        task.load_dataset("test", task_cfg=None)
+        for rank in range(processes):
+            batches = task.get_batch_iterator(
+                task.dataset("test"), max_sentences=3, num_shards=processes, shard_id=rank
+            ).next_epoch_itr(shuffle=False)
+            ids += [i for batch in batches for i in batch.get("id", np.array([])).tolist()]
+    assert sorted(ids) == list(range(20))
+
+
+def test_more_shards_than_batches_are_refused_in_each_of_them(make_task):
+    for shard in range(8):
+        task = make_task("--num-shards", "8", "--shard-id", str(shard))
+        task.load_dataset("test", task_cfg=None)
+        said = refusal(task.get_batch_iterator, task.dataset("test"), max_sentences=3)
+        assert said.startswith("`--num-shards` must be at most 7, the batches of the text")
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (("--length-candidates", "0"), "`--length-candidates` must lie in [1, 16], got 0"),
+        (("--length-candidates", "-1"), "`--length-candidates` must lie in [1, 16], got -1"),
+        (("--length-candidates", "17"), "`--length-candidates` must lie in [1, 16], got 17"),
+        (("--order-beam", "0"), "`--order-beam` must lie in [1, 1000], got 0"),
+        (("--length-weight", "nan"), "`--length-weight` must be finite, got nan"),
+    ],
+)
+def test_numbers_of_translation_have_bounds_in_any_ordering(make_task, flags, line):
+    assert refusal(make_task, *flags) == line
 
 
 def test_text_without_references_is_translated_too(make_task, make_corpus, caplog):
@@ -232,7 +270,7 @@ def test_what_fairseq_asks_of_a_generator_is_checked(make_task, make_model):
     )
     model.encoder.reorders = False
     assert refusal(task.build_generator, [model], Namespace()) == (
-        "translation needs a model with a TRILayer, such as tri_bert_base, got TriTransformer"
+        "`--path` must name a model with a TRILayer, such as tri_bert_base, got TriTransformer"
     )
 
 

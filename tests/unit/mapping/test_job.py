@@ -179,7 +179,7 @@ def test_the_identical_words_can_be_required_to_be_long(files, capsys):
         ("identical", ["--max-rank", "0"], "`--max-rank` must be at least 1, got 0"),
         ("identical", ["--k", "0"], "`--k` must be at least 1, got 0"),
         ("identical", ["--chance", "0"], "`--chance` must be at least 1, got 0"),
-        ("identical", ["--device", "tpu9"], "`--device` tpu9: cannot be used here ("),
+        ("identical", ["--device", "tpu9"], "`--device` must be cpu, cuda or cuda:N, got "),
         ("identical", ["--normalize", "unit,center"], "unknown normalisation 'center'; did you me"),
         ("identical", ["--seeds", "1,x"], "`--seeds` must be whole numbers, got '1,x'"),
         ("identical", ["--min-letters", "0"], "`--min-letters` must be at least 1, got 0"),
@@ -189,7 +189,7 @@ def test_the_identical_words_can_be_required_to_be_long(files, capsys):
         ("adversarial", ["--dropout", "1"], "`--dropout` must lie in [0, 1), got 1"),
         ("adversarial", ["--lr-decay", "0"], "`--lr-decay` must lie in (0, 1], got 0"),
         ("adversarial", ["--beta", "0.5"], "`--beta` must lie in [0, 0.5), got 0.5"),
-        ("adversarial", ["--most-frequent", "-1"], "`--most-frequent` must not be negative, got"),
+        ("adversarial", ["--most-frequent", "-1"], "`--most-frequent` must be at least 0, got"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(files, capsys, method, options, message):

@@ -70,7 +70,8 @@ def test_normalisation_gives_new_vectors(x):
     [
         (
             "units",
-            "unknown normalisation 'units'; did you mean 'unit'? known: centre, centre-first, "
+            "`--normalize`: unknown normalisation 'units'; "
+            "did you mean 'unit'? known: centre, centre-first, "
             "iterative, scale, unit",
         ),
         ("unit,", "`--normalize` must be names separated by commas, got 'unit,'"),

@@ -109,7 +109,8 @@ def test_an_unknown_head_is_named_with_those_there_are(make_model):
     with pytest.raises(SystemExit) as stopped:
         make_model(auxiliary="nsp,ordre")
     assert str(stopped.value) == (
-        "fairseq-xling: error: unknown auxiliary head 'ordre'; did you mean 'order'? "
+        "fairseq-xling: error: `--auxiliary`: "
+        "unknown auxiliary head 'ordre'; did you mean 'order'? "
         f"known: {', '.join(auxiliary_heads)}"
     )
 

@@ -67,7 +67,7 @@ def test_names_in_files_may_be_spelt_either_way(tmp_path):
         ("--lr fast", "`--lr` must be a number, got 'fast'"),
         ("--quick maybe", "`--quick` must be true or false, got 'maybe'"),
         ("--device gpu", "`--device`: unknown value 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
-        ("--preset papr", "unknown preset 'papr'; did you mean 'paper'? known: paper"),
+        ("--preset papr", "unknown `--preset` 'papr'; did you mean 'paper'? known: paper"),
         ("--config none.yaml", "none.yaml: no such file"),
     ],
 )
@@ -108,7 +108,7 @@ def test_help_has_every_field_with_its_default(capsys):
         ("1,1", "`--seeds` must be different and not negative, got '1,1'"),
         ("-1", "`--seeds` must be different and not negative, got '-1'"),
         ("one", "`--seeds` must be whole numbers, got 'one'"),
-        ("1,4294967296", "`--seeds` must be at most 4294967295, got 4294967296"),
+        ("1,4294967296", "`--seeds` must lie in [0, 4294967295], got 4294967296"),
     ],
 )
 def test_seeds_are_different_numbers(text, message):

@@ -56,7 +56,7 @@ def test_words_are_counted_after_segmentation(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"links": "forward"}, "unknown kind of links 'forward'"),
+        ({"links": "forward"}, "unknown `--links` 'forward'"),
         ({"aligner": "none"}, "`--aligner` must be one that aligns, got 'none'"),
         ({"aligner": "giza"}, "unknown aligner 'giza'"),
         ({"segmentation": ("pre", "chars")}, "unknown segmentation 'chars'"),

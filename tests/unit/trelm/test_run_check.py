@@ -26,7 +26,7 @@ def test_settings_that_hang_together_pass(here, config):
             {"languages": "en"},
             "`--languages` must name the source's language and at least one more, got 'en'",
         ),
-        ({"languages": "en,en"}, "language 'en' is named twice in 'en,en'"),
+        ({"languages": "en,en"}, "`--languages`: language 'en' is named twice in 'en,en'"),
         ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
         ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
         (
@@ -44,8 +44,14 @@ def test_settings_that_hang_together_pass(here, config):
             "`--data` is a ready folder; it cannot be used with `--text` or other text",
         ),
         ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
-        ({"vocab_type": "wordpiece"}, "unknown vocabulary type 'wordpiece'; did you mean 'word'"),
-        ({"aligner": "fastalign"}, "unknown aligner 'fastalign'; did you mean 'fast_align'"),
+        (
+            {"vocab_type": "wordpiece"},
+            "`--vocab-type`: unknown vocabulary type 'wordpiece'; did you mean 'word'",
+        ),
+        (
+            {"aligner": "fastalign"},
+            "`--aligner`: unknown aligner 'fastalign'; did you mean 'fast_align'",
+        ),
         ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
         ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
         (
@@ -69,7 +75,7 @@ def test_settings_that_hang_together_pass(here, config):
         ),
         (
             {"language_objectives": "mlmm"},
-            "unknown objective 'mlmm'; did you mean 'mlm'",
+            "`--language-objectives`: unknown objective 'mlmm'; did you mean 'mlm'",
         ),
     ],
 )

@@ -211,10 +211,10 @@ def test_vectors_of_a_text_file_replace_training(tiny_corpus, tmp_path):
         ({"window": -1}, "`--window` must be at least 1, got -1"),
         ({"negative": 0}, "`--negative` must be at least 1, got 0"),
         ({"threads": 0}, "`--threads` must be at least 1, got 0"),
-        ({"min_count": -1}, "`--min-count` must not be negative, got -1"),
-        ({"sample": 1.0}, "`--sample` must lie in [0, 1), got 1"),
-        ({"lr": 0.0}, "`--lr` must lie in [0.0001, 1], got 0"),
-        ({"seed": -1}, "`--seed` must lie in [0, 2^32), got -1"),
+        ({"min_count": -1}, "`--min-count` must be at least 0, got -1"),
+        ({"sample": 1.0}, "`--sample` must lie in [0, 1), got 1.0"),
+        ({"lr": 0.0}, "`--lr` must lie in [0.0001, 1], got 0.0"),
+        ({"seed": -1}, "`--seed` must lie in [0, 4294967295], got -1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):

@@ -110,7 +110,7 @@ def test_an_unknown_language_names_near_matches():
 
 
 def test_an_unknown_domain_is_refused():
-    with pytest.raises(UserError, match=r"unknown domain 'othr'; did you mean 'other'\?"):
+    with pytest.raises(UserError, match=r"unknown `--domain` 'othr'; did you mean 'other'\?"):
         generate(["en"], 1, seed=1, domain="othr")
 
 

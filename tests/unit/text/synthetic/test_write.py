@@ -175,7 +175,9 @@ def test_a_second_call_does_not_touch_what_the_first_is_writing(tmp_path):
 @pytest.mark.parametrize("field", ["sentences", "parallel_sentences", "held_out", "nli", "seed"])
 def test_negative_settings_name_their_option(tmp_path, field):
     option = "--" + field.replace("_", "-")
-    with pytest.raises(UserError, match=f"`{option}` must not be negative, got -3"):
+    with pytest.raises(
+        UserError, match=rf"`{option}` must (be at least 0|lie in \[0, 4294967295\]), got -3"
+    ):
         write_corpus(Settings(("en", "de"), **{field: -3}), tmp_path / "c", progress=False)
 
 

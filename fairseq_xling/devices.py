@@ -1,0 +1,30 @@
+"""Where a model computes."""
+
+import torch
+
+from fairseq_xling.errors import UserError
+
+KINDS = ("cpu", "cuda")
+
+
+def usable_device(device: str | torch.device) -> torch.device:
+    """``device``, if it can be used.
+
+    >>> usable_device("cpu")
+    device(type='cpu')
+
+    Raises:
+        UserError: names it, and what it must be or why it cannot be used here.
+    """
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, ValueError):
+        chosen = None
+    if chosen is None or chosen.type not in KINDS:  # torch knows more kinds, such as meta
+        raise UserError(f"`--device` must be cpu, cuda or cuda:N, got {str(device)!r}")
+    try:
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"`--device` {device}: cannot be used here ({reason})") from None
+    return chosen
