@@ -6,6 +6,7 @@ loads the plug-in.
 
 import argparse
 import contextlib
+import contextvars
 import functools
 import importlib.abc
 import importlib.util
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling import checkpoints
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.registry import unknown_name
@@ -129,7 +131,9 @@ def prepare_engine() -> None:
     # Importing all tasks asks for tensorboardX, which those of text never use.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     import fairseq.checkpoint_utils as checkpoint_utils
+    import torch
     from fairseq.file_io import PathManager
+    from fairseq.models import BaseFairseqModel
 
     if getattr(checkpoint_utils, "_xling_prepared", False):
         return
@@ -141,6 +145,7 @@ def prepare_engine() -> None:
     # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     _allow_fairseq_checkpoints()
+    checkpoint_utils.torch = _CheckedTorch(torch)
     checkpoint_utils.load_checkpoint_to_cpu = _one_line_load(
         checkpoint_utils.load_checkpoint_to_cpu
     )
@@ -159,6 +164,8 @@ def prepare_engine() -> None:
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+    Trainer.load_checkpoint = _one_line_restore(Trainer.load_checkpoint)
+    BaseFairseqModel.load_state_dict = _same_kinds(BaseFairseqModel.load_state_dict)
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
@@ -269,8 +276,51 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def load_plain(path: str | os.PathLike) -> Any:
+class _CheckedTorch(types.ModuleType):
+    """torch for fairseq's module that reads checkpoints: what its `load` returns was checked."""
+
+    def __init__(self, torch: Any):
+        super().__init__(torch.__name__)
+        self._torch = torch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._torch, name)
+
+    def load(self, file: Any, **kwargs: Any) -> Any:
+        """As torch's, of a whole checkpoint in the open ``file``.
+
+        Raises:
+            UserError: for what is no checkpoint, or not one that may be used.
+        """
+        path, budget = file.name, checkpoints.current()
+        state = self._torch.load(file, weights_only=True, **kwargs)
+        checkpoints.check_layout(state, path, checkpoints.TRAINED)
+        checkpoints.check_tensors(state["model"], path)
+        if _restoring.get():
+            checkpoints.check_optimizer(state, path)
+        else:  # to resume, nothing is built from the file: the options of the command line hold
+            checkpoints.check_served(state, path)
+        if budget is not None:
+            budget.allow(state["model"], path)
+            budget.check_layers(_values(state["cfg"].get("model")))
+        return state
+
+
+# Whether a training is being resumed.
+_restoring: contextvars.ContextVar[bool] = contextvars.ContextVar("restoring", default=False)
+
+
+def _values(settings: Any) -> dict[str, Any]:
+    return settings if isinstance(settings, dict) else vars(settings) if settings else {}
+
+
+def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
     """The contents of a fairseq checkpoint, as on disk; nothing in it can run.
+
+    What is there is of the right kind, and its weights are finite numbers.
+
+    Args:
+        needed: places that must be there, such as ``cfg.task``.
 
     Raises:
         UserError: if it is missing, damaged, or contains more than plain data and tensors.
@@ -278,26 +328,62 @@ def load_plain(path: str | os.PathLike) -> Any:
     import torch
 
     _allow_fairseq_checkpoints()
-    load = functools.partial(torch.load, map_location="cpu", weights_only=True)
+
+    def load(path: str) -> Any:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        checkpoints.check_layout(state, path, needed)
+        checkpoints.check_tensors(state.get("model", {}), path)
+        return state
+
     try:
-        return _one_line_load(functools.update_wrapper(load, torch.load))(str(path))
+        return _one_line_load(load)(str(path))
     except SystemExit as error:  # one line, meant for fairseq's own programs
         raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
 
 
 def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
-    """For models of fairseq's own: a checkpoint of another dictionary lists every tensor."""
+    """A model and its task from a checkpoint: no larger than its weights, and in one line."""
 
     @functools.wraps(load)
     @exits_on_user_error
     def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with checkpoints.building(", ".join(map(str, filenames))):
             return load(filenames, *args, **kwargs)
-        except RuntimeError as error:
-            if not str(error).startswith("Error(s) in loading state_dict"):
-                raise
-            first = str(error).splitlines()[1].strip()
-            raise UserError(f"{', '.join(filenames)}: does not fit its model ({first})") from None
+
+    return wrapper
+
+
+def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
+    """The trainer's state from a checkpoint: whole, and in one line."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(trainer: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        token = _restoring.set(True)
+        try:
+            found = load(trainer, filename, *args, **kwargs)
+            if found is not None and trainer._optimizer is not None:
+                checkpoints.check_restored(trainer.optimizer, filename)
+            return found
+        except (UserError, OSError):
+            raise
+        except Exception as error:  # fairseq's own says only that something was wrong
+            reason = checkpoints.reason(error.__context__ or error)
+            raise UserError(f"{filename}: cannot be resumed ({reason})") from error
+        finally:
+            _restoring.reset(token)
+
+    return wrapper
+
+
+def _same_kinds(load: Callable[..., Any]) -> Callable[..., Any]:
+    """torch turns integers in a file into a model's floating-point numbers, and back."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(model: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        checkpoints.check_kinds(model, state_dict)
+        return load(model, state_dict, *args, **kwargs)
 
     return wrapper
 

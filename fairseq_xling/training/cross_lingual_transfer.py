@@ -4,6 +4,7 @@ Training reads only the given files: for zero-shot transfer, those of the source
 languages are tested by `fairseq-xling predict` and `eval transfer`.
 """
 
+import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
+from fairseq_xling.checkpoints import no_larger_than
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
@@ -144,7 +146,10 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
         if not cfg.encoder_config:
             # Set here, in the configuration that is saved: a checkpoint needs no other file.
             cfg.encoder_config, weights = read_encoder(cfg.encoder, self)
-        model = super().build_model(cfg, from_checkpoint)
+        with contextlib.ExitStack() as bounds:
+            if weights is not None:
+                bounds.enter_context(no_larger_than(weights, cfg.encoder))
+            model = super().build_model(cfg, from_checkpoint)
         if weights is not None and not cfg.reset_encoder:
             model.load_encoder(weights, cfg.encoder)
         self._max_positions = model.max_positions()

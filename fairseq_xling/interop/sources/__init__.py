@@ -76,10 +76,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: no such source checkpoint")
     from fairseq_xling.compat import load_plain
 
-    state = load_plain(path)
-    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
-        raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
-    return state
+    return load_plain(path, ("model",))
 
 
 def _architecture(state: dict[str, Any]) -> str:

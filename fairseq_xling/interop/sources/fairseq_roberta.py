@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from fairseq_xling.checkpoints import short
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
@@ -115,7 +116,12 @@ class _Settings:
         return str(self._task.get("data") or self._old.get("data") or "")
 
     def size(self, name: str, default: int) -> int:
-        return int(self.get(name, default))
+        value = self.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UserError(
+                f"{self.path}: `{name}` must be an integer of at least 1, got {short(value)}"
+            )
+        return value
 
     def require_plain(self) -> None:
         for name, only in (
