@@ -30,6 +30,7 @@ import numpy as np
 from fairseq_xling import checkpoints
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.literals import literal
 from fairseq_xling.registry import unknown_name
 
 logger = logging.getLogger(__name__)
@@ -166,6 +167,17 @@ def prepare_engine() -> None:
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
     Trainer.load_checkpoint = _one_line_restore(Trainer.load_checkpoint)
     BaseFairseqModel.load_state_dict = _same_kinds(BaseFairseqModel.load_state_dict)
+    _evaluate_values_alone()
+
+
+def _evaluate_values_alone() -> None:
+    """Where fairseq evaluates an option as Python, only plain values are read.
+
+    In the module, the name ``eval`` takes precedence over Python's own.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("fairseq", "fairseq_cli") and module is not None:
+            module.__dict__.setdefault("eval", exits_on_user_error(literal))
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
@@ -293,6 +305,7 @@ class _CheckedTorch(types.ModuleType):
             UserError: for what is no checkpoint, or not one that may be used.
         """
         path, budget = file.name, checkpoints.current()
+        checkpoints.check_archive(file, path)
         state = self._torch.load(file, weights_only=True, **kwargs)
         checkpoints.check_layout(state, path, checkpoints.TRAINED)
         checkpoints.check_tensors(state["model"], path)
@@ -330,7 +343,9 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
     _allow_fairseq_checkpoints()
 
     def load(path: str) -> Any:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with open(path, "rb") as file:
+            checkpoints.check_archive(file, path)
+            state = torch.load(file, map_location="cpu", weights_only=True)
         checkpoints.check_layout(state, path, needed)
         checkpoints.check_tensors(state.get("model", {}), path)
         return state

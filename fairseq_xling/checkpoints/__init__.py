@@ -7,6 +7,7 @@ its `layout`, its `plain` settings, its `tensors`, and what it asks to be `serve
 built may not exceed the `budget` of its weights.
 """
 
+from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.budget import Budget, check_layers, current, no_larger_than
 from fairseq_xling.checkpoints.building import building, reason
 from fairseq_xling.checkpoints.layout import TRAINED, check_layout
@@ -20,6 +21,7 @@ __all__ = [
     "Budget",
     "building",
     "check_architecture",
+    "check_archive",
     "check_kinds",
     "check_layers",
     "check_layout",

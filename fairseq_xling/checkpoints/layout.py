@@ -24,6 +24,11 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _measured(value: Any) -> bool:
+    """A number; several processes that add theirs leave a tensor of it."""
+    return _number(value) or (hasattr(value, "numel") and value.numel() == 1)
+
+
 def _setting(value: Any) -> bool:
     """One of an optimiser's: betas, eps, a flag."""
     if isinstance(value, list | tuple):
@@ -83,8 +88,8 @@ METERS = Kind("a list of meters", _meters)
 NAME = Kind("a name", lambda v: isinstance(v, str))
 COUNT = Kind("a whole number of at least 0", _integer)
 POSITIVE = Kind("a whole number of at least 1", lambda v: _integer(v, 1))
-NUMBER = Kind("a number", _number)
-NUMBER_OR_NONE = Kind("a number or None", lambda v: v is None or _number(v))
+NUMBER = Kind("a number", _measured)
+NUMBER_OR_NONE = Kind("a number or None", lambda v: v is None or _measured(v))
 LABELS = Kind(
     "lists of names by name",
     lambda v: (

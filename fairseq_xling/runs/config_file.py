@@ -102,7 +102,8 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field.
 
     Raises:
-        UserError: if it is missing, is not YAML, or has a key that is not among ``known``.
+        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or names
+            code that would be imported.
     """
     try:
         values = yaml.safe_load("\n".join(read_lines(path))) or {}
@@ -114,6 +115,11 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     for name in values:
         if name not in known:
             raise UserError(f"{path}: {unknown_name('option', name, known)}")
+        if isinstance(values[name], str) and "--user-dir" in values[name]:
+            # A folder of code that is imported is chosen by whoever starts the run.
+            raise UserError(
+                f"{path}: `{name}` must not name a `--user-dir`; give it on the command line"
+            )
     return values
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.checkpoints import check_archive, check_tensors
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 
@@ -141,7 +142,9 @@ def _safetensors(file: Path) -> dict[str, Tensor]:
 
 def _plain(file: Path) -> dict[str, Tensor]:
     try:
-        state = torch.load(file, map_location="cpu", weights_only=True)
+        with open(file, "rb") as opened:
+            check_archive(opened, file)
+            state = torch.load(opened, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(
             f"{file}: not loaded, because it contains more than tensors or is damaged"
@@ -150,6 +153,7 @@ def _plain(file: Path) -> dict[str, Tensor]:
         raise UserError(f"{file}: damaged or not a file of weights ({_first(error)})") from None
     if not isinstance(state, dict) or not all(map(torch.is_tensor, state.values())):
         raise UserError(f"{file}: must contain tensors by name")
+    check_tensors(state, file, "weights")
     return state
 
 
