@@ -77,7 +77,7 @@ def check_served(state: dict[str, Any], path: Any) -> None:
     """
     if state.get("args") is not None:
         raise UserError(
-            f"{path}: `args` must be None, got options of a fairseq before 0.10, whose checkpoints "
+            f"{path}: `args` must be None, got options of an older fairseq, whose checkpoints "
             "are read as weights only"
         )
     for part in _NAMES:
