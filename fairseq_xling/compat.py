@@ -315,16 +315,12 @@ class _CheckedTorch(types.ModuleType):
             checkpoints.check_served(state, path)
         if budget is not None:
             budget.allow(state["model"], path)
-            budget.check_layers(_values(state["cfg"].get("model")))
+            budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
         return state
 
 
 # Whether a training is being resumed.
 _restoring: contextvars.ContextVar[bool] = contextvars.ContextVar("restoring", default=False)
-
-
-def _values(settings: Any) -> dict[str, Any]:
-    return settings if isinstance(settings, dict) else vars(settings) if settings else {}
 
 
 def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:

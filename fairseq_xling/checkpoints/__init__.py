@@ -8,10 +8,10 @@ built may not exceed the `budget` of its weights.
 """
 
 from fairseq_xling.checkpoints.archive import check_archive
-from fairseq_xling.checkpoints.budget import Budget, check_layers, current, no_larger_than
+from fairseq_xling.checkpoints.budget import Budget, check_layers, current, no_larger_than, origin
 from fairseq_xling.checkpoints.building import building, reason
 from fairseq_xling.checkpoints.layout import TRAINED, check_layout
-from fairseq_xling.checkpoints.plain import short
+from fairseq_xling.checkpoints.plain import settings_of, short
 from fairseq_xling.checkpoints.restored import check_optimizer, check_restored
 from fairseq_xling.checkpoints.served import check_architecture, check_served, fits, is_project
 from fairseq_xling.checkpoints.tensors import check_kinds, check_tensors
@@ -33,6 +33,8 @@ __all__ = [
     "fits",
     "is_project",
     "no_larger_than",
+    "origin",
     "reason",
+    "settings_of",
     "short",
 ]

@@ -64,6 +64,12 @@ def current() -> Budget | None:
     return _current.get()
 
 
+def origin() -> str:
+    """The file that a model is being built from, for messages."""
+    budget = current()
+    return "the checkpoint" if budget is None or budget.path is None else str(budget.path)
+
+
 def check_layers(settings: Mapping[str, Any]) -> None:
     """`Budget.check_layers` of the current budget, if there is one."""
     if (budget := current()) is not None:

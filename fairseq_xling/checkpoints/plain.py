@@ -52,6 +52,14 @@ def check_plain(value: Any, place: str, path: Any) -> None:
             raise UserError(f"{path}: `{place}` must be a plain value, got {short(value)}")
 
 
+def settings_of(section: Any) -> dict[str, Any]:
+    """The options in a part of a configuration, by name, as a mapping or a namespace stores them;
+    empty for anything else."""
+    if isinstance(section, Namespace):
+        return vars(section)
+    return section if isinstance(section, dict) else {}
+
+
 def short(value: Any) -> str:
     """``value`` for a message: at most some 60 characters, and its kind where that says more.
 

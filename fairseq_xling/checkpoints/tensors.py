@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.checkpoints.budget import current
+from fairseq_xling.checkpoints.budget import origin
 from fairseq_xling.errors import UserError
 
 # Tied weights are listed under up to three names. More claims on one piece of memory are not ties.
@@ -85,8 +85,6 @@ def check_kinds(model: Any, tensors: Mapping[str, Any]) -> None:
     """
     import torch
 
-    budget = current()
-    path = budget.path if budget is not None and budget.path is not None else "the checkpoint"
     for name, own in model.state_dict().items():
         theirs = tensors.get(name)
         if not (torch.is_tensor(own) and torch.is_tensor(theirs)):
@@ -94,4 +92,4 @@ def check_kinds(model: Any, tensors: Mapping[str, Any]) -> None:
         if own.is_floating_point() != theirs.is_floating_point():
             wanted = "floating-point numbers" if own.is_floating_point() else "integers"
             kind = str(theirs.dtype).removeprefix("torch.")
-            raise UserError(f"{path}: `model.{name}` must be of {wanted}, got {kind}")
+            raise UserError(f"{origin()}: `model.{name}` must be of {wanted}, got {kind}")

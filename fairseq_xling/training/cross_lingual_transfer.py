@@ -16,7 +16,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
-from fairseq_xling.checkpoints import no_larger_than
+from fairseq_xling.checkpoints import no_larger_than, origin
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
@@ -78,6 +78,7 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
         self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
         self._max_positions = 0
+        self._trained = False  # whether a checkpoint brings the labels
         self._items: dict[str, list[tuple[str, list[Item]]]] = {}
         self._codecs: dict[str, Codec] = {}
         _check(cfg)
@@ -92,7 +93,9 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
-        return cls(cfg, DataFolder(cfg.data))
+        task = cls(cfg, DataFolder(cfg.data))
+        task._trained = bool(kwargs.get("from_checkpoint"))
+        return task
 
     @functools.cached_property
     def head(self) -> Head:
@@ -100,6 +103,8 @@ class CrossLingualTransferTask(InPrecision, FairseqTask):
         return self._kind(self.state.labels, self._options)
 
     def _labels(self) -> dict[str, list[str]]:
+        if self._trained:  # a file named in it must not be read instead
+            raise UserError(f"{origin()}: must have labels (`task_state.labels`), got none")
         return find_labels(self._kind, (i for _, items in self._read("train") for i in items))
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:

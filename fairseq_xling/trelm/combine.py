@@ -154,8 +154,8 @@ def _show(value: Any) -> str:
 
 def _count_layers(weights: Mapping[str, Tensor]) -> int:
     prefix = "encoder.layers."
-    numbers = [int(n[len(prefix) :].split(".")[0]) for n in weights if n.startswith(prefix)]
-    return 1 + max(numbers, default=-1)
+    pieces = [n[len(prefix) :].partition(".")[0] for n in weights if n.startswith(prefix)]
+    return 1 + max((int(piece) for piece in pieces if piece.isdecimal()), default=-1)
 
 
 def _configuration(first: _Half, second: _Half) -> dict[str, Any]:

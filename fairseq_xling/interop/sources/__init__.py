@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
@@ -80,6 +81,5 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _architecture(state: dict[str, Any]) -> str:
-    settings = (state.get("cfg") or {}).get("model") or state.get("args")
-    values = settings if isinstance(settings, dict) else vars(settings) if settings else {}
+    values = settings_of((state.get("cfg") or {}).get("model") or state.get("args"))
     return str(values.get("_name") or values.get("arch") or "unknown")

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints import check_archive, check_tensors
+from fairseq_xling.checkpoints import check_archive, check_tensors, short
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 
+_MOST = 1 << 31  # of a size: torch counts in 64 bits, and two are multiplied
 # Names of exactly the GELU that our layers compute; `gelu_new` and others are approximations.
 _EXACT_GELU = ("gelu", "gelu_python")
 
@@ -53,6 +54,9 @@ class Folder:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             file = self.path / "config.json"
             raise UserError(f"{file}: `{name}` must be an integer of at least {least}, got {value}")
+        if value >= _MOST:
+            file = self.path / "config.json"
+            raise UserError(f"{file}: `{name}` must be below {_MOST}, got {short(value)}")
         return value
 
     def rate(self, name: str, default: float) -> float:

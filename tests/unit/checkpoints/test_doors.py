@@ -3,6 +3,7 @@
 Each test goes through another way by which a file's settings reach a class.
 """
 
+import json
 from argparse import Namespace
 
 import pytest
@@ -172,6 +173,17 @@ def test_options_of_the_peer_that_are_evaluated_are_refused(peer, marker, loaded
 def test_the_peer_reads_no_file_that_its_checkpoint_names(peer, loaded):
     prepare_engine()
     loaded(peer(encoder_embed_path="/dev/zero", decoder_embed_path="/dev/zero"))
+
+
+def test_no_file_is_read_for_the_labels_that_a_checkpoint_lacks(whole_state, changed, loaded):
+    """At the start of a training they are those of its file."""
+    encoder = json.dumps(whole_state["cfg"]["model"])
+    model = {"_name": "cross_lingual_transfer", "encoder_config": encoder}
+    values = tuned(whole_state, model)
+    values["cfg.task"]["train_file"] = "en=/dev/zero"
+    path = changed(values)
+    with pytest.raises(REFUSED, match=rf"{path}: must have labels"):
+        loaded(path)
 
 
 def test_every_option_is_of_its_declared_type(changed, loaded):
