@@ -313,9 +313,9 @@ class _CheckedTorch(types.ModuleType):
             checkpoints.check_optimizer(state, path)
         else:  # to resume, nothing is built from the file: the options of the command line hold
             checkpoints.check_served(state, path)
-        if budget is not None:
-            budget.allow(state["model"], path)
-            budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
+            if budget is not None:
+                budget.allow(state["model"], path)
+                budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
         return state
 
 
@@ -438,7 +438,9 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
-        result = load(cfg, trainer, **kwargs)
+        last = os.path.join(cfg.save_dir, "checkpoint_last.pt")
+        with checkpoints.reading(cfg.restore_file if named else last):
+            result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
         if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():

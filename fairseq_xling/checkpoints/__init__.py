@@ -8,7 +8,14 @@ built may not exceed the `budget` of its weights.
 """
 
 from fairseq_xling.checkpoints.archive import check_archive
-from fairseq_xling.checkpoints.budget import Budget, check_layers, current, no_larger_than, origin
+from fairseq_xling.checkpoints.budget import (
+    Budget,
+    check_layers,
+    current,
+    no_larger_than,
+    origin,
+    reading,
+)
 from fairseq_xling.checkpoints.building import building, reason
 from fairseq_xling.checkpoints.layout import TRAINED, check_layout
 from fairseq_xling.checkpoints.plain import settings_of, short
@@ -34,6 +41,7 @@ __all__ = [
     "is_project",
     "no_larger_than",
     "origin",
+    "reading",
     "reason",
     "settings_of",
     "short",

@@ -19,8 +19,8 @@ _current: contextvars.ContextVar["Budget | None"] = contextvars.ContextVar("budg
 class Budget:
     """What may be built. Before it knows the weights of a file, it allows everything."""
 
-    def __init__(self) -> None:
-        self.path: Any = None
+    def __init__(self, path: Any = None) -> None:
+        self.path, self._counts = path, False
         self._tensors = self._values = self._built = 0
         self._seen: set[int] = set()
 
@@ -29,13 +29,13 @@ class Budget:
         import torch
 
         tensors = [t for t in weights.values() if torch.is_tensor(t)]
-        self.path, self._tensors = path, len(tensors)
+        self.path, self._counts, self._tensors = path, True, len(tensors)
         self._values = sum(t.numel() for t in tensors)
         self._built, self._seen = 0, set()
 
     def count(self, tensor: Any) -> None:
         """Count a parameter or a buffer that was made and not yet filled."""
-        if self.path is None or tensor is None or id(tensor) in self._seen:
+        if not self._counts or tensor is None or id(tensor) in self._seen:
             return
         self._seen.add(id(tensor))
         self._built += tensor.numel()
@@ -47,7 +47,7 @@ class Budget:
 
     def check_layers(self, settings: Mapping[str, Any]) -> None:
         """Reject settings of more layers than there are tensors, since each layer has some."""
-        if self.path is None:
+        if not self._counts:
             return
         for name, value in settings.items():
             if isinstance(value, Mapping):
@@ -64,8 +64,18 @@ def current() -> Budget | None:
     return _current.get()
 
 
+@contextlib.contextmanager
+def reading(path: Any) -> Iterator[None]:
+    """Inside, ``path`` is the `origin` of what is restored; nothing is built from it."""
+    token = _current.set(Budget(path))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def origin() -> str:
-    """The file that a model is being built from, for messages."""
+    """The file that a model is being built from, or a training restored from, for messages."""
     budget = current()
     return "the checkpoint" if budget is None or budget.path is None else str(budget.path)
 

@@ -69,6 +69,7 @@ def test_the_state_itself_is_resumed(resumed):
         ({"model": 5}, "`model` must be a mapping of names, got 5"),
         ({ITERATOR: 7}, "`extra_state.train_iterator` must be a mapping"),
         ({f"{ITERATOR}/groups": 0}, "`extra_state.train_iterator.groups` must be a whole number"),
+        ({f"{ITERATOR}/groups": 10**15}, "`extra_state.train_iterator.groups` must lie in [2, "),
         ({f"{ITERATOR}/cursors": [3]}, "train_iterator.cursors` must be a list of cursors"),
         ({f"{LAST}/optimizer_name": "X"}, "cannot be resumed (AssertionError: Optimizer does not"),
         ({"last_optimizer_state": [1]}, "`last_optimizer_state` must be a mapping or None"),
