@@ -6,6 +6,7 @@ loads the plug-in.
 
 import argparse
 import contextlib
+import contextvars
 import functools
 import importlib.abc
 import importlib.util
@@ -27,11 +28,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fairseq_xling import compose
+from fairseq_xling import checkpoints, compose
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.engine_options import check_engine_options, literal_list
 from fairseq_xling.errors import UserError, about, exits_on_user_error, usage_line
 from fairseq_xling.files import open_binary, read_lines
+from fairseq_xling.literals import literal
 from fairseq_xling.locks import hold
 from fairseq_xling.ranges import check_fields
 from fairseq_xling.registry import unknown_name
@@ -136,7 +138,9 @@ def prepare_engine() -> None:
     # Importing all tasks asks for tensorboardX, which those of text never use.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     import fairseq.checkpoint_utils as checkpoint_utils
+    import torch
     from fairseq.file_io import PathManager
+    from fairseq.models import BaseFairseqModel
 
     if getattr(checkpoint_utils, "_xling_prepared", False):
         return
@@ -148,6 +152,7 @@ def prepare_engine() -> None:
     # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     _allow_fairseq_checkpoints()
+    checkpoint_utils.torch = _CheckedTorch(torch)
     checkpoint_utils.load_checkpoint_to_cpu = _one_line_load(
         checkpoint_utils.load_checkpoint_to_cpu
     )
@@ -177,6 +182,19 @@ def prepare_engine() -> None:
     from fairseq.trainer import Trainer
 
     Trainer.train_step = _one_line_divergence(_without_cuda(Trainer.train_step))
+    Trainer.load_checkpoint = _one_line_restore(Trainer.load_checkpoint)
+    BaseFairseqModel.load_state_dict = _same_kinds(BaseFairseqModel.load_state_dict)
+    _evaluate_values_alone()
+
+
+def _evaluate_values_alone() -> None:
+    """Where fairseq evaluates an option as Python, only plain values are read.
+
+    In the module, the name ``eval`` takes precedence over Python's own.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("fairseq", "fairseq_cli") and module is not None:
+            module.__dict__.setdefault("eval", exits_on_user_error(literal))
 
 
 def _checked_input(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -440,8 +458,48 @@ def _one_line_load(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def load_plain(path: str | os.PathLike) -> Any:
+class _CheckedTorch(types.ModuleType):
+    """torch for fairseq's module that reads checkpoints: what its `load` returns was checked."""
+
+    def __init__(self, torch: Any):
+        super().__init__(torch.__name__)
+        self._torch = torch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._torch, name)
+
+    def load(self, file: Any, **kwargs: Any) -> Any:
+        """As torch's, of a whole checkpoint in the open ``file``.
+
+        Raises:
+            UserError: for what is no checkpoint, or not one that may be used.
+        """
+        path, budget = file.name, checkpoints.current()
+        checkpoints.check_archive(file, path)
+        state = self._torch.load(file, weights_only=True, **kwargs)
+        checkpoints.check_layout(state, path, checkpoints.TRAINED)
+        checkpoints.check_tensors(state["model"], path)
+        if _restoring.get():
+            checkpoints.check_optimizer(state, path)
+        else:  # to resume, nothing is built from the file: the options of the command line hold
+            checkpoints.check_served(state, path)
+            if budget is not None:
+                budget.allow(state["model"], path)
+                budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
+        return state
+
+
+# Whether a training is being resumed.
+_restoring: contextvars.ContextVar[bool] = contextvars.ContextVar("restoring", default=False)
+
+
+def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
     """The contents of a fairseq checkpoint, as on disk; nothing in it can run.
+
+    What is there is of the right kind, and its weights are finite numbers.
+
+    Args:
+        needed: places that must be there, such as ``cfg.task``.
 
     Raises:
         UserError: if it is missing, damaged, or contains more than plain data and tensors.
@@ -449,27 +507,64 @@ def load_plain(path: str | os.PathLike) -> Any:
     import torch
 
     _allow_fairseq_checkpoints()
-    load = functools.partial(torch.load, map_location="cpu", weights_only=True)
+
+    def load(path: str) -> Any:
+        with open(path, "rb") as file:
+            checkpoints.check_archive(file, path)
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        checkpoints.check_layout(state, path, needed)
+        checkpoints.check_tensors(state.get("model", {}), path)
+        return state
+
     try:
-        return _one_line_load(functools.update_wrapper(load, torch.load))(str(path))
+        return _one_line_load(load)(str(path))
     except SystemExit as error:  # one line, meant for fairseq's own programs
         raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
 
 
 def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
-    """For models of fairseq's own: a checkpoint of another dictionary lists every tensor."""
+    """A model and its task from a checkpoint: no larger than its weights, and in one line."""
 
     @functools.wraps(load)
     @exits_on_user_error
     def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
+        with about(*filenames), checkpoints.building(", ".join(map(str, filenames))):
+            return load(filenames, *args, **kwargs)
+
+    return wrapper
+
+
+def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
+    """The trainer's state from a checkpoint: whole, and in one line."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(trainer: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        token = _restoring.set(True)
         try:
-            with about(*filenames):
-                return load(filenames, *args, **kwargs)
-        except RuntimeError as error:
-            if not str(error).startswith("Error(s) in loading state_dict"):
-                raise
-            first = str(error).splitlines()[1].strip()
-            raise UserError(f"{', '.join(filenames)}: does not fit its model ({first})") from None
+            found = load(trainer, filename, *args, **kwargs)
+            if found is not None and trainer._optimizer is not None:
+                checkpoints.check_restored(trainer.optimizer, filename)
+            return found
+        except (UserError, OSError):
+            raise
+        except Exception as error:  # fairseq's own says only that something was wrong
+            reason = checkpoints.reason(error.__context__ or error)
+            raise UserError(f"{filename}: cannot be resumed ({reason})") from error
+        finally:
+            _restoring.reset(token)
+
+    return wrapper
+
+
+def _same_kinds(load: Callable[..., Any]) -> Callable[..., Any]:
+    """torch turns integers in a file into a model's floating-point numbers, and back."""
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(model: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        checkpoints.check_kinds(model, state_dict)
+        return load(model, state_dict, *args, **kwargs)
 
     return wrapper
 
@@ -531,7 +626,8 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
         _hold_folders(cfg, trainer)
         first = cfg.finetune_from_model or cfg.restore_file
-        with about(first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)):
+        place = first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)
+        with about(place), checkpoints.reading(place):
             result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.

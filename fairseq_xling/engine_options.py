@@ -5,11 +5,11 @@ programs, and where a configuration of hydra sets up one of our tasks.
 """
 
 import argparse
-import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.literals import literal
 from fairseq_xling.ranges import (
     ANY,
     BELOW_ONE,
@@ -170,9 +170,10 @@ def _numbers(name: str, field: str, value: Any) -> list[float]:
 
 
 def _literal(text: str) -> Any:
+    """Its value, or the text as it is where it is none."""
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return literal(text)
+    except UserError:
         return text
 
 

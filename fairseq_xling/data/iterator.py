@@ -14,10 +14,16 @@ from typing import Any
 import torch
 from fairseq.data.iterators import CountingIterator, EpochBatchIterating
 
+from fairseq_xling.checkpoints import origin
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.plan import BatchSpec, Cursor, Plan
+from fairseq_xling.errors import UserError
 
 logger = logging.getLogger(__name__)
+
+# An epoch may have been started with other data or more workers; but its steps are planned again,
+# so that a number in a damaged file must not take for ever.
+_FEW_STEPS, _MORE_DATA = 1 << 20, 64
 
 
 class TrainingIterator(EpochBatchIterating):
@@ -132,6 +138,9 @@ class TrainingIterator(EpochBatchIterating):
         """Resume from ``state``, also with another number of workers.
 
         The steps already taken are planned again (not read) as they were planned then.
+
+        Raises:
+            UserError: for more steps than an epoch has, and for a missing entry.
         """
         self.epoch = state["epoch"]
         self._itr = self._sampler = None
@@ -140,8 +149,18 @@ class TrainingIterator(EpochBatchIterating):
         if feeds != [len(cursor.drawn) for cursor in self.plan.start()]:
             logger.warning("the checkpoint was made with other data; its order restarts")
             return
+        place = f"{origin()}: `extra_state.train_iterator"
+        for name in ("groups", "groups_done", "update_freq", "num_shards"):
+            if name not in state:
+                raise UserError(f"{place}.{name}` is missing")
         self._cursors, self._groups_done = cursors, state["groups_done"]
         steps = state["iterations_in_epoch"] // state["update_freq"]
+        most = max(_FEW_STEPS, _MORE_DATA * self._whole)
+        if not steps <= state["groups"] <= most:
+            raise UserError(
+                f"{place}.groups` must lie in [{steps}, {most}], got {state['groups']}; "
+                "`--reset-dataloader` starts the data from the beginning"
+            )
         then = (state["num_shards"], state["update_freq"])
         if then == (self.num_shards, self.update_freq):
             self.groups, self._skip = state["groups"], steps

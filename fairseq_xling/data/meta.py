@@ -42,7 +42,7 @@ def _check(right: bool) -> None:
 
 def _languages(codes: Any, meta: Any) -> None:
     _check(isinstance(codes, list) and all(isinstance(code, str) for code in codes))
-    _check(parse_languages(",".join(codes)) == codes)
+    _check(parse_languages(",".join(codes), "languages") == codes)
 
 
 def _dictionaries(digests: Any, meta: Any) -> None:

@@ -3,7 +3,6 @@
 B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and the second encoder.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling.checkpoints import building
 from fairseq_xling.compat import load_plain, prepare_engine
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD, DataFolder
@@ -52,18 +52,20 @@ class Clcr:
                 the one it was trained with, or if there is no such ``device``.
         """
         prepare_engine()
-        from fairseq_xling.models.clcr import ClcrModel, check_finite
+        from fairseq_xling.models.clcr import ClcrModel
+        from fairseq_xling.models.clcr_config import read_config
 
         device = usable_device(device)
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint")
         state = load_plain(checkpoint)
         try:
-            config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
+            text = dict(state["cfg"]["model"])["clcr_config"]
             place = data if data is not None else dict(state["cfg"]["task"])["data"]
             weights, identity = state["model"], read_identity(state["model"])
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{checkpoint}: contains no model of `--task clcr`") from None
+        config = read_config(text, checkpoint)
         folder = DataFolder(place)
         for lang, digest in identity.get("dictionaries", {}).items():
             if lang not in folder.languages or folder.dictionary_digest(lang) != digest:
@@ -71,10 +73,10 @@ class Clcr:
                     f"{checkpoint}: was trained with another dictionary of {lang} than that of "
                     f"{folder.path}"
                 )
-        check_finite(weights, checkpoint)
-        model = ClcrModel(config, identity)
         try:
-            model.load_state_dict(weights)
+            with building(checkpoint, weights):
+                model = ClcrModel(config, identity)
+                model.load_state_dict(weights)
         except SystemExit as error:  # one line, meant for fairseq's own programs
             raise UserError(
                 f"{checkpoint}: {str(error).removeprefix('fairseq-xling: error: ')}"

@@ -57,18 +57,17 @@ class Encoder:
             raise UserError(f"{checkpoint}: no such checkpoint")
         overrides = {"data": str(data)} if data is not None else {}
         try:
-            state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint), overrides)
-            name = (state.get("cfg") or {}).get("task", {}).get("_name")
-            models, _, task = checkpoint_utils.load_model_ensemble_and_task(
-                [str(checkpoint)], state=state
+            models, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(checkpoint)], overrides
             )
         except SystemExit as error:  # one line, meant for fairseq's own programs
             raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
-        except (AssertionError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        except RuntimeError as error:
             raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
         if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):
             raise UserError(
-                f"{checkpoint}: contains a model of task {name!r}, not a bilingual encoder"
+                f"{checkpoint}: contains a model of task {cfg.task._name!r}, not a bilingual "
+                "encoder"
             )
         return cls(models[0], task, device)
 

@@ -5,7 +5,6 @@ configuration: using it, or starting the next training from it (`--clcr-start`),
 file.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +15,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from fairseq_xling.checkpoints import check_layers
 from fairseq_xling.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.clcr.phases import phases
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.models.clcr_config import read_config
 from fairseq_xling.models.clcr_encoder import LayerEncoder, content_mask, positions_of
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
 from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, ranged
@@ -113,6 +114,7 @@ class ClcrModel(BaseFairseqModel):
     """
 
     def __init__(self, config: Mapping[str, Any], identity: Mapping[str, Any]):
+        check_layers(config)
         super().__init__()
         self.config, self.identity = config, dict(identity)
         self.pair: tuple[str, str] = tuple(config["pair"])
@@ -134,7 +136,7 @@ class ClcrModel(BaseFairseqModel):
         """The model for ``task``, a `ClcrTask`, which finds ``clcr_config``."""
         if not hasattr(task, "clcr_module"):
             raise UserError(f"`--arch clcr` needs `--task clcr`, got {type(task).__name__}")
-        config = json.loads(cfg.clcr_config)
+        config = read_config(cfg.clcr_config, "this model")
         identity = {
             "pair": config["pair"],
             "dictionaries": dict(task.dictionary_digests),
@@ -227,11 +229,10 @@ class ClcrModel(BaseFairseqModel):
                 that needs to see some states before training; read only by such a module.
 
         Raises:
-            UserError: for weights that are not finite, do not fit, or are not all there.
+            UserError: for weights that do not fit, or are not all there.
         """
         own = self.state_dict()
         known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}
-        check_finite(known, path)
         part = f"parts.{self.trained}."
         begun = any(name.startswith(part) for name in known)
         for name in own:
@@ -268,20 +269,6 @@ class ClcrModel(BaseFairseqModel):
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:
             raise UserError(f"the checkpoint does not fit ({_first(error)})") from None
-
-
-def check_finite(weights: Mapping[str, Tensor], path: str | Path) -> None:
-    """Reject the checkpoint of a training that diverged.
-
-    Raises:
-        UserError: names the first weight that is NaN or infinite.
-    """
-    for name, tensor in weights.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise UserError(
-                f"{path}: weight {name!r} must be finite, got NaN or infinity; train again with a "
-                "lower learning rate"
-            )
 
 
 def _first(error: RuntimeError) -> str:

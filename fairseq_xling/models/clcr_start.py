@@ -1,6 +1,5 @@
 """What a training of `--task clcr` starts from: two encoders, or an earlier checkpoint."""
 
-import json
 import logging
 from typing import Any
 
@@ -10,6 +9,7 @@ from fairseq_xling.clcr.modules import modules
 from fairseq_xling.compat import load_plain
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr_config import read_config
 from fairseq_xling.models.clcr_encoder import read_side
 from fairseq_xling.models.identity import read_identity
 
@@ -87,10 +87,11 @@ def _read_start(
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     state = load_plain(path)
     try:
-        config = json.loads(dict(state["cfg"]["model"])["clcr_config"])
+        text = dict(state["cfg"]["model"])["clcr_config"]
         identity = read_identity(state["model"])
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--clcr-start` {path}: contains no model of `--task clcr`") from None
+    config = read_config(text, f"`--clcr-start` {path}")
     if identity.get("pair") != list(pair):
         theirs = ",".join(map(str, identity.get("pair", ())))
         raise UserError(

@@ -33,9 +33,17 @@ def decode_identity(state: Tensor) -> dict[str, Any]:
         ValueError: if it contains none, or is damaged.
     """
     try:
-        return dict(json.loads(bytes(map(round, state.tolist()))))
-    except (AttributeError, TypeError, OverflowError) as error:
+        found = dict(json.loads(bytes(map(round, state.tolist()))))
+    except (AttributeError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
+    for name in ("languages", "pair"):
+        value = found.get(name, [])
+        if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise ValueError(f"{name} must be a list of languages")
+    digests = found.get("dictionaries", {})
+    if not (isinstance(digests, dict) and all(isinstance(d, str) for d in digests.values())):
+        raise ValueError("dictionaries must be digests by language")
+    return found
 
 
 def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,5 +70,5 @@ def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
 
 def _show(value: Any) -> str:
     if isinstance(value, dict):  # dictionaries' digests: eight characters distinguish them
-        return ", ".join(f"{lang}:{digest[:8]}" for lang, digest in sorted(value.items()))
+        return ", ".join(f"{lang}:{str(digest)[:8]}" for lang, digest in sorted(value.items()))
     return repr(value)

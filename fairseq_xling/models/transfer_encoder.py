@@ -14,10 +14,11 @@ from types import SimpleNamespace
 from typing import Any, Optional
 
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel, register_model
+from fairseq.models import BaseFairseqModel, register_model
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
+from fairseq_xling.checkpoints import check_architecture, check_layers
 from fairseq_xling.compat import load_plain
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
@@ -252,6 +253,7 @@ def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]
             raise KeyError("encoder")
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--encoder` {path}: contains no encoder of this project") from None
+    check_architecture(config, f"`--encoder` {path}")
     return config, weights, dict(identity)
 
 
@@ -285,14 +287,15 @@ def stages(encoder: SeparableEncoder) -> list[nn.Module]:
 
 def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
     """An encoder of that configuration for the languages of ``task``, with new weights."""
-    name = config.get("_name") or config.get("arch")
+    chosen = check_architecture(config, "the encoder of this model")
+    check_layers(config)
     surroundings = SimpleNamespace(
         vocab_sizes=task.vocab_sizes,
         dictionary_digests=task.dictionary_digests,
         check_plan=lambda plan: None,
     )
     cfg = SimpleNamespace(**{**config, "auxiliary": ""})
-    return ARCH_MODEL_REGISTRY[name].build_model(cfg, surroundings).encoder
+    return chosen.build_model(cfg, surroundings).encoder
 
 
 def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:

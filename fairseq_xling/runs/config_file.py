@@ -101,7 +101,8 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field.
 
     Raises:
-        UserError: if it is missing, is not YAML, or has a key that is not among ``known``.
+        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or names
+            code that would be imported.
     """
     text = read_text(path, "yaml")
     try:
@@ -123,6 +124,12 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
             raise UserError(
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
+            )
+        if isinstance(value, str) and "--user-dir" in value:
+            # A folder of code that is imported is chosen by whoever starts the run.
+            raise UserError(
+                f"{path}: `{option_name(name)}` must not name a `--user-dir`; give it on the "
+                "command line"
             )
     return values
 

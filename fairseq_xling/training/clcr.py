@@ -6,6 +6,7 @@ share, and trains one module (`--clcr-module`): the transforms, with `--clcr-pha
 the key-point classifiers; an order head.
 """
 
+import contextlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
+from fairseq_xling.checkpoints import no_larger_than
 from fairseq_xling.clcr.modules import modules
 from fairseq_xling.clcr.phases import phases
 from fairseq_xling.data.dataset import BatchDataset
@@ -105,7 +107,10 @@ class ClcrTask(PlannedTask):
             config, weights = gather(cfg, self.folder, self.pair, self.cfg.clcr_module)
             # Set here, in the configuration that is saved: a checkpoint needs no other file.
             cfg.clcr_config = json.dumps(config)
-        model = FairseqTask.build_model(self, cfg, from_checkpoint)
+        with contextlib.ExitStack() as bounds:
+            if weights is not None and cfg.clcr_start:
+                bounds.enter_context(no_larger_than(weights, cfg.clcr_start))
+            model = FairseqTask.build_model(self, cfg, from_checkpoint)
         self._positions = model.max_positions()
         if weights is not None:
             first = first_batches(self.folder, self.pair, self.cfg, self._positions)

@@ -4,6 +4,7 @@ Training reads only the given files: for zero-shot transfer, those of the source
 languages are tested by `fairseq-xling predict` and `eval transfer`.
 """
 
+import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
+from fairseq_xling.checkpoints import no_larger_than, origin
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
@@ -77,6 +79,7 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
         self._max_positions = 0
+        self._trained = False  # whether a checkpoint brings the labels
         self._items: dict[str, list[tuple[str, list[Item]]]] = {}
         self._codecs: dict[str, Codec] = {}
         _check(cfg)
@@ -91,7 +94,9 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
-        return cls(cfg, DataFolder(cfg.data))
+        task = cls(cfg, DataFolder(cfg.data))
+        task._trained = bool(kwargs.get("from_checkpoint"))
+        return task
 
     @functools.cached_property
     def head(self) -> Head:
@@ -99,6 +104,8 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         return self._kind(self.state.labels, self._options)
 
     def _labels(self) -> dict[str, list[str]]:
+        if self._trained:  # a file named in it must not be read instead
+            raise UserError(f"{origin()}: must have labels (`task_state.labels`), got none")
         return find_labels(self._kind, (i for _, items in self._read("train") for i in items))
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:
@@ -147,7 +154,10 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         if not cfg.encoder_config:
             # Set here, in the configuration that is saved: a checkpoint needs no other file.
             cfg.encoder_config, weights = read_encoder(cfg.encoder, self)
-        model = super().build_model(cfg, from_checkpoint)
+        with contextlib.ExitStack() as bounds:
+            if weights is not None:
+                bounds.enter_context(no_larger_than(weights, cfg.encoder))
+            model = super().build_model(cfg, from_checkpoint)
         if weights is not None and not cfg.reset_encoder:
             model.load_encoder(weights, cfg.encoder)
         self._max_positions = model.max_positions()

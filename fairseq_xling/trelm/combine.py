@@ -25,6 +25,15 @@ _OWN = {
 }  # where the identities of the two halves differ; everything else must be equal
 
 
+_NEEDED = (
+    "model",
+    "cfg.task",
+    "cfg.checkpoint",
+    "optimizer_history.-1.criterion_name",
+    "optimizer_history.-1.optimizer_name",
+)
+
+
 def combine_states(
     forward: Mapping[str, Tensor], backward: Mapping[str, Tensor], num_layers: int
 ) -> dict[str, Tensor]:
@@ -85,10 +94,8 @@ class _Half:
 
     def __init__(self, path: str | Path, phase: str):
         self.path, self.phase = path, phase
-        self.state = load_plain(path)
-        weights = self.state.get("model") if isinstance(self.state, dict) else None
-        if not isinstance(weights, dict):
-            raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
+        self.state = load_plain(path, _NEEDED)
+        weights = self.state["model"]
         self.identity = read_identity(weights)
         self.weights = {k: v for k, v in weights.items() if k != KEY}
 
@@ -147,8 +154,8 @@ def _show(value: Any) -> str:
 
 def _count_layers(weights: Mapping[str, Tensor]) -> int:
     prefix = "encoder.layers."
-    numbers = [int(n[len(prefix) :].split(".")[0]) for n in weights if n.startswith(prefix)]
-    return 1 + max(numbers, default=-1)
+    pieces = [n[len(prefix) :].partition(".")[0] for n in weights if n.startswith(prefix)]
+    return 1 + max((int(piece) for piece in pieces if piece.isdecimal()), default=-1)
 
 
 def _configuration(first: _Half, second: _Half) -> dict[str, Any]:

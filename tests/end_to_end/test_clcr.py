@@ -303,7 +303,7 @@ def test_a_model_that_diverged_is_refused_and_text_of_another_language_is_notice
     name = "parts.transform.forth.transform.A.weight"
     state["model"][name][0, 0] = float("nan")
     torch.save(state, tmp_path / "nan.pt")
-    line = f"nan.pt: weight '{name}' must be finite, got NaN or infinity"
+    line = f"nan.pt: `model.{name}` must be finite, got NaN or infinity"
     command = ["clcr", "label", tmp_path / "nan.pt", "--output", tmp_path / "labels"]
     assert line in fails(capsys, *command)
     with pytest.raises(SystemExit, match=re.escape(line)):

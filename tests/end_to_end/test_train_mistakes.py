@@ -201,7 +201,7 @@ def test_a_file_of_torch_that_is_no_checkpoint_is_named(content, tiny_corpus, tm
     other = tmp_path / "other.pt"
     torch.save(content, other)
     message = _resume(in_process, tiny_corpus.path, tmp_path, other)
-    assert "other.pt: truncated or not a checkpoint" in message
+    assert "other.pt: not a fairseq checkpoint (it contains no model)" in message
 
 
 def test_missing_monolingual_text_of_a_language_is_named(make_corpus, tmp_path, in_process):

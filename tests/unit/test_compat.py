@@ -4,8 +4,10 @@ import argparse
 import gc
 import logging
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -329,3 +331,39 @@ def test_the_bound_holds_where_products_are_compiled():
     if not made:
         pytest.skip("this build of torch multiplies without oneDNN")
     assert "cache_miss" in made[0] and "cache_miss" in made[-1]  # the first was let go
+
+
+@pytest.mark.parametrize("text", ["print('ran')", "hello", "(0.9, 0.98).__class__"])
+def test_an_option_that_fairseq_evaluates_is_a_plain_value_or_one_line(text, capsys):
+    from fairseq import utils
+    from fairseq.optim.adam import FairseqAdam
+
+    betas = argparse.Namespace(adam_betas="(0.9, 0.98)", adam_eps=1e-8, weight_decay=0.0, lr=[1])
+    optimizer = object.__new__(FairseqAdam)
+    optimizer.cfg = betas
+    assert optimizer.optimizer_config["betas"] == (0.9, 0.98)
+    assert utils.eval_str_list("1,2", int) == [1, 2] and utils.eval_bool("False") is False
+    betas.adam_betas = text
+    words = "fairseq-xling: error: an option must be a plain value"
+    with pytest.raises(SystemExit, match=words):
+        _ = optimizer.optimizer_config
+    with pytest.raises(SystemExit, match=words):
+        utils.eval_str_list(text)
+    assert not capsys.readouterr().out
+
+
+def test_no_module_of_fairseq_that_is_loaded_evaluates_python():
+    import fairseq_xling.plugin  # noqa: F401
+
+    loaded = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == "fairseq"}
+    asking = [n for n, m in loaded.items() if _names_eval(m)]
+    assert "fairseq.models.fconv_self_att" in asking and "fairseq.utils" in asking
+    assert not [name for name in asking if "eval" not in vars(loaded[name])]
+
+
+def _names_eval(module):
+    """Whether the source calls the function ``eval``, not a method of that name."""
+    path = getattr(module, "__file__", None) or ""
+    if not path.endswith(".py"):
+        return False
+    return re.search(r"(?<![\w.])eval\(", Path(path).read_text(encoding="utf-8")) is not None

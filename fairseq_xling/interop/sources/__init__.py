@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
@@ -76,13 +77,9 @@ def _load(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: no such source checkpoint")
     from fairseq_xling.compat import load_plain
 
-    state = load_plain(path)
-    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
-        raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
-    return state
+    return load_plain(path, ("model",))
 
 
 def _architecture(state: dict[str, Any]) -> str:
-    settings = (state.get("cfg") or {}).get("model") or state.get("args")
-    values = settings if isinstance(settings, dict) else vars(settings) if settings else {}
+    values = settings_of((state.get("cfg") or {}).get("model") or state.get("args"))
     return str(values.get("_name") or values.get("arch") or "unknown")

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from fairseq_xling.checkpoints import fits, settings_of
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
@@ -76,8 +77,8 @@ class FairseqRoberta:
             ffn_dim=settings.size("encoder_ffn_embed_dim", 3072),
             heads=settings.size("encoder_attention_heads", 12),
             max_positions=len(found.state["positions.shared.weight"]),
-            dropout=settings.get("dropout", 0.1),
-            attention_dropout=settings.get("attention_dropout", 0.1),
+            dropout=settings.rate("dropout", 0.1),
+            attention_dropout=settings.rate("attention_dropout", 0.1),
             lm_head="bert",
         )
         symbols, counts, mask = _symbols(_dictionary(path, data, settings), len(table), path)
@@ -100,8 +101,8 @@ class _Settings:
     def __init__(self, path: Path, state: dict[str, Any]):
         self.path = path
         cfg = state.get("cfg") or {}
-        self._model, self._task = _values(cfg.get("model")), _values(cfg.get("task"))
-        self._old = _values(state.get("args"))
+        self._model, self._task = settings_of(cfg.get("model")), settings_of(cfg.get("task"))
+        self._old = settings_of(state.get("args"))
 
     def get(self, name: str, default: Any) -> Any:
         for values in (self._model, self._old):
@@ -115,7 +116,18 @@ class _Settings:
         return str(self._task.get("data") or self._old.get("data") or "")
 
     def size(self, name: str, default: int) -> int:
-        return int(self.get(name, default))
+        value = self.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UserError(
+                f"{self.path}: `{name}` must be an integer of at least 1, got {shown(value)}"
+            )
+        return value
+
+    def rate(self, name: str, default: float) -> float:
+        value = self.get(name, default)
+        if not (fits(value, float) and 0 <= value <= 1):
+            raise UserError(f"{self.path}: `{name}` must lie in [0, 1], got {shown(value)}")
+        return float(value)
 
     def require_plain(self) -> None:
         for name, only in (
@@ -131,10 +143,6 @@ class _Settings:
                     f"{self.path}: unsupported architecture: `{name}` must be {only!r}, got "
                     f"{value!r}"
                 )
-
-
-def _values(settings: Any) -> dict[str, Any]:
-    return dict(settings) if isinstance(settings, dict) else vars(settings) if settings else {}
 
 
 def _todays_names(weights: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.checkpoints import check_archive, check_tensors
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_json
 
+_MOST = 1 << 31  # of a size: torch counts in 64 bits, and two are multiplied
 # Names of exactly the GELU that our layers compute; `gelu_new` and others are approximations.
 _EXACT_GELU = ("gelu", "gelu_python")
 
@@ -52,6 +54,9 @@ class Folder:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             file = self.path / "config.json"
             raise UserError(f"{file}: `{name}` must be an integer of at least {least}, got {value}")
+        if value >= _MOST:
+            file = self.path / "config.json"
+            raise UserError(f"{file}: `{name}` must be below {_MOST}, got {shown(value)}")
         return value
 
     def rate(self, name: str, default: float) -> float:
@@ -141,7 +146,9 @@ def _safetensors(file: Path) -> dict[str, Tensor]:
 
 def _plain(file: Path) -> dict[str, Tensor]:
     try:
-        state = torch.load(file, map_location="cpu", weights_only=True)
+        with open(file, "rb") as opened:
+            check_archive(opened, file)
+            state = torch.load(opened, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(
             f"{file}: not loaded, because it contains more than tensors or is damaged"
@@ -150,6 +157,7 @@ def _plain(file: Path) -> dict[str, Tensor]:
         raise UserError(f"{file}: damaged or not a file of weights ({_first(error)})") from None
     if not isinstance(state, dict) or not all(map(torch.is_tensor, state.values())):
         raise UserError(f"{file}: must contain tensors by name")
+    check_tensors(state, file, "weights")
     return state
 
 

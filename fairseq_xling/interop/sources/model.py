@@ -98,8 +98,12 @@ class SourceModel:
         Raises:
             UserError: if one has not.
         """
-        with torch.device("meta"):
-            expected = self.empty_encoder().state_dict()
+        try:
+            with torch.device("meta"):
+                expected = self.empty_encoder().state_dict()
+        except (RuntimeError, ArithmeticError, TypeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{self.origin}: {config} describe no encoder ({reason})") from None
         for name, tensor in self.state.items():
             if tensor.shape != expected[name].shape:
                 raise UserError(

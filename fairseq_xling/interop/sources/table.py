@@ -63,6 +63,8 @@ def convert(
     Raises:
         UserError: if a tensor is missing, or the layers have an extra one.
     """
+    if layers > len(tensors):  # asked first: a row is written out for each
+        raise UserError(f"{origin}: must have tensors of its {layers} layers, got {len(tensors)}")
     state: dict[str, Tensor] = {}
     theirs: dict[str, str] = {}
     used: set[str] = set()

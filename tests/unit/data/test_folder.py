@@ -179,8 +179,16 @@ def test_a_description_with_a_part_of_another_form_is_refused(make_corpus, name)
     [
         ("languages", [], "has no valid languages"),
         ("languages", [["en"], "de"], "has no valid languages"),
-        ("languages", ["en", "en"], "has no valid languages (language 'en' is named twice"),
-        ("languages", ["en", "../de"], "has no valid languages (language code '../de' in"),
+        (
+            "languages",
+            ["en", "en"],
+            "has no valid languages (`languages`: language 'en' is named twice",
+        ),
+        (
+            "languages",
+            ["en", "../de"],
+            "has no valid languages (`languages`: language code '../de' in",
+        ),
         ("languages", {"en": 1}, "has no valid languages"),
         ("dictionaries", {}, "has no valid dictionaries"),
         ("dictionaries", {"../dict.txt": "0"}, "has no valid dictionaries"),

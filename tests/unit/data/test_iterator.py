@@ -10,6 +10,7 @@ import torch
 
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
+from fairseq_xling.errors import UserError
 
 LIMITS = Limits(150, None)
 WINDOW = 32
@@ -229,6 +230,22 @@ def test_a_resumed_training_sees_exactly_the_remaining_batches(
     while done + len(rest) < 40:
         rest += epoch(again)
     assert rest == whole[done:]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"groups": 10**15}, r"groups` must lie in \[0, 1048576\], got 10{15}; `--reset-data"),
+        ({"iterations_in_epoch": 12}, r"groups` must lie in \[6, 1048576\], got 5"),
+        ({"groups_done": None}, "groups_done` is missing"),
+        ({"num_shards": None}, "num_shards` is missing"),
+    ],
+)
+def test_a_place_that_no_training_was_at_is_refused_at_once(training, changes, rule):
+    state = training(groups=5, update_freq=2).state_dict() | changes
+    state = {name: value for name, value in state.items() if value is not None}
+    with pytest.raises(UserError, match=rf"the checkpoint: `extra_state\.train_iterator\.{rule}"):
+        resumed(training, state, groups=5, update_freq=2)
 
 
 def saved(state):

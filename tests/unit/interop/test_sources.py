@@ -193,8 +193,8 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
     with pytest.raises(UserError) as caught:
         read_source(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}/pytorch_model.bin: not loaded, because it contains more than tensors or is "
-        "damaged"
+        f"{tmp_path}/pytorch_model.bin: not loaded, because it contains more than plain data and "
+        "tensors or is damaged (found posix.mknod)"
     )
     (tmp_path / "model.pt").write_bytes(pickle.dumps(_Touch(tmp_path / "ran"), protocol=2))
     with pytest.raises(UserError, match=r"model\.pt: (not loaded|truncated)"):
@@ -265,6 +265,22 @@ REFUSED = {
         "bert",
         {"num_hidden_layers": 3},
         ": has no tensor `encoder.layer.2.attention.self.query.weight`",
+    ),
+    "many more layers than weights": (
+        "bert",
+        {"num_hidden_layers": 10**9},
+        ": must have tensors of its 1000000000 layers, got 42",
+    ),
+    "more rows than weights": (
+        "bert",
+        {"max_position_embeddings": 10**9},
+        ": `embeddings.position_embeddings.weight` must have shape (1000000000, 16) by "
+        "config.json, got (20, 16)",
+    ),
+    "more numbers than there can be": (
+        "bert",
+        {"intermediate_size": 10**30},
+        "/config.json: `intermediate_size` must be below 2147483648, got an integer of 100 bits",
     ),
     "fewer layers than weights": (
         "bert",

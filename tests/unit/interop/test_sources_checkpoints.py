@@ -127,3 +127,29 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
     assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"
     path.write_bytes(b"")
     assert message().startswith(f"{path}: truncated or not a checkpoint (")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("encoder_layers", "2", "`encoder_layers` must be an integer of at least 1, got '2'"),
+        ("encoder_layers", 10**9, "must have tensors of its 1000000000 layers, got "),
+        ("encoder_attention_heads", 0, "`encoder_attention_heads` must be an integer of at least"),
+        ("dropout", "0.1", r"`dropout` must lie in \[0, 1\], got '0.1'"),
+    ],
+)
+def test_options_of_a_wrong_kind_are_refused_in_one_line(tmp_path, option, value, rule):
+    write_fairseq_roberta(tmp_path)
+    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
+    setattr(checkpoint["cfg"]["model"], option, value)
+    torch.save(checkpoint, tmp_path / "model.pt")
+    with pytest.raises(UserError, match=f"model.pt: {rule}"):
+        read_from(tmp_path)
+
+
+def test_options_that_are_no_mapping_are_as_if_missing(tmp_path):
+    write_fairseq_roberta(tmp_path)
+    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
+    torch.save({**checkpoint, "cfg": {"model": "x", "task": 5}}, tmp_path / "model.pt")
+    with pytest.raises(UserError, match=r"model\.pt: "):
+        read_from(tmp_path)

@@ -93,6 +93,14 @@ def test_bad_files_are_one_line(tmp_path, yaml, message):
     assert str(error.value) == message.replace("{file}", str(tmp_path / "run.yaml"))
 
 
+@pytest.mark.parametrize("value", ["--lr 1 --user-dir /x", "--user-dir=/x", "a '--user-dir' b"])
+def test_a_file_does_not_choose_code_to_import_and_a_command_line_does(tmp_path, value):
+    rule = "`languages` must not name a `--user-dir`; give it on the command line"
+    with pytest.raises(UserError, match=rule):
+        load(yaml=f'languages: "{value}"\n', folder=tmp_path)
+    assert load(f"--languages={value}").languages == value
+
+
 def test_help_has_every_field_with_its_default(capsys):
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)

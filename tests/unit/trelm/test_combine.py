@@ -207,9 +207,7 @@ def test_files_that_are_no_checkpoints_are_one_line(halves, tmp_path):
     with pytest.raises(UserError, match=r"^missing\.pt: no such checkpoint$"):
         combine("missing.pt", bwd, tmp_path / "combined.pt")
     torch.save({"model": None}, tmp_path / "empty.pt")
-    with pytest.raises(
-        UserError, match=r"empty\.pt: not a fairseq checkpoint \(it contains no mode"
-    ):
+    with pytest.raises(UserError, match=r"empty\.pt: `model` must be a mapping of names, got None"):
         combine(tmp_path / "empty.pt", bwd, tmp_path / "combined.pt")
 
 

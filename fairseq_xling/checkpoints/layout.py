@@ -1,0 +1,191 @@
+"""The entries of a fairseq checkpoint and their kinds, all in one table."""
+
+import math
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fairseq_xling.checkpoints.plain import check_plain
+from fairseq_xling.errors import UserError, shown
+
+
+class Kind(NamedTuple):
+    """What an entry must be, in words, and the test of a value."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _integer(value: Any, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 1 << 62
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _measured(value: Any) -> bool:
+    """A number; several processes that add theirs leave a tensor of it."""
+    return _number(value) or (hasattr(value, "numel") and value.numel() == 1)
+
+
+def _setting(value: Any) -> bool:
+    """One of an optimiser's: betas, eps, a flag."""
+    if isinstance(value, list | tuple):
+        return all(map(_setting, value))
+    return value is None or isinstance(value, bool) or (_number(value) and math.isfinite(value))
+
+
+def _group(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("params"), list):
+        return False
+    return all(_setting(v) for k, v in value.items() if k != "params")
+
+
+def _cursor(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"drawn", "batch", "window"}
+        and isinstance(value["drawn"], list)
+        and all(map(_integer, [*value["drawn"], value["batch"], value["window"]]))
+    )
+
+
+def _meters(value: Any) -> bool:
+    """(priority, name, class, state) each; the class is looked up among fairseq's names."""
+    from fairseq.logging import meters
+
+    def is_meter(name: Any) -> bool:
+        found = getattr(meters, name, None) if isinstance(name, str) else None
+        return isinstance(found, type) and issubclass(found, meters.Meter)
+
+    return isinstance(value, list) and all(
+        isinstance(one, tuple | list)
+        and len(one) == 4
+        and _integer(one[0], -(1 << 62))
+        and isinstance(one[1], str)
+        and is_meter(one[2])
+        and isinstance(one[3], dict)
+        for one in value
+    )
+
+
+MAPPING = Kind(
+    "a mapping of names", lambda v: isinstance(v, dict) and all(isinstance(k, str) for k in v)
+)
+MAPPING_OR_NONE = Kind("a mapping of names or None", lambda v: v is None or MAPPING.holds(v))
+NAMESPACE_OR_NONE = Kind("a Namespace or None", lambda v: v is None or isinstance(v, Namespace))
+ANY_MAPPING_OR_NONE = Kind("a mapping or None", lambda v: v is None or isinstance(v, dict))
+HISTORY = Kind(
+    "a list of mappings, not empty",
+    lambda v: isinstance(v, list) and bool(v) and all(isinstance(one, dict) for one in v),
+)
+GROUPS = Kind(
+    "a list of an optimiser's settings", lambda v: isinstance(v, list) and all(map(_group, v))
+)
+CURSORS = Kind("a list of cursors", lambda v: isinstance(v, list) and all(map(_cursor, v)))
+METERS = Kind("a list of meters", _meters)
+NAME = Kind("a name", lambda v: isinstance(v, str))
+COUNT = Kind("a whole number of at least 0", _integer)
+POSITIVE = Kind("a whole number of at least 1", lambda v: _integer(v, 1))
+NUMBER = Kind("a number", _measured)
+NUMBER_OR_NONE = Kind("a number or None", lambda v: v is None or _measured(v))
+LABELS = Kind(
+    "lists of names by name",
+    lambda v: (
+        MAPPING.holds(v)
+        and all(isinstance(x, list) and all(isinstance(i, str) for i in x) for x in v.values())
+    ),
+)
+
+_LAST = "optimizer_history.-1"
+_ITERATOR = "extra_state.train_iterator"
+# By place: `-1` is the last of a list, `*` each entry of a mapping. An entry may be missing, unless
+# it is asked for.
+KINDS = {
+    "model": MAPPING,
+    "cfg": MAPPING_OR_NONE,
+    "args": NAMESPACE_OR_NONE,
+    "optimizer_history": HISTORY,
+    f"{_LAST}.criterion_name": NAME,
+    f"{_LAST}.optimizer_name": NAME,
+    f"{_LAST}.lr_scheduler_state": MAPPING_OR_NONE,
+    f"{_LAST}.num_updates": COUNT,
+    "task_state": MAPPING_OR_NONE,
+    "task_state.labels": LABELS,
+    "extra_state": MAPPING,
+    "extra_state.best": NUMBER_OR_NONE,
+    "extra_state.val_loss": NUMBER_OR_NONE,
+    "extra_state.previous_training_time": NUMBER,
+    "extra_state.metrics": MAPPING,
+    "extra_state.metrics.*": METERS,
+    "extra_state.*.early_stopping": MAPPING,
+    "extra_state.*.early_stopping.best": NUMBER_OR_NONE,
+    "extra_state.*.early_stopping.num_runs": COUNT,
+    _ITERATOR: MAPPING,
+    f"{_ITERATOR}.version": COUNT,
+    f"{_ITERATOR}.epoch": COUNT,
+    f"{_ITERATOR}.iterations_in_epoch": COUNT,
+    f"{_ITERATOR}.update_freq": POSITIVE,
+    f"{_ITERATOR}.num_shards": POSITIVE,
+    f"{_ITERATOR}.groups": POSITIVE,
+    f"{_ITERATOR}.groups_done": COUNT,
+    f"{_ITERATOR}.cursors": CURSORS,
+    "last_optimizer_state": ANY_MAPPING_OR_NONE,
+    "last_optimizer_state.state": ANY_MAPPING_OR_NONE,
+    "last_optimizer_state.param_groups": GROUPS,
+}
+# What a checkpoint of fairseq has since 2018. Other files, such as published weights, have less.
+TRAINED = (
+    "model",
+    "cfg",
+    f"{_LAST}.criterion_name",
+    f"{_LAST}.optimizer_name",
+    f"{_LAST}.lr_scheduler_state",
+    f"{_LAST}.num_updates",
+    f"{_ITERATOR}.epoch",
+    f"{_ITERATOR}.iterations_in_epoch",
+)
+
+
+def check_layout(state: Any, path: Any, needed: tuple[str, ...] = ()) -> None:
+    """Reject the contents of a file that are not those of a checkpoint.
+
+    Args:
+        state: what was loaded.
+        needed: places that must be there, of `KINDS`.
+
+    Raises:
+        UserError: with the file, the place, the rule and the value.
+    """
+    if not isinstance(state, dict):
+        raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")
+    for place, kind in KINDS.items():
+        for found, value in _at(state, place.split(".")):
+            if not kind.holds(value):
+                raise UserError(f"{path}: `{found}` must be {kind.words}, got {shown(value)}")
+    for place in needed:
+        if next(_at(state, place.split(".")), None) is None:
+            raise UserError(f"{path}: not a fairseq checkpoint (it contains no {place})")
+    for name in ("cfg", "args"):
+        check_plain(state.get(name), name, path)
+
+
+def _at(value: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, Any]]:
+    """The values at a place of `KINDS`, each with its name."""
+    if not steps:
+        yield place[1:], value
+    elif steps[0] == "*":
+        if isinstance(value, Mapping):
+            for name, item in value.items():
+                yield from _at(item, steps[1:], f"{place}.{short_name(name)}")
+    elif steps[0] == "-1":
+        if isinstance(value, list) and value:
+            yield from _at(value[-1], steps[1:], f"{place}.-1")
+    elif isinstance(value, Mapping) and steps[0] in value:
+        yield from _at(value[steps[0]], steps[1:], f"{place}.{steps[0]}")
+
+
+def short_name(name: Any) -> str:
+    """A key for a message."""
+    return name[:80] if isinstance(name, str) else shown(name)

@@ -1,0 +1,52 @@
+"""The state of an optimiser that a training resumes with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairseq_xling.checkpoints.tensors import check_tensors
+from fairseq_xling.errors import UserError, shown
+
+
+def check_optimizer(state: Mapping[str, Any], path: Any) -> None:
+    """Reject an optimiser's state with values that are not numbers.
+
+    Args:
+        state: what `check_layout` has accepted.
+
+    Raises:
+        UserError: with the file, the place and the rule.
+    """
+    import torch
+
+    kept = (state.get("last_optimizer_state") or {}).get("state") or {}
+    place, found = "last_optimizer_state.state", {}
+    for number, entry in kept.items():
+        if not isinstance(entry, dict):
+            raise UserError(f"{path}: `{place}.{number}` must be a mapping, got {shown(entry)}")
+        for name, value in entry.items():
+            if torch.is_tensor(value):
+                found[f"{number}.{name}"] = value
+            elif not (value is None or isinstance(value, bool | int | float | list | tuple)):
+                where = f"{place}.{number}.{name}"
+                raise UserError(f"{path}: `{where}` must be a number, got {shown(value)}")
+    check_tensors(found, path, place)
+
+
+def check_restored(optimizer: Any, path: Any) -> None:
+    """Reject a state that does not fit the weights that it moves.
+
+    Raises:
+        UserError: with the file and the shapes.
+    """
+    import torch
+
+    inner = getattr(getattr(optimizer, "fp32_optimizer", optimizer), "optimizer", None)
+    for parameter, entry in getattr(inner, "state", {}).items():
+        tensors = {name: value for name, value in entry.items() if torch.is_tensor(value)}
+        for name, value in tensors.items():
+            # A factored second moment has fewer dimensions, and a counter has none.
+            if value.dim() == parameter.dim() and value.shape != parameter.shape:
+                raise UserError(
+                    f"{path}: the optimiser's `{name}` must have the shape "
+                    f"{tuple(parameter.shape)} of its weight, got {tuple(value.shape)}"
+                )

@@ -1,0 +1,246 @@
+"""Which tasks, architectures and criterions a checkpoint may name, and with which options.
+
+All of this project and of a plug-in that the user names with ``--user-dir``: code that the user
+chose. fairseq registers some 200 more, many of which evaluate an option as Python, read a file or
+start a program; a file must not choose among these. The few that we use on purpose are declared
+here, with what keeps them harmless.
+"""
+
+import argparse
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq_xling.errors import UserError, shown
+
+
+@dataclass(frozen=True)
+class Served:
+    """One of fairseq's own that we serve.
+
+    Attributes:
+        why: what uses it.
+        unset: options that reach an ``eval`` though they are declared as text.
+        left: options that name files or programs for training; a trained model does without.
+        most: bounds of sizes that the weights do not show.
+    """
+
+    why: str
+    unset: tuple[str, ...] = ()
+    left: Mapping[str, Any] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+
+
+_PEER = "the autoregressive model that TreLM's generation is compared with"
+SERVED: dict[str, dict[str, Served]] = {
+    # Validation by BLEU builds tokenisers, which read files that an option names.
+    "task": {"translation": Served(_PEER, left={"eval_bleu": False})},
+    "model": {
+        "transformer": Served(
+            _PEER,
+            unset=("encoder_xformers_att_config", "decoder_xformers_att_config"),
+            left={"encoder_embed_path": None, "decoder_embed_path": None},
+            # Tables of sines are computed, not stored.
+            most={"max_source_positions": 1 << 16, "max_target_positions": 1 << 16},
+        )
+    },
+    "criterion": {
+        "label_smoothed_cross_entropy": Served(_PEER),
+        "cross_entropy": Served(_PEER),
+    },
+}
+# Under which names fairseq looks for the choice, in each part of a configuration.
+_NAMES = {
+    "task": ("_name", "task"),
+    "model": ("_name", "arch"),
+    "criterion": ("_name", "criterion"),
+}
+_KINDS = {"task": "a task", "model": "an architecture", "criterion": "a criterion"}
+
+
+def check_served(state: dict[str, Any], path: Any) -> None:
+    """Reject a checkpoint that would have anything built that is not served, or served with it.
+
+    Options of fairseq's own classes that are not declared by them, or that only a training needs,
+    are removed from ``state``.
+
+    Args:
+        state: what `check_layout` has accepted.
+
+    Raises:
+        UserError: with the file, the place, the rule and the value.
+    """
+    if state.get("args") is not None:
+        raise UserError(
+            f"{path}: `args` must be None, got options of an older fairseq, whose checkpoints "
+            "are read as weights only"
+        )
+    for part in _NAMES:
+        section = state["cfg"].get(part)
+        if section is None:
+            continue
+        values = vars(section) if isinstance(section, argparse.Namespace) else section
+        if not isinstance(values, dict):
+            raise UserError(f"{path}: `cfg.{part}` must be a mapping, got {shown(section)}")
+        place = f"{path}: `cfg.{part}"
+        _check_options(part, _chosen(part, values, place, tuple(SERVED[part])), values, place)
+
+
+def check_architecture(settings: Mapping[str, Any], place: str) -> type:
+    """The class of the architecture that an encoder's settings name, one of the project's.
+
+    Args:
+        settings: the options of its model.
+        place: where they are from, for the message.
+
+    Raises:
+        UserError: for another one, or options of another type than declared.
+    """
+    values, place = dict(settings), f"{place}: `encoder_config"
+    chosen = _chosen("model", values, place, ())
+    _check_options("model", chosen, values, place)
+    return chosen
+
+
+def is_project(chosen: type) -> bool:
+    """Whether ``chosen`` is of this project or of a plug-in of the user's, not of fairseq itself.
+
+    The module that defines it tells, so nothing needs to be listed.
+    """
+    return chosen.__module__.partition(".")[0] != "fairseq"
+
+
+def _registered(part: str, name: str) -> tuple[type | None, str]:
+    """The class that fairseq would build, and the name that it was registered under."""
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    if part == "model":
+        name = ARCH_MODEL_NAME_REGISTRY.get(name, name)
+        return MODEL_REGISTRY.get(name), name
+    return {"task": TASK_REGISTRY, "criterion": CRITERION_REGISTRY}[part].get(name), name
+
+
+def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str, ...]) -> type:
+    given = [values[key] for key in _NAMES[part] if values.get(key) is not None]
+    if not given or any(name != given[0] or not isinstance(name, str) for name in given):
+        got = ", ".join(map(shown, given)) or "none"
+        raise UserError(f"{place}` must name {_KINDS[part]}, and one alone, got {got}")
+    chosen, name = _registered(part, given[0])
+    if chosen is None or not (is_project(chosen) or name in served):
+        also = f", or {' or '.join(served)}" if served else ""
+        raise UserError(
+            f"{place}` must name {_KINDS[part]} of fairseq_xling or of your `--user-dir`{also}, "
+            f"got {shown(given[0])}"
+        )
+    return chosen
+
+
+def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) -> None:
+    """Compare the options with their declared types; of fairseq's classes, keep no others."""
+    declared = declared_types(chosen)
+    served = Served("")
+    if not is_project(chosen):
+        _, name = _registered(part, next(values[k] for k in _NAMES[part] if values.get(k)))
+        served = SERVED[part][name]
+        for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
+            del values[name]
+        values.update({name: value for name, value in served.left.items() if name in values})
+    for name, value in values.items():
+        if name in declared and not declared[name].holds(value):
+            words = declared[name].words
+            raise UserError(f"{place}.{name}` must be {words}, got {shown(value)}")
+        if name in served.unset and value:
+            raise UserError(f"{place}.{name}` must be unset, got {shown(value)}")
+        if name in served.most and value is not None and value > served.most[name]:
+            raise UserError(
+                f"{place}.{name}` must be at most {served.most[name]}, got {shown(value)}"
+            )
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The type of an option in words, and the test of a value."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def declared_types(chosen: type) -> dict[str, Declared]:
+    """The options that a class declares, by a dataclass or, in older ones, to a parser."""
+    options = getattr(chosen, "__dataclass", None)
+    if options is not None:
+        return {
+            option.name: Declared(_words(option.type), _holder(option.type, option.default))
+            for option in dataclasses.fields(options)
+        }
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    if hasattr(chosen, "add_args"):
+        chosen.add_args(parser)
+    return {action.dest: _of_action(action) for action in parser._actions}
+
+
+def _holder(kind: Any, default: Any) -> Callable[[Any], bool]:
+    return lambda value: value == "???" or value == default or fits(value, kind)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether ``value`` is of the declared type ``kind``.
+
+    >>> fits(1, float), fits(True, int), fits("1", int), fits([1, 2], list[int])
+    (True, False, False, True)
+    >>> fits(None, typing.Optional[int]), fits({}, typing.Any)
+    (True, False)
+    """
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if kind is None or kind is types.NoneType:
+        return value is None
+    if origin in (list, tuple) or kind in (list, tuple):
+        item = inner[0] if inner else Any
+        return isinstance(value, Sequence) and not isinstance(value, str) and _all(value, item)
+    if kind is bool or kind is str:
+        return isinstance(value, kind)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return value in [one.value for one in kind] or value in [one.name for one in kind]
+    if dataclasses.is_dataclass(kind):
+        known = {option.name: option for option in dataclasses.fields(kind)}
+        return isinstance(value, dict) and all(
+            _holder(known[n].type, known[n].default)(v) for n, v in value.items() if n in known
+        )
+    if isinstance(value, list | tuple):
+        return _all(value, Any)
+    return value is None or isinstance(value, str | int | float)
+
+
+def _all(values: Sequence[Any], kind: Any) -> bool:
+    return all(fits(value, kind) for value in values)
+
+
+def _words(kind: Any) -> str:
+    return f"of type {getattr(kind, '__name__', None) or str(kind).replace('typing.', '')}"
+
+
+def _of_action(action: argparse.Action) -> Declared:
+    """The declared type of an option of a parser: None is always possible."""
+    if action.nargs == 0:
+        return Declared("a flag", lambda v: v is None or isinstance(v, bool))
+    if action.choices is not None:
+        listed = list(action.choices)
+        return Declared("one of its choices", lambda v: v is None or v in listed)
+    if action.type in (None, str, int, float):
+        kind = action.type or typing.Union[str, int, float]
+        return Declared(_words(kind), lambda v: v is None or fits(v, kind))
+    # A function that reads a list from text; what it has read is no text any more.
+    numbers = list[typing.Union[int, float]]
+    return Declared("a list of numbers", lambda v: v is None or fits(v, numbers))

@@ -1,0 +1,63 @@
+"""A small checkpoint of this project, and the same one changed by hand."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
+
+
+@pytest.fixture(scope="session")
+def whole_state(tiny_corpus) -> dict[str, Any]:
+    """What a training of a small encoder writes before its first update."""
+    from fairseq import options, tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from omegaconf import OmegaConf
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    line = "--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm"
+    line += " --encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --cpu"
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, [str(tiny_corpus.path), *line.split()])
+    cfg = convert_namespace_to_omegaconf(args)
+    task = tasks.setup_task(cfg.task)
+    weights = task.build_model(cfg.model).state_dict()
+    path = tiny_corpus.path.parent / "whole.pt"
+    plain = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
+    trained_by = {"criterion_name": "UnifiedCriterion", "optimizer_name": "FairseqAdam"}
+    write_fresh_checkpoint(path, plain, weights, trained_by, {})
+    return torch.load(path, weights_only=True)
+
+
+@pytest.fixture
+def changed(whole_state, tmp_path) -> Callable[..., Path]:
+    """``changed({"cfg.model._name": "x"})``: a checkpoint with other values at these places."""
+
+    def write(values: dict[str, Any], name: str = "changed.pt") -> Path:
+        state = copy.deepcopy(whole_state)
+        for place, value in values.items():
+            *steps, last = place.split("/") if "/" in place else place.split(".")
+            entry = state
+            for step in steps:
+                entry = entry[int(step) if isinstance(entry, list) else step]
+            if value is KeyError:
+                del entry[last]
+            else:
+                entry[int(last) if isinstance(entry, list) else last] = value
+        torch.save(state, tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def marker(tmp_path) -> SimpleNamespace:
+    """``code`` is Python that makes the file ``path``."""
+    path = tmp_path / "marker"
+    return SimpleNamespace(path=path, code=f"__import__('pathlib').Path({str(path)!r}).touch()")

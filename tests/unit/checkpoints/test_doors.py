@@ -1,0 +1,221 @@
+"""A checkpoint of plain data can name code of fairseq that evaluates its options; none may run.
+
+Each test goes through another way by which a file's settings reach a class.
+"""
+
+import json
+from argparse import Namespace
+
+import pytest
+import torch
+
+from fairseq_xling.compat import prepare_engine
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.sources import read_source
+from fairseq_xling.transfer.predict import Predictor
+
+REFUSED = (UserError, SystemExit)
+
+
+@pytest.fixture
+def evaluated(marker):
+    """The options of an architecture of fairseq that evaluates them."""
+    return {"_name": "fconv_self_att", "pretrained": marker.code, "encoder_config": "{}"}
+
+
+@pytest.fixture
+def loaded():
+    """fairseq's own way to a model, with the plug-in."""
+    prepare_engine()
+    from fairseq import checkpoint_utils
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    return lambda path: checkpoint_utils.load_model_ensemble_and_task([str(path)])
+
+
+def tuned(whole_state, model):
+    """Settings of `--task cross_lingual_transfer`, which builds the model that it is given."""
+    data = whole_state["cfg"]["task"]["data"]
+    return {"cfg.task": {"_name": "cross_lingual_transfer", "data": data}, "cfg.model": model}
+
+
+def test_a_valid_checkpoint_is_loaded(changed):
+    assert Encoder.load(changed({})).num_layers == 2
+
+
+@pytest.mark.parametrize("load", [Encoder.load, Predictor.load, read_source])
+def test_an_architecture_of_fairseq_that_evaluates_its_options_is_refused_by_every_reader(
+    whole_state, changed, marker, evaluated, load
+):
+    path = changed(tuned(whole_state, evaluated))
+    with pytest.raises(REFUSED, match=r"`cfg.model` must name an architecture .*'fconv_self_att'"):
+        load(path)
+    assert not marker.path.exists()
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda options: {"fconv_self_att": options},
+        lambda options: Namespace(**options),
+        lambda options: {**options, "_name": None, "arch": "fconv_self_att"},
+        lambda options: {**options, "_name": "separable_transformer", "arch": "fconv_self_att"},
+        lambda options: {**options, "_name": ["fconv_self_att"]},
+        lambda options: {**options, "_name": "${model.encoder_config}"},
+        lambda options: "fconv_self_att",
+    ],
+)
+def test_its_name_is_found_wherever_fairseq_looks_for_it(
+    whole_state, changed, marker, evaluated, loaded, wrap
+):
+    path = changed(tuned(whole_state, wrap(evaluated)))
+    with pytest.raises(REFUSED, match=rf"{path}: `cfg.model"):
+        loaded(path)
+    assert not marker.path.exists()
+
+
+def test_options_of_an_old_fairseq_are_not_turned_into_settings(
+    whole_state, changed, marker, evaluated, loaded
+):
+    data = whole_state["cfg"]["task"]["data"]
+    args = Namespace(task="cross_lingual_transfer", arch="fconv_self_att", data=data, **evaluated)
+    with pytest.raises(REFUSED, match="`args` must be None"):
+        loaded(changed({"args": args}))
+    assert not marker.path.exists()
+
+
+@pytest.mark.parametrize("name", ["fconv_self_att", "transformer", "xyz"])
+def test_an_encoder_that_is_fine_tuned_is_of_this_project(marker, name):
+    from fairseq_xling.models.transfer_encoder import build_encoder
+
+    task = Namespace(vocab_sizes={"en": 9}, dictionary_digests={}, source_dictionary=None)
+    options = {"pretrained": marker.code, "encoder_layers": marker.code}
+    with pytest.raises(UserError, match="must name an architecture of fairseq_xling"):
+        build_encoder({"_name": name, **options}, task)
+    assert not marker.path.exists()
+
+
+def test_a_criterion_that_evaluates_its_options_is_refused(changed, marker, loaded):
+    """fairseq-validate builds the criterion that the file names."""
+    path = changed({"cfg.criterion": {"_name": "ctc", "wer_args": marker.code}})
+    with pytest.raises(REFUSED, match=r"`cfg.criterion` must name a criterion .* got 'ctc'"):
+        _, cfg, task = loaded(path)
+        task.build_criterion(cfg.criterion)
+    assert not marker.path.exists()
+
+
+@pytest.mark.parametrize("task", ["sentence_prediction", "translation_multi_simple_epoch", "xyz"])
+@pytest.mark.parametrize("key", ["_name", "task"])
+def test_a_task_of_fairseq_that_we_do_not_serve_is_refused(changed, loaded, task, key):
+    with pytest.raises(REFUSED, match=r"`cfg\.task` must name a task"):
+        loaded(changed({f"cfg.task.{key}": task}))
+
+
+@pytest.fixture
+def peer(tmp_path, changed):
+    """``peer(encoder_layers=1)``: a checkpoint of fairseq's own translation model."""
+    folder = tmp_path / "peer"
+    folder.mkdir()
+    for lang in ("en", "de"):
+        (folder / f"dict.{lang}.txt").write_text("a 1\nb 1\n")
+    sizes = {f"{side}_{name}": 8 for side in ("encoder", "decoder") for name in ("embed_dim",)}
+    sizes |= {f"{side}_ffn_embed_dim": 8 for side in ("encoder", "decoder")}
+    sizes |= {f"{side}_attention_heads": 1 for side in ("encoder", "decoder")}
+    sizes |= {f"{side}_layers": 1 for side in ("encoder", "decoder")}
+
+    def make(**options):
+        from fairseq.data import Dictionary
+        from fairseq.models.transformer import TransformerModel
+
+        symbols = Dictionary.load(str(folder / "dict.en.txt"))
+        task = Namespace(source_dictionary=symbols, target_dictionary=symbols)
+        weights = TransformerModel.build_model(Namespace(**sizes), task).state_dict()
+        model = Namespace(_name="transformer", arch="transformer", **{**sizes, **options})
+        of_task = {"_name": "translation", "data": str(folder), "eval_bleu": False}
+        of_task |= {"source_lang": "en", "target_lang": "de"}
+        criterion = {"_name": "label_smoothed_cross_entropy"}
+        values = {"cfg.model": model, "cfg.task": of_task, "cfg.criterion": criterion}
+        return changed({**values, "model": weights})
+
+    return make
+
+
+def test_the_peer_that_we_serve_is_loaded_and_is_not_taken_for_an_encoder(peer, loaded):
+    prepare_engine()
+    path = peer()
+    (model,), cfg, _ = loaded(path)
+    assert cfg.model.encoder_layers == 1
+    assert not hasattr(cfg.model, "lr"), "options of others are not kept"
+    stored = torch.load(path, weights_only=True)["model"]
+    assert torch.equal(
+        model.state_dict()["encoder.layers.0.fc1.weight"], stored["encoder.layers.0.fc1.weight"]
+    )
+    with pytest.raises(UserError, match="contains a model of task 'translation', not a bilingual"):
+        Encoder.load(path)
+
+
+def test_options_of_the_peer_that_are_evaluated_are_refused(peer, marker, loaded):
+    prepare_engine()
+    for name, rule in (
+        ("adaptive_softmax_cutoff", "must be a list of numbers"),
+        ("encoder_xformers_att_config", "must be unset"),
+        ("encoder_layers", "must be of type int"),
+        ("max_source_positions", "must be of type int"),
+    ):
+        with pytest.raises(REFUSED, match=f"`cfg.model.{name}` {rule}"):
+            loaded(peer(**{name: marker.code}))
+    loaded(peer(xformers_att_config=marker.code))  # declared nowhere, yet read by fairseq
+    assert not marker.path.exists()
+
+
+def test_the_peer_reads_no_file_that_its_checkpoint_names(peer, loaded):
+    prepare_engine()
+    loaded(peer(encoder_embed_path="/dev/zero", decoder_embed_path="/dev/zero"))
+
+
+def test_no_file_is_read_for_the_labels_that_a_checkpoint_lacks(whole_state, changed, loaded):
+    """At the start of a training they are those of its file."""
+    encoder = json.dumps(whole_state["cfg"]["model"])
+    model = {"_name": "cross_lingual_transfer", "encoder_config": encoder}
+    values = tuned(whole_state, model)
+    values["cfg.task"]["train_file"] = "en=/dev/zero"
+    path = changed(values)
+    with pytest.raises(REFUSED, match=rf"{path}: must have labels"):
+        loaded(path)
+
+
+def test_every_option_is_of_its_declared_type(changed, loaded):
+    for name, value in (
+        ("encoder_layers", "2"),
+        ("encoder_layers", 2.5),
+        ("encoder_layers", True),
+        ("dropout", "0.1"),
+        ("separate", 5),
+        ("separate", ["emb"]),
+        ("language_embeddings", "yes"),
+        ("encoder_embed_dim", None),
+        ("encoder_embed_dim", 10**400),
+    ):
+        with pytest.raises(REFUSED, match=rf"`cfg.model.{name}` must "):
+            loaded(changed({f"cfg.model.{name}": value}))
+    with pytest.raises(REFUSED, match=r"`cfg.task.mask_prob` must be of type float, got '0.1'"):
+        loaded(changed({"cfg.task.mask_prob": "0.1"}))
+    with pytest.raises(REFUSED, match=r"`cfg.common` must be a plain value|`cfg.common"):
+        loaded(changed({"cfg.common": {"seed": torch.zeros(2)}}))
+
+
+def test_a_task_and_a_model_of_the_users_own_folder_are_served(changed, loaded, monkeypatch):
+    """They are told by the module that defines them, as one imported from `--user-dir` is."""
+    prepare_engine()
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    own = type("Own", (MODEL_REGISTRY["separable_transformer"],), {"__module__": "their_folder"})
+    monkeypatch.setitem(MODEL_REGISTRY, "own", own)
+    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "own", own)
+    monkeypatch.setitem(ARCH_MODEL_NAME_REGISTRY, "own", "own")
+    (model,), _, _ = loaded(changed({"cfg.model._name": "own"}))
+    assert type(model) is own
