@@ -241,7 +241,7 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
     monkeypatch.delenv(compat.PRIMITIVE_CACHE, raising=False)
     compat.prepare_engine()
-    assert 1 <= int(os.environ[compat.PRIMITIVE_CACHE]) <= 100
+    assert os.environ[compat.PRIMITIVE_CACHE] == "1"
     monkeypatch.setenv(compat.PRIMITIVE_CACHE, "1024")
     compat.prepare_engine()
     assert os.environ[compat.PRIMITIVE_CACHE] == "1024"
