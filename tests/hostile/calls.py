@@ -1,6 +1,6 @@
 """How every command is called: a valid call of each verb and of each of fairseq's programs.
 
-``{w}/`` is the folder of valid files (`tests.hostile.world`). Where a checkpoint is read stands one
+``{w}/`` is the folder of valid files (`tests.tiny_world`). Where a checkpoint is read stands one
 of `CHECKPOINTS` in the call; the cases of `tests.hostile.checkpoints` put a hostile one in its
 place. A new verb, or a new argument for a checkpoint, fails the test of this table, which says what
 to add.

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.hostile.calls import calls
 from tests.hostile.machine import Case
-from tests.hostile.world import World
+from tests.tiny_world import World
 
 _HEADER = struct.Struct("<9sQBQ")
 Change = Callable[[Path], object]

@@ -19,7 +19,7 @@ import numpy as np
 from tests.hostile.calls import CHECKPOINTS, calls
 from tests.hostile.checkpoints import CODE, Runs
 from tests.hostile.machine import Case
-from tests.hostile.world import World
+from tests.tiny_world import World
 
 Bytes = Callable[[bytes], bytes]
 _EMPTY = "nothing is said, and nothing is there to be done"

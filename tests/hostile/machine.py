@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from tests.end_to_end.engine import command, kill, start
-from tests.hostile.world import World
+from tests.tiny_world import World
 
 GB = 1 << 30
 SPARE = 1 * GB  # over what a valid call takes
@@ -165,6 +165,7 @@ def perform(argv: Sequence[str], here: Path, limit: int, seconds: float = SECOND
     return Outcome(status, printed, took, peak, hung, sorted(changed), (here / MARKER).exists())
 
 
+_STEP_FAILED = re.compile(r"error: step '.*' failed with exit status")
 _ERROR = re.compile(r"^(\S+: )?error: |^fairseq-\S+( \S+)*: error: ")
 # Of an interpreter or an engine that has given up on memory.
 _NO_MEMORY = re.compile(
@@ -182,6 +183,8 @@ def judge(case: Case, outcome: Outcome, limit: int, files: Iterable[str]) -> tup
         files: names of the case's own files, any of which the message may name.
     """
     lines = [line for line in outcome.printed.splitlines() if line.strip()]
+    if lines and _STEP_FAILED.search(lines[-1]):  # what the step said stands above, set off
+        lines = [line[4:] for line in lines if line.startswith("  | ")]
     last = lines[-1] if lines else ""
     said = last[:300]
     if outcome.marked:

@@ -12,7 +12,7 @@ from tests.hostile.calls import calls, parsers
 from tests.hostile.checkpoints import CODE
 from tests.hostile.inputs import ALIKE
 from tests.hostile.machine import Case
-from tests.hostile.world import World
+from tests.tiny_world import World
 
 # A sign in front would be taken for an option, so values are joined by "=".
 _NO_NUMBERS = ("hello", "nan", "1e400", "9" * 5000, "--", "1,5", "0x10", "3e")

@@ -21,7 +21,7 @@ from tests.hostile.calls import (
     parsers,
 )
 from tests.hostile.machine import SPARE, Case, perform, try_all
-from tests.hostile.world import World, build_world, complete_world
+from tests.tiny_world import World, build_world, complete_world
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
-"""The valid files that hostile ones are made from: text, a data folder, a checkpoint of each kind,
-states, maps, vectors, sequences and a finished run, all of them tiny."""
+"""What hostile files are made from and what programs read that are killed: text, a data folder, a
+checkpoint of each kind, states, maps, vectors, sequences and a finished run, all of them tiny."""
 
 import shutil
 from collections.abc import Sequence
