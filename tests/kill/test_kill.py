@@ -1,6 +1,8 @@
 """A hundred kill -9 at random moments: what was killed and started again ends as if nothing had
 happened, bit for bit but for what `tests.kill.disturb.VARYING` lists."""
 
+import shlex
+
 import pytest
 
 from fairseq_xling import USER_DIR
@@ -36,7 +38,8 @@ PROGRAMS = {
         "fairseq-xling trelm run --source {w}/lm.pt --source-data {w}/data --text {w}/text "
         "--languages en,de --vocab-type word --vocab-size 300 --embed-epochs 1 --map-seeds 1 "
         "--map-refine 1 --map-keep-failed yes --commonality-steps 4 --transfer-steps 4 "
-        "--language-steps 4 --warmup 1 --every 2 --batch-size 16 --output out",
+        "--language-steps 4 --warmup 1 --every 2 --batch-size 16 --output out "
+        "--map-args='--epochs 1 --epoch-size 64 --hidden 8'",
         12,
     ),
     "clcr run": (
@@ -82,6 +85,6 @@ def test_there_are_a_hundred_kills():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(name, world, tmp_path):
     text, kills = PROGRAMS[name]
-    words = text.replace("{w}", str(world.root)).split()
+    words = shlex.split(text.replace("{w}", str(world.root)))
     seed = list(PROGRAMS).index(name)
     assert_kills_change_nothing(words, tmp_path, kills, seed)
