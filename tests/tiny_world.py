@@ -25,6 +25,10 @@ _CDLM = (
 )
 _EXTRACT = "fairseq-xling extract {w}/lm.pt --data {w}/data"
 _CLCR = "fairseq-train {w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
+_TUNE = (
+    "fairseq-train {w}/data --task cross_lingual_transfer --arch cross_lingual_transfer "
+    "--criterion cross_lingual_transfer --encoder {w}/lm.pt --batch-size 8"
+)
 _TAGS = "{w}/text/gold/tags"
 _TEXT = "{w}/text/parallel/test.en-de"
 _NLI = "{w}/text/gold/nli"
@@ -38,9 +42,8 @@ STEPS = [
     "fairseq-train {w}/data --task bilingual_mlm --arch separable_transformer_tiny --criterion "
     f"unified_lm {_SMALL} --sample-break-mode sentence {_TRAIN} lm",
     f"{_CDLM} --auxiliary order {_TRAIN} translator",
-    "fairseq-train {w}/data --task cross_lingual_transfer --arch cross_lingual_transfer "
-    "--criterion cross_lingual_transfer --head pos --columns token=0,tag=1 --encoder {w}/lm.pt "
-    f"--batch-size 8 --train-file en={_TAGS}.train.en.tsv --valid-file en={_TAGS}.valid.en.tsv "
+    f"{_TUNE} --head pos --columns token=0,tag=1 --train-file en={_TAGS}.train.en.tsv "
+    f"--valid-file en={_TAGS}.valid.en.tsv "
     f"--read-layer 1 --head-layers 1 --freeze-encoder --unknown-labels wrong {_TRAIN} pos",
     f"{_CLCR} --encoder en={{w}}/lm.pt,de={{w}}/lm.pt {_TRAIN} clcr",
     *(
@@ -66,6 +69,13 @@ MORE_STEPS = [
         f"{_EXTRACT} --unit {unit} --lang {lang} --text {_TEXT}.{lang}.txt --output {unit}-{lang}"
         for unit in ("types", "tokens")
         for lang in ("en", "de")
+    ),
+    *(
+        f"{_TUNE} --head {head} --train-file en={file} --valid-file en={file} {_TRAIN} {name}"
+        for head, name, file in (
+            ("parsing", "parse", "{w}/text/gold/train.en.conllu"),
+            ("span_qa", "questions", "{w}/squad.json"),
+        )
     ),
     "fairseq-xling eval tatoeba sentences-en sentences-de --output tatoeba.json",
     "fairseq-xling probe convert text/gold/train.en.conllu --task pos --output rows.jsonl",
@@ -98,6 +108,12 @@ MORE_STEPS = [
     f"--train en={_TAGS}.train.en.tsv --valid en={_TAGS}.valid.en.tsv --lrs 1e-3 "
     f"--test en={_TAGS}.test.en.tsv --test de={_TAGS}.test.de.tsv --output ner",
 ]
+
+
+_SQUAD = (
+    '{"data": [{"paragraphs": [{"context": "the dog sees the cat", "qas": [{"id": "1", '
+    '"question": "who", "answers": [{"text": "dog", "answer_start": 4}]}]}]}]}'
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +152,7 @@ def build_world(root: Path) -> World:
 
 def complete_world(world: World) -> World:
     """The ``world`` with what every call of `tests.hostile.calls` reads."""
+    (world.root / "squad.json").write_text(_SQUAD)
     _carry_out(world.root, MORE_STEPS)
     write_folder(world.root / "hf", "bert")
     write_tokenizer(world.root / "hf")

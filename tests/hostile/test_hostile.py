@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import checkpoints, folders, inputs, options
+from tests.hostile import checkpoints, folders, gold, inputs, options
 from tests.hostile.calls import (
     POINTERS,
     PROGRAMS,
@@ -138,6 +138,12 @@ def test_hostile_data_folders_are_refused_by_every_call(whole_world, limit):
 @pytest.mark.timeout(7200)
 def test_hostile_files_are_refused_by_every_call(whole_world, limit):
     assert_refused(inputs.cases(whole_world), whole_world, limit, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_gold_files_that_are_hostile_by_what_they_say_are_refused(whole_world, limit):
+    assert_refused(gold.cases(), whole_world, limit, 50)
 
 
 @pytest.mark.slow
