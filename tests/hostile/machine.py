@@ -26,7 +26,7 @@ GB = 1 << 30
 SPARE = 1 * GB  # over what a valid call takes
 SECONDS = 12  # of a processor; valid calls take one or two
 PATIENCE = 10  # times as long by the clock, on a machine that does other work as well
-LONGEST = 1500  # characters of a message
+LONGEST = 2200  # characters of a line, with the paths of this machine
 MARKER = "CODE_RAN"  # what hostile code writes, in the folder of its case
 
 # What may be wrong, the worst first.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fairseq_xling.errors import UserError, one_line
 from fairseq_xling.transfer.formats import formats
+from tests.hostile.machine import LONGEST
 
 # A file of each format, to be damaged.
 VALID = {
@@ -71,7 +72,7 @@ def check(name, text, path):
         except UserError as error:
             assert path.name in str(error), str(error)
             line = one_line(error)
-            assert "\n" not in line and len(line) < 1500
+            assert "\n" not in line and len(line) < LONGEST
             raise
 
 
