@@ -55,7 +55,10 @@ def environment() -> dict[str, str]:
 
     Programs that are started in it are forked from one process, begun with the first of them.
     """
-    own = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
+    # scikit-learn sets variables of OpenMP when it is imported. The fork server, which has not
+    # imported it, would refuse every program from then on.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("KMP_")}
+    own |= {"OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
     return {**own, **_fork_server()}
 
 

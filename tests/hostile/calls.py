@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import verbs
+from fairseq_xling.compat import lean_engine
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator"),
@@ -238,8 +239,11 @@ def checkpoint_arguments(parser: argparse.ArgumentParser) -> list[str]:
 
 def checkpoint_fields() -> Iterator[tuple[str, str]]:
     """(owner, option) of every option of our tasks and models whose help names a checkpoint."""
+    lean_engine()
     from fairseq.models import MODEL_DATACLASS_REGISTRY
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    import fairseq_xling.plugin  # noqa: F401
 
     for registry in (TASK_DATACLASS_REGISTRY, MODEL_DATACLASS_REGISTRY):
         for owner, config in registry.items():

@@ -681,7 +681,7 @@ def cases() -> list[Case]:
     return chosen
 
 
-_QUICK_CALLS = ("eval", "predict", "clcr-encode")
+_QUICK_CALLS = ("eval", "predict")
 _QUICK_RESUMED = ("extra_state is None", "num_updates is -1", "train_iterator is 'text'")
 
 

@@ -7,7 +7,9 @@ import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from fairseq_xling.compat import lean_engine
 from tests.hostile.calls import calls, parsers
 from tests.hostile.checkpoints import CODE
 from tests.hostile.inputs import ALIKE
@@ -31,8 +33,11 @@ def _is_number(action: argparse.Action) -> bool:
     """Whether an option takes one number: by its type, or by the default that its help gives."""
     if not action.option_strings or action.nargs not in (None, "?"):
         return False
-    if action.type in (int, float):
-        return True
+    if action.type is not None:
+        try:
+            return isinstance(action.type("1"), int | float)
+        except Exception:
+            return False
     return bool(re.search(r"\(default: [-\d.]+(e-?\d+)?\)$", action.help or ""))
 
 
@@ -71,58 +76,44 @@ _OWNERS = {
 _FREE = {"init_std", "lr"}
 
 
-def _field_cases() -> Iterator[Case]:
+def _configs() -> Iterator[tuple[str, Any]]:
+    """Our tasks, models and criterions with their dataclasses."""
+    lean_engine()
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.models import MODEL_DATACLASS_REGISTRY
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
     import fairseq_xling.plugin  # noqa: F401
 
-    turn, seen = 0, set()
-    registries = (
-        TASK_DATACLASS_REGISTRY,
-        MODEL_DATACLASS_REGISTRY,
-        CRITERION_DATACLASS_REGISTRY,
-    )
+    registries = (TASK_DATACLASS_REGISTRY, MODEL_DATACLASS_REGISTRY, CRITERION_DATACLASS_REGISTRY)
     for registry in registries:
         for owner, config in registry.items():
-            if config is None or not config.__module__.startswith("fairseq_xling."):
-                continue
-            for field in dataclasses.fields(config):
-                kind = str(field.type)
-                option = f"--{field.name.replace('_', '-')}"
-                if not re.search(r"\b(int|float)\b", kind) or "List" in kind or option in seen:
-                    continue
-                if field.name in _FREE or owner not in _OWNERS:
-                    continue
-                seen.add(option)
-                turn += 1
-                for value in (_NO_NUMBERS[turn % 3], _NEGATIVE):
-                    yield Case(
-                        f"option: {_OWNERS[owner]} {option}={value[:20]}",
-                        f"{calls()[_OWNERS[owner]]} {option}={value}",
-                        names=(option,),
-                    )
+            if config is not None and config.__module__.startswith("fairseq_xling."):
+                yield owner, config
 
 
 def unknown_owners() -> set[str]:
-    """Tasks, models and criterions of ours, which `_OWNERS` must know."""
-    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
-    from fairseq.models import MODEL_DATACLASS_REGISTRY
-    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+    """Tasks, models and criterions of ours that `_OWNERS` lacks."""
+    return {owner for owner, _ in _configs()} - set(_OWNERS)
 
-    import fairseq_xling.plugin  # noqa: F401
 
-    return {
-        owner
-        for registry in (
-            TASK_DATACLASS_REGISTRY,
-            MODEL_DATACLASS_REGISTRY,
-            CRITERION_DATACLASS_REGISTRY,
-        )
-        for owner, config in registry.items()
-        if config is not None and config.__module__.startswith("fairseq_xling.")
-    } - set(_OWNERS)
+def _field_cases() -> Iterator[Case]:
+    turn, seen = 0, set()
+    for owner, config in _configs():
+        for field in dataclasses.fields(config):
+            kind, option = str(field.type), f"--{field.name.replace('_', '-')}"
+            if not re.search(r"\b(int|float)\b", kind) or "List" in kind or option in seen:
+                continue
+            if field.name in _FREE or owner not in _OWNERS:
+                continue
+            seen.add(option)
+            turn += 1
+            for value in (_NO_NUMBERS[turn % 3], _NEGATIVE):
+                yield Case(
+                    f"option: {_OWNERS[owner]} {option}={value[:20]}",
+                    f"{calls()[_OWNERS[owner]]} {option}={value}",
+                    names=(option,),
+                )
 
 
 # Call: options, any of which the message must name. "\\s" is a space inside of a word.
