@@ -38,6 +38,11 @@ VARYING = (
     ),
     Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with durations"),
+    Varies(
+        "*.json",
+        r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/sha256$|^/settings/checkpoint$",
+        "digest of a checkpoint, in which durations are",
+    ),
     Varies("*/.steps/*.json", r"/outputs/.*\.log$", "size and digest of a log"),
     Varies("*.log", "", "dates, durations, and one line more for each time it was started"),
 )
