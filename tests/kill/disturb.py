@@ -31,20 +31,21 @@ class Varies:
     reason: str
 
 
-# The whole list: dates, durations, speeds and process numbers.
+# The whole list: dates, durations, speeds, and digests and sizes of files that have some of these.
 VARYING = (
-    Varies(
-        "*.json", r"(^|/)(date|started|finished|time|seconds|duration|hours|cpu_seconds)$", "time"
-    ),
-    Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
-    Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with durations"),
+    Varies("*.json", r"(^|/)(date|started|finished|seconds|hours|device_days)$", "when, how long"),
     Varies(
         "*.json",
         r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/sha256$|^/settings/checkpoint$",
         "digest of a checkpoint, in which durations are",
     ),
-    Varies("*/.steps/*.json", r"/outputs/.*\.log$", "size and digest of a log"),
-    Varies("*.log", "", "dates, durations, and one line more for each time it was started"),
+    Varies("*/.steps/*.json", r"^/outputs/", "sizes of logs and reports, in which durations are"),
+    Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
+    Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
+    Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
+    Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
+    Varies("*/translations/*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
+    Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
 )
 
 
