@@ -62,6 +62,7 @@ WAYS: dict[str, Callable[[], Callable[[int], None]]] = {
     "primitive cache of 1024": lambda: _cache_of(1024),
     "oneDNN off": _without_onednn,
     "primitive cache of 1": lambda: _cache_of(1),
+    "primitive cache of 8": lambda: _cache_of(8),
     "primitive cache of 64": lambda: _cache_of(64),
     "mmap threshold 128 KiB": lambda: _fixed_threshold(128 << 10),
     "mmap threshold 1 MiB": lambda: _fixed_threshold(1 << 20),

@@ -325,9 +325,9 @@ def check_engine_command(program: str, arguments: Sequence[str]) -> None:
 
 # oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and with each some
 # memory that the heap around it cannot give back: a training over batches of many shapes grows by
-# hundreds of megabytes (`benchmarks/cpu_memory.py`). A step's own products, of which every layer
-# repeats the same, fit into much less. It is a cache: results are the same bits.
-PRIMITIVE_CACHE, _PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", 64
+# hundreds of megabytes (`benchmarks/cpu_memory.py`; with 64 it grows, too). Compiling again costs
+# little beside the products. It is a cache: results are the same bits.
+PRIMITIVE_CACHE, _PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", 1
 
 
 def bound_primitive_cache() -> None:

@@ -55,8 +55,17 @@ def environment() -> dict[str, str]:
 
     Programs that are started in it are forked from one process, begun with the first of them.
     """
-    own = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": "0"}
-    return {**own, **_fork_server()}
+    return {**_own(), "MASTER_PORT": "0", **_fork_server()}
+
+
+def _own() -> dict[str, str]:
+    """This process's environment, as far as it is not the work of an import.
+
+    scikit-learn sets variables of OpenMP when it is imported: a fork server that began without them
+    would refuse every program from then on, and each would take seconds to start.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KMP_")}
+    return {**kept, "OMP_NUM_THREADS": "1"}
 
 
 @functools.cache
@@ -66,7 +75,7 @@ def _fork_server() -> dict[str, str]:
         return {}
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
-    env = stack.enter_context(fork_server({**os.environ, "OMP_NUM_THREADS": "1"}))
+    env = stack.enter_context(fork_server(_own()))
     deadline = time.monotonic() + 120
     while VARIABLE in env and not os.path.exists(env[VARIABLE]):
         assert time.monotonic() < deadline, "the fork server does not begin"

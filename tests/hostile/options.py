@@ -1,0 +1,365 @@
+"""Hostile options: numbers that are none, or out of range, names that are not known, and files of
+options."""
+
+import argparse
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.compat import lean_engine
+from tests.hostile.calls import calls, parsers
+from tests.hostile.checkpoints import CODE
+from tests.hostile.inputs import ALIKE
+from tests.hostile.machine import Case
+from tests.tiny_world import World
+
+# A sign in front would be taken for an option, so values are joined by "=".
+_NO_NUMBERS = ("hello", "nan", "1e400", "9" * 5000, "--", "1,5", "0x10", "3e")
+_NEGATIVE = "-1"
+
+# Where -1 is meant, with the reason.
+NEGATIVE = {
+    "--score-column": "the last column",
+    "--alpha": "a shift in the other direction",
+    "--shift-alpha": "a shift in the other direction",
+    "--null-threshold": "a difference of two scores",
+}
+
+
+def _is_number(action: argparse.Action) -> bool:
+    """Whether an option takes one number: by its type, or by the default that its help gives."""
+    if not action.option_strings or action.nargs not in (None, "?"):
+        return False
+    if action.type is not None:
+        try:
+            return isinstance(action.type("1"), int | float)
+        except Exception:
+            return False
+    return bool(re.search(r"\(default: [-\d.]+(e-?\d+)?\)$", action.help or ""))
+
+
+def _verb_cases() -> Iterator[Case]:
+    turn = 0
+    for name, parser in parsers().items():
+        if ALIKE.match(name):
+            continue
+        for action in parser._actions:
+            if not _is_number(action):
+                continue
+            option = max(action.option_strings, key=len)
+            turn += 1
+            for value in (_NO_NUMBERS[turn % len(_NO_NUMBERS)], _NEGATIVE):
+                meant = NEGATIVE.get(option, "") if value == _NEGATIVE else ""
+                yield Case(
+                    f"option: {name} {option}={value[:20]}",
+                    f"{calls()[name]} {option}={value}",
+                    names=(option,),
+                    either=meant,
+                )
+
+
+# Owners of fairseq-train's options that are ours, and a call in which they are read.
+_OWNERS = {
+    "bilingual_mlm": "fairseq-train",
+    "cdlm": "fairseq-train cdlm",
+    "cross_lingual_transfer": "fairseq-train cross_lingual_transfer",
+    "clcr": "fairseq-train clcr",
+    "separable_transformer": "fairseq-train",
+    "tri_encoder": "fairseq-train cdlm",
+    "unified_lm": "fairseq-train",
+    "word_alignment": "fairseq-train --initial-encoder",
+}
+# Numbers that have no range, with the reason; fairseq's own that ours only mention.
+_FREE = {"init_std", "lr"}
+
+
+def _configs() -> Iterator[tuple[str, Any]]:
+    """Our tasks, models and criterions with their dataclasses."""
+    lean_engine()
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.models import MODEL_DATACLASS_REGISTRY
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    registries = (TASK_DATACLASS_REGISTRY, MODEL_DATACLASS_REGISTRY, CRITERION_DATACLASS_REGISTRY)
+    for registry in registries:
+        for owner, config in registry.items():
+            if config is not None and config.__module__.startswith("fairseq_xling."):
+                yield owner, config
+
+
+def unknown_owners() -> set[str]:
+    """Tasks, models and criterions of ours that `_OWNERS` lacks."""
+    return {owner for owner, _ in _configs()} - set(_OWNERS)
+
+
+def _field_cases() -> Iterator[Case]:
+    turn, seen = 0, set()
+    for owner, config in _configs():
+        for field in dataclasses.fields(config):
+            kind, option = str(field.type), f"--{field.name.replace('_', '-')}"
+            if not re.search(r"\b(int|float)\b", kind) or "List" in kind or option in seen:
+                continue
+            if field.name in _FREE or owner not in _OWNERS:
+                continue
+            seen.add(option)
+            turn += 1
+            for value in (_NO_NUMBERS[turn % 3], _NEGATIVE):
+                yield Case(
+                    f"option: {_OWNERS[owner]} {option}={value[:20]}",
+                    f"{calls()[_OWNERS[owner]]} {option}={value}",
+                    names=(option,),
+                )
+
+
+# Call: options, any of which the message must name. "\\s" is a space inside of a word.
+_TYPED = [
+    *(
+        ("fairseq-train", option)
+        for option in (
+            "--max-tokens=0 --max-tokens=-1 --max-tokens=x --batch-size=0 --batch-size=-4 --lr=-1 "
+            "--lr=nan --lr=x --max-update=-1 --max-epoch=-1 --seed=-1 --num-workers=-1 "
+            "--adam-betas=hello --adam-betas=(0.9) --adam-betas=(0.9,2) --adam-eps=-1 "
+            "--adam-betas=(nan,0.9) --weight-decay=-1 --weight-decay=nan --clip-norm=-1 "
+            "--clip-norm=nan --warmup-updates=-5 --update-freq=0 --update-freq=-1 "
+            "--validate-interval=-1 --save-interval=0 --save-interval=-1 "
+            "--save-interval-updates=-1 --log-interval=0 --log-interval=-1 --patience=-5 "
+            "--keep-last-epochs=-7 --stop-time-hours=-1 --max-positions=-1 --dropout=nan "
+            "--optimizer=zz --lr-scheduler=zz --criterion=zz --arch=zz --task=zz --user-dir=zz "
+            "--train-subset=zz --valid-subset=zz --best-checkpoint-metric=zz --restore-file=zz "
+            "--log-format=zz --ddp-backend=zz --device=meta --languages=zz --languages=en,en "
+            "--objectives=zz --separate=zz --optimizer-overrides={ "
+            "--distributed-world-size=0 --required-batch-size-multiple=0 --curriculum=-1 "
+            "--fixed-validation-seed=-1 --skip-invalid-size-inputs-valid-test=x"
+        ).split()
+    ),
+    ("fairseq-train", f"--adam-betas={CODE}"),
+    ("fairseq-train", f"--optimizer-overrides={CODE}"),
+    *(
+        ("fairseq-generate", option)
+        for option in (
+            "--max-tokens=0 --batch-size=0 --batch-size=-1 --length-candidates=0 "
+            "--length-candidates=-1 --model-overrides={ --model-overrides=7 --num-shards=0 "
+            "--num-shards=-1 --shard-id=-1 --gen-subset=zz --source-lang=zz --target-lang=zz "
+            "--seed=-1 --num-workers=-1 --beam=0 --beam=-1 --ordering=zz --scoring=zz --nbest=-1 "
+            "--max-len-b=-1 --lenpen=nan --path=zz --max-valid-steps=-1"
+        ).split()
+    ),
+    ("fairseq-generate", "--num-shards=3 --shard-id=7"),
+    ("fairseq-generate", f"--model-overrides={CODE}"),
+    ("fairseq-generate", "--results-path=/proc/nothing/here"),
+    *(
+        ("fairseq-interactive", option)
+        for option in "--input=nowhere --input=/ --buffer-size=-1 --max-tokens=0".split()
+    ),
+    *(
+        ("fairseq-validate", option)
+        for option in (
+            "--max-tokens=0 --batch-size=0 --valid-subset=zz --model-overrides={ --path=zz "
+            "--seed=-1 --num-workers=-1"
+        ).split()
+    ),
+    *(
+        (call, f"--device={device}")
+        for call in ("eval", "extract", "predict", "probe", "clcr-encode")
+        for device in ("meta", "zz", "cuda:99", "cuda:-1", "mps", "cpu:7")
+    ),
+    *(
+        (call, f"{option}=-1")
+        for call, option in (
+            *(("predict", "--columns=text"), ("predict", "--columns=token")),
+            *(("eval-transfer", "--columns=text"), ("clcr-classify", "--columns=text")),
+        )
+    ),
+    ("prepare", "--vocab=zz"),
+    ("prepare", "--vocab-type=zz"),
+    ("prepare", "--aligner=zz"),
+    ("prepare", "--symmetrise=zz"),
+    ("prepare", "--align-unit=zz"),
+    ("prepare", "--segment=en=zz"),
+    ("prepare", "--languages=../x,de"),
+    ("prepare", "--languages=en,en"),
+    ("prepare", "--mono=zz"),
+    ("prepare", "--mono=train.zz=nowhere"),
+    ("prepare", "--parallel=train.en-de=nowhere,nowhere"),
+    ("prepare", "--dictionary=en-de=nowhere"),
+    ("prepare", "--tokenizer=en=nowhere"),
+    ("eval", "--measure=zz"),
+    ("eval", "--source=zz"),
+    ("eval", "--targets=zz"),
+    ("eval", "--bpw-split=zz"),
+    ("eval", "--retrieval-split=zz"),
+    ("eval", "--dictionary=nowhere"),
+    ("extract", "--unit=zz"),
+    ("extract", "--layers=99"),
+    ("extract", "--layers=2-1"),
+    ("extract", "--layers=-1"),
+    ("extract", "--dtype=zz"),
+    ("extract", "--lang=zz"),
+    ("probe", "--seeds=-1"),
+    ("probe", "--seeds=x"),
+    ("probe", "--classifier=zz"),
+    ("trelm run", "--seeds=-1"),
+    ("trelm run", "--adam-betas=hello"),
+    ("trelm run", f"--adam-betas={CODE}"),
+    ("trelm run", "--schedule=zz"),
+    ("trelm run", "--train-args=--zz"),
+    ("trelm run", "--train-args='"),
+    ("trelm run", "--arch=fconv_self_att"),
+    ("trelm run", "--aligner=zz"),
+    ("trelm run", "--vocab-type=zz"),
+    ("trelm run", "--precision=zz"),
+    ("clcr-run", f"--adam-betas={CODE}"),
+    ("clcr-run", "--seeds=-1"),
+    ("clcr-run", "--train-args='"),
+    ("eval-transfer", "--seeds=-1"),
+    ("eval-transfer", "--lrs=-1"),
+    ("eval-transfer", "--batch-sizes=0"),
+    ("eval-transfer", "--head=zz"),
+    ("eval-transfer", "--head-options=zz"),
+    ("eval-transfer", "--metric=zz"),
+]
+
+
+def _typed_cases() -> Iterator[Case]:
+    for call, option in _TYPED:
+        names = re.findall(r"--[\w-]+", option)
+        yield Case(f"option: {call} {option[:60]}", f"{calls()[call]} {option}", names=names)
+
+
+# ---- files of options
+
+_YAML: dict[str, str | bytes] = {
+    "not UTF-8": b"seeds: \xff\xfe\n",
+    "zeros": bytes(100),
+    "a list": "- 1\n- 2\n",
+    "a number": "7\n",
+    "text": "hello\n",
+    "an unclosed list": "seeds: [1, 2\n",
+    "tabs": "seeds:\n\t- 1\n",
+    "an unknown option": "sseeds: 1\n",
+    "an option twice": "seeds: 1\nseeds: 2\n",
+    "a tag that runs code": f'seeds: !!python/object/apply:eval ["{CODE}"]\n',
+    "a tag that imports": "seeds: !!python/module:os\n",
+    "an unknown tag": "seeds: !zz 1\n",
+    "an odd date": "seeds: 2001-99-99\n",
+    "a date": "seeds: 2001-01-01\n",
+    "an odd time": "seeds: 2001-01-01 99:99:99\n",
+    "a number of 5,000 digits": "seeds: 1" + "0" * 5000 + "\n",
+    "NaN": "seeds: .nan\n",
+    "infinity": "seeds: .inf\n",
+    "a base of 60": "seeds: 190:20:30\n",
+    "bytes": "seeds: !!binary aGVsbG8=\n",
+    "a set": "seeds: !!set {a, b}\n",
+    "a nested value": "seeds: {a: {b: 1}}\n",
+    "lists nested": "seeds: [[[1]]]\n",
+    "a key that is a list": "? [1, 2]\n: 3\n",
+    "a key that is a number": "1: 2\n",
+    "a key that is null": "~: 2\n",
+    "a key that is a date": "2001-01-01: 2\n",
+    "a list of itself": "seeds: &a [*a]\n",
+    "an object of itself": "&a seeds: {b: *a}\n",
+    "an unknown reference": "seeds: *a\n",
+    "two documents": "seeds: 1\n---\nseeds: 2\n",
+    "nested 5,000 deep": "seeds: " + "[" * 5000 + "]" * 5000 + "\n",
+    "a list bomb": "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+    + "".join(
+        f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
+        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    + "seeds: *i\n",
+    "a value of 2 MB": "seeds: " + "x" * (2 << 20) + "\n",
+    "control letters": "seeds: \x07\n",
+    "a negative number": "seeds: -1\n",
+    "text for a number": "seeds: one\n",
+    "a truth value": "seeds: yes\n",
+}
+_CONFIGURED = {
+    "trelm run": "{h}/run.yaml",
+    "clcr-run": "{h}/run.yaml",
+    "eval-transfer": "--config {h}/run.yaml",
+    "ablate emerging-structure": "--config {h}/run.yaml",
+    "clcr-classify": "--config {h}/run.yaml",
+}
+
+
+def _yaml(content: str | bytes, world: World, here: Path) -> None:
+    data = content if isinstance(content, bytes) else content.encode()
+    (here / "run.yaml").write_bytes(data)
+
+
+def _yaml_cases() -> Iterator[Case]:
+    for call, place in _CONFIGURED.items():
+        text = calls()[call]
+        for kind, content in _YAML.items():
+            yield Case(
+                f"YAML: {call}: {kind}",
+                f"{text} {place}",
+                functools.partial(_yaml, content),
+                ("seeds",),
+            )
+        for kind in ("missing", "a folder"):
+            words = f"{text} {place}".replace("run.yaml", "none" if kind == "missing" else ".")
+            names = ("none", "config", "case-")
+            yield Case(f"YAML: {call}: {kind}", words, names=names)
+
+
+# ---- output that cannot be written
+
+_OUTPUT = re.compile(r"--(output|save-dir|results-path) \S+")
+
+
+def _file_there(world: World, here: Path) -> None:
+    (here / "file").write_text("a user's own\n")
+
+
+def _output_cases() -> Iterator[Case]:
+    for call, text in calls().items():
+        if ALIKE.match(call) or "--dry-run" in text or not _OUTPUT.search(text):
+            continue
+        names = ("--output", "--save-dir", "file", "/proc")
+        for kind, path in (
+            ("below a file", "{h}/file/out"),
+            ("that cannot be made", "/proc/x/out"),
+        ):
+            words = _OUTPUT.sub(lambda found, p=path: f"--{found[1]} {p}", text)
+            yield Case(f"output {kind}: {call}", words, _file_there, names)
+
+
+def cases() -> list[Case]:
+    """All of them, each once."""
+    made = (_verb_cases(), _field_cases(), _typed_cases(), _yaml_cases(), _output_cases())
+    found: dict[str, Case] = {}
+    for group in made:
+        for case in group:
+            found.setdefault(case.name, case)
+    return list(found.values())
+
+
+def quick_cases() -> list[Case]:
+    """Some of each sort, of commands that answer at once."""
+    typed = [
+        case
+        for case in _typed_cases()
+        if re.search(
+            r"generate .*(shards|overrides|candidates)|(eval|predict) --device=meta|adam-betas",
+            case.name,
+        )
+    ]
+    yaml = [
+        case
+        for case in _yaml_cases()
+        if re.match(
+            r"YAML: trelm run: (a tag|an odd date|a list bomb|nested|a number of|a list of itself)",
+            case.name,
+        )
+    ]
+    numbers = [
+        case for case in _verb_cases() if re.match(r"option: (eval|extract|mean) ", case.name)
+    ]
+    outputs = [case for case in _output_cases() if re.search(r": (extract|mean|align)$", case.name)]
+    return [*typed, *yaml, *numbers, *outputs]

@@ -1,0 +1,152 @@
+"""Hostile files and options: refused in one line, and nothing of them runs, stays or explodes.
+
+`HOSTILE_REPORT=FILE` in the environment appends the failing cases of each kind to FILE.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import checkpoints, folders, gold, inputs, options
+from tests.hostile.calls import (
+    POINTERS,
+    PROGRAMS,
+    VERBS,
+    calls,
+    checkpoint_arguments,
+    checkpoint_fields,
+    parsers,
+)
+from tests.hostile.machine import SPARE, Case, perform, try_all
+from tests.tiny_world import World, build_world, complete_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("hostile") / "world"
+    root.mkdir()
+    return build_world(root)
+
+
+@pytest.fixture(scope="module")
+def whole_world(world):
+    return complete_world(world)
+
+
+def peak_of(call: str, world: World) -> int:
+    """Bytes that a valid call takes."""
+    with tempfile.TemporaryDirectory(dir=world.root.parent) as here:
+        outcome = perform(call.replace("{w}", str(world.root)).split(), Path(here), 4 * SPARE)
+    assert not outcome.status, f"{call}: {outcome.printed[-2000:]}"
+    return outcome.peak
+
+
+@pytest.fixture(scope="module")
+def limit(world):
+    """Bytes that a hostile case may take: what a valid call of about its kind does, and `SPARE`."""
+    return SPARE + peak_of(calls()["eval"], world)
+
+
+def assert_refused(cases: Iterable[Case], world: World, limit: int, least: int) -> None:
+    report = try_all(cases, world, limit)
+    assert report.tried >= least, "cases have been lost"
+    assert not report.found, str(report)
+
+
+def test_every_verb_has_a_call_and_every_checkpoint_a_place_in_one():
+    known = parsers()
+    for name, parser in known.items():
+        assert name in VERBS, (
+            f"the verb {name!r} is new: give a valid call of it in VERBS of tests/hostile/calls.py"
+        )
+        words = VERBS[name].split()
+        for argument in checkpoint_arguments(parser):
+            given = [
+                word
+                for place, word in enumerate(words)
+                if re.search(r"\{w\}/\w+\.pt$", word)
+                and (words[place - 1] == argument if argument.startswith("-") else True)
+            ]
+            assert given, (
+                f"{argument} of {name!r} reads a checkpoint: name one in the verb's call in VERBS "
+                "of tests/hostile/calls.py, or say in _READS_NONE what it reads"
+            )
+    assert set(VERBS) <= set(known), "VERBS has verbs that are no more"
+
+
+def test_every_option_of_fairseq_train_for_a_checkpoint_has_a_call():
+    text = " ".join(PROGRAMS.values())
+    for owner, option in checkpoint_fields():
+        assert re.search(rf"{option} \S*\{{w\}}/\w+\.pt", text), (
+            f"{option} of {owner!r} reads a checkpoint: add a call to PROGRAMS of "
+            "tests/hostile/calls.py"
+        )
+
+
+def test_every_owner_of_options_of_fairseq_train_has_a_call():
+    assert not options.unknown_owners(), (
+        "add a call of these to _OWNERS of tests/hostile/options.py"
+    )
+
+
+# ---- about 150 cases in half a minute
+
+
+def test_hostile_checkpoints_of_each_sort_are_refused(world, limit):
+    assert_refused(checkpoints.quick_cases(), world, limit, 45)
+
+
+def test_hostile_data_folders_of_each_sort_are_refused(world, limit):
+    assert_refused(folders.quick_cases(), world, limit, 20)
+
+
+def test_hostile_text_states_and_maps_of_each_sort_are_refused(world, limit):
+    assert_refused(inputs.quick_cases(world), world, limit, 20)
+
+
+def test_hostile_options_of_each_sort_are_refused(world, limit):
+    assert_refused(options.quick_cases(), world, limit, 45)
+
+
+# ---- the rest, thousands
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_every_call_ends_well(whole_world):
+    for name, text in calls().items():
+        if name not in POINTERS:
+            peak_of(text, whole_world)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_hostile_checkpoints_are_refused_by_every_call(whole_world, limit):
+    assert_refused(checkpoints.cases(), whole_world, limit, 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_hostile_data_folders_are_refused_by_every_call(whole_world, limit):
+    assert_refused(folders.cases(), whole_world, limit, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_hostile_files_are_refused_by_every_call(whole_world, limit):
+    assert_refused(inputs.cases(whole_world), whole_world, limit, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_gold_files_that_are_hostile_by_what_they_say_are_refused(whole_world, limit):
+    assert_refused(gold.cases(), whole_world, limit, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_hostile_options_are_refused_by_every_call(whole_world, limit):
+    assert_refused(options.cases(), whole_world, limit, 900)

@@ -1,0 +1,173 @@
+"""Kills programs at moments drawn from how long they take, and compares what they leave in the end
+with what an undisturbed one does."""
+
+import fnmatch
+import json
+import random
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.engine import checked, command, differences, kill, load, start
+
+
+@dataclass(frozen=True)
+class Varies:
+    """What may differ between two runs of one command.
+
+    Attributes:
+        files: pattern of their path in the folder of results.
+        parts: pattern of the keys of JSON or of a checkpoint, or of the text; empty for all.
+        reason: why.
+    """
+
+    files: str
+    parts: str
+    reason: str
+
+
+# The whole list: dates, durations, speeds, and digests and sizes of files that have some of these.
+VARYING = (
+    Varies("*.json", r"(^|/)(date|started|finished|seconds|hours|device_days)$", "when, how long"),
+    Varies(
+        "*.json",
+        r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/sha256$|^/settings/checkpoint$",
+        "digest of a checkpoint, in which durations are",
+    ),
+    Varies("*/.steps/*.json", r"^/outputs/", "sizes of logs and reports, in which durations are"),
+    Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
+    Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
+    Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
+    Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
+    Varies("*/translations/*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
+    Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
+)
+
+
+def _varying(file: str) -> list[Varies]:
+    return [one for one in VARYING if fnmatch.fnmatch(file, one.files)]
+
+
+def _without(value: Any, patterns: Sequence[str], path: str = "") -> Any:
+    """A nested value without the keys whose path matches."""
+    if isinstance(value, dict):
+        return {
+            key: _without(inner, patterns, f"{path}/{key}")
+            for key, inner in value.items()
+            if not any(re.search(pattern, f"{path}/{key}") for pattern in patterns)
+        }
+    if isinstance(value, list | tuple):
+        return [_without(inner, patterns, f"{path}/{i}") for i, inner in enumerate(value)]
+    return value
+
+
+def _read(path: Path) -> Callable[[Path], Any] | None:
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".pt": load,
+        ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
+    }
+    return readers.get(path.suffix)
+
+
+def unlike(first: Path, second: Path) -> list[str]:
+    """Where two folders differ beyond `VARYING`."""
+    ours, theirs = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+        for folder in (first, second)
+    )
+    found = [f"{name}: only in one" for name in sorted(ours ^ theirs)]
+    for name in sorted(ours & theirs):
+        one, other = first / name, second / name
+        if one.read_bytes() == other.read_bytes():
+            continue
+        patterns = [varies.parts for varies in _varying(name)]
+        if "" in patterns:
+            continue
+        read = _read(one)
+        if read is not None:
+            values = [_without(read(path), patterns) for path in (one, other)]
+            found += [f"{name}: {text}" for text in differences(*values)]
+            continue
+        texts = [path.read_bytes() for path in (one, other)]
+        for pattern in patterns:
+            texts = [re.sub(pattern.encode(), b"", text) for text in texts]
+        if texts[0] != texts[1]:
+            found.append(f"{name}: {_difference(*texts)}")
+    return found
+
+
+def _difference(ours: bytes, theirs: bytes) -> str:
+    place = next(
+        (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b),
+        min(len(ours), len(theirs)),
+    )
+    around = slice(max(0, place - 40), place + 40)
+    return f"at byte {place}, {ours[around]!r} and {theirs[around]!r}"
+
+
+def whole(words: Sequence[object], folder: Path) -> float:
+    """Run to its end in the new ``folder``; the seconds that it took."""
+    folder.mkdir()
+    began = time.monotonic()
+    checked(command(*map(str, words)), cwd=folder)
+    return time.monotonic() - began
+
+
+def disturbed(
+    words: Sequence[object], folder: Path, rng: random.Random, seconds: float, kills: int
+) -> int:
+    """Start in the new ``folder``, kill -9 at a random moment and start again, to its end.
+
+    Args:
+        seconds: that an undisturbed run takes.
+        kills: at most; then it is left alone.
+
+    Returns:
+        How often it was killed.
+    """
+    folder.mkdir()
+    argv = command(*map(str, words))
+    for done in range(kills):
+        with open(folder.parent / f"{folder.name}.said", "wb") as said:
+            process = start(argv, said, said, cwd=folder)
+            try:
+                status = process.wait(timeout=rng.uniform(0, seconds))
+            except subprocess.TimeoutExpired:
+                kill(process)
+                continue
+        text = (folder.parent / f"{folder.name}.said").read_text(errors="replace")
+        assert not status, text[-3000:]
+        return done
+    checked(argv, cwd=folder)
+    return kills
+
+
+def assert_kills_change_nothing(
+    words: Sequence[object], root: Path, kills: int, seed: int, most: int = 4
+) -> None:
+    """``kills`` kills in all, some in one run and then a new run, all of which end as one that
+    nothing disturbs.
+
+    Args:
+        most: kills in one run.
+    """
+    rng, done, rounds = random.Random(seed), 0, 0
+    # All run in a folder of one name, which results name, and are moved away afterwards.
+    here = root / "here"
+    whole(words, here)  # the first of a program imports what later ones find imported
+    here.rename(root / "warm")
+    seconds = whole(words, here)
+    here.rename(root / "whole")
+    assert not unlike(root / "warm", root / "whole"), "two undisturbed runs differ"
+    while done < kills:
+        rounds += 1
+        assert rounds <= 4 * kills, f"only {done} of {rounds} runs were still going when killed"
+        done += disturbed(words, here, rng, seconds, min(most, kills - done))
+        found = unlike(root / "whole", here)
+        assert not found, f"run {rounds}, seed {seed}: " + "\n".join(found[:20])
+        shutil.rmtree(here)
