@@ -1,8 +1,8 @@
 """fairseq's options as one configuration, without Hydra's search for files and its grammar.
 
 A program of fairseq writes its options as some 280 lines of Hydra's language (``task.data='x'``)
-and has them parsed and merged again: 0.8 s of a processor, more than a short step of a run takes
-altogether. The lines have few forms and the parts are known classes, so they can be put together
+and has them parsed and merged again: 0.3 s of a processor, more than a short step of a run takes
+otherwise. The lines have few forms and the parts are known classes, so they can be put together
 at once. Whatever has another form, and whatever fails, goes to Hydra as before; the result is the
 same (`tests/unit/test_compose.py` compares them).
 """
