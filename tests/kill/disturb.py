@@ -44,7 +44,7 @@ VARYING = (
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
     Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
-    Varies("*/translations/*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
+    Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
     Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
 )
 
@@ -66,9 +66,17 @@ def _without(value: Any, patterns: Sequence[str], path: str = "") -> Any:
     return value
 
 
+def _checkpoint(path: Path) -> Any:
+    """With the last start alone of the training's history, which has an entry for each."""
+    state = load(path)
+    if isinstance(state.get("optimizer_history"), list):
+        state["optimizer_history"] = state["optimizer_history"][-1:]
+    return state
+
+
 def _read(path: Path) -> Callable[[Path], Any] | None:
     readers: dict[str, Callable[[Path], Any]] = {
-        ".pt": load,
+        ".pt": _checkpoint,
         ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
     }
     return readers.get(path.suffix)
