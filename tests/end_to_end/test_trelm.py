@@ -349,14 +349,13 @@ def kill_after(root, seconds, *options):
 def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated, seed):
     whole, _ = migrated
     shutil.rmtree(world / "killed", ignore_errors=True)
-    begun = time.monotonic()
-    trelm(world, "--output", f"undisturbed-{seed}")
-    lasts = time.monotonic() - begun
-    rng, kills = random.Random(seed), 0
-    while kill_after(world, rng.uniform(0.1, 0.35) * lasts, "--output", "killed"):
-        kills += 1
-        assert time.monotonic() - begun < 3000, "it never got to the end"
-    assert kills >= 3
+    rng, began = random.Random(seed), time.monotonic()
+    shutil.rmtree(world / "timed", ignore_errors=True)
+    trelm(world, "--output", "timed")
+    third = (time.monotonic() - began) / 3  # so that the work is not done before the last kill
+    kills = sum(kill_after(world, rng.uniform(0, third), "--output", "killed") for _ in range(3))
+    assert kills == 3
+    trelm(world, "--output", "killed")
     for phase in PHASES:
         ours, theirs = weights(whole, phase), weights(world / "killed", phase)
         assert ours.keys() == theirs.keys()

@@ -281,19 +281,38 @@ def _missing(name: str, world: World, here: Path) -> None:
     (here / name).parent.mkdir(parents=True, exist_ok=True)
 
 
+# Of these folders, what the call reads of them.
+_READS = {"clcr-classify": "premise/", "clcr-probe": "rows/"}
+# What a run writes beside its results, for people and for resuming.
+_NOT_READ = re.compile(r"(^|/)(logs|\.steps|models|data)/|\.(md|svg|html|sh|txt|csv|log|pt)$")
+
+
 def _inner_files(folder: Path) -> Iterator[str]:
     """One file of each name, numbers and digests aside, in whatever folder it is."""
     seen = set()
     for path in sorted(folder.rglob("*"), reverse=True):
         name = re.sub(r"[0-9a-f]{6,}|\d+", "", path.name)
+        inner = str(path.relative_to(folder))
+        if folder.name == "ner" and _NOT_READ.search(inner):
+            continue
         if path.is_file() and name not in seen:
             seen.add(name)
-            yield str(path.relative_to(folder))
+            yield inner
+
+
+_PLAN = "a plan reads no text"
+
+
+def _no_harm(kinds: dict[str, Bytes], kind: str) -> str:
+    if kinds is _TEXT:
+        return _TEXT_NO_HARM.get(kind, "")
+    return "it need not be a leaf that is read" if kind.startswith("a leaf") else ""
 
 
 def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Case]:
     stem, names = f"folder: {call}: {name}", (Path(name).name,)
-    for file in _inner_files(world.root / name):
+    for file in _inner_files(world.root / name / _READS.get(call, "")):
+        file = f"{_READS.get(call, '')}{file}"
         yield Case(f"{stem}: {file} missing", words, functools.partial(_without, name, file), names)
         kinds = kinds_of(file)
         for kind, change in kinds.items():
@@ -302,7 +321,7 @@ def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Ca
                 words,
                 functools.partial(_within, name, file, change),
                 names,
-                either=_TEXT_NO_HARM.get(kind, "") if kinds is _TEXT else "",
+                either=_no_harm(kinds, kind),
             )
 
 
@@ -313,13 +332,15 @@ def _file_cases(call: str, number: int, name: str, world: World) -> Iterator[Cas
         yield Case(f"{stem}: {kind}", words, functools.partial(make, name), names)
     for kind, change in kinds.items():
         make = functools.partial(_write, name, change, "")
-        no_harm = _TEXT_NO_HARM.get(kind, "") if kinds is _TEXT else ""
+        no_harm = _PLAN if "--dry-run" in words else _no_harm(kinds, kind)
         yield Case(f"{stem}: {kind}", words, make, names, either=no_harm)
     if kinds is _TEXT:
         words = _moved(text, number, name, ".gz")
         for kind, change in _GZIP.items():
             make = functools.partial(_write, name, change, ".gz")
-            yield Case(f"{stem}: {kind}", words, make, names)
+            yield Case(
+                f"{stem}: {kind}", words, make, names, either=_PLAN if "--dry-run" in words else ""
+            )
 
 
 def cases(world: World) -> list[Case]:

@@ -1,14 +1,17 @@
 """Kills programs at moments drawn from how long they take, and compares what they leave in the end
 with what an undisturbed one does."""
 
+import contextlib
+import fcntl
 import fnmatch
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +47,7 @@ VARYING = (
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
     Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
-    Varies("*/translations/*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
+    Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
     Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
 )
 
@@ -66,9 +69,17 @@ def _without(value: Any, patterns: Sequence[str], path: str = "") -> Any:
     return value
 
 
+def _checkpoint(path: Path) -> Any:
+    """With the last start alone of the training's history, which has an entry for each."""
+    state = load(path)
+    if isinstance(state.get("optimizer_history"), list):
+        state["optimizer_history"] = state["optimizer_history"][-1:]
+    return state
+
+
 def _read(path: Path) -> Callable[[Path], Any] | None:
     readers: dict[str, Callable[[Path], Any]] = {
-        ".pt": load,
+        ".pt": _checkpoint,
         ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
     }
     return readers.get(path.suffix)
@@ -118,6 +129,29 @@ def whole(words: Sequence[object], folder: Path) -> float:
     return time.monotonic() - began
 
 
+def _wait_for_locks(folder: Path) -> None:
+    """A program that the killed one had just asked for ends a moment after it."""
+    deadline = time.monotonic() + 20
+    for path in [p for p in folder.rglob("*") if p.is_dir()]:
+        with contextlib.suppress(FileNotFoundError), open_folder(path) as handle:
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def open_folder(path: Path) -> Iterator[int]:
+    """A descriptor of a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def disturbed(
     words: Sequence[object], folder: Path, rng: random.Random, seconds: float, kills: int
 ) -> int:
@@ -133,6 +167,7 @@ def disturbed(
     folder.mkdir()
     argv = command(*map(str, words))
     for done in range(kills):
+        _wait_for_locks(folder)
         with open(folder.parent / f"{folder.name}.said", "wb") as said:
             process = start(argv, said, said, cwd=folder)
             try:
@@ -143,6 +178,7 @@ def disturbed(
         text = (folder.parent / f"{folder.name}.said").read_text(errors="replace")
         assert not status, text[-3000:]
         return done
+    _wait_for_locks(folder)
     checked(argv, cwd=folder)
     return kills
 
