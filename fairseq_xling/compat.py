@@ -627,7 +627,7 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         _hold_folders(cfg, trainer)
         first = cfg.finetune_from_model or cfg.restore_file
         place = first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)
-        with about(place), checkpoints.reading(place):
+        with checkpoints.reading(place):
             result = load(cfg, trainer, **kwargs)
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.

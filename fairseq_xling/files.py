@@ -70,12 +70,17 @@ def exclusive(path: str | Path, taken: str) -> Iterator[int]:
         if not os.path.exists(path) or not os.path.samestat(os.fstat(handle), os.stat(path)):
             raise UserError(taken)
         if os.path.isdir(path):
-            for name in os.listdir(path):
-                if is_unfinished(name):
-                    os.unlink(os.path.join(path, name))
+            remove_unfinished(path)
         yield handle
     finally:
         os.close(handle)
+
+
+def remove_unfinished(folder: str | Path) -> None:
+    """Remove what killed processes had begun to write in ``folder``, which nobody else may use."""
+    for name in os.listdir(folder):
+        if is_unfinished(name):
+            os.unlink(os.path.join(folder, name))
 
 
 def is_unfinished(name: str) -> bool:

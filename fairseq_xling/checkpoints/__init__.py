@@ -15,6 +15,7 @@ from fairseq_xling.checkpoints.budget import (
     no_larger_than,
     origin,
     reading,
+    settings_of_file,
 )
 from fairseq_xling.checkpoints.building import building, reason
 from fairseq_xling.checkpoints.layout import TRAINED, check_layout
@@ -44,4 +45,5 @@ __all__ = [
     "reading",
     "reason",
     "settings_of",
+    "settings_of_file",
 ]

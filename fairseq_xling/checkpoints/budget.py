@@ -79,6 +79,17 @@ def origin() -> str:
     return "the checkpoint" if budget is None or budget.path is None else str(budget.path)
 
 
+@contextlib.contextmanager
+def settings_of_file() -> Iterator[None]:
+    """Has errors inside name the file that a model is being built from, if it is from one."""
+    try:
+        yield
+    except UserError as error:
+        if current() is None or origin() in str(error):
+            raise
+        raise UserError(f"{origin()}: {error}") from error
+
+
 def check_layers(settings: Mapping[str, Any]) -> None:
     """`Budget.check_layers` of the current budget, if there is one."""
     if (budget := current()) is not None:

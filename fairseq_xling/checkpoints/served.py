@@ -120,6 +120,8 @@ def _registered(part: str, name: str) -> tuple[type | None, str]:
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
+    import fairseq_xling.plugin  # noqa: F401  registers the project's own
+
     if part == "model":
         name = ARCH_MODEL_NAME_REGISTRY.get(name, name)
         return MODEL_REGISTRY.get(name), name

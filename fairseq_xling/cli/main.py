@@ -15,7 +15,7 @@ import sys
 import textwrap
 from collections.abc import Container, Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import fairseq_xling
 from fairseq_xling import cli
@@ -52,6 +52,12 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with its arguments in one line, in the words of our own errors."""
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # Python drops a value of "--" and goes on with none: https://bugs.python.org/issue14364
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            raise argparse.ArgumentError(action, "expected one argument, got '--'")
+        return super()._get_values(action, arg_strings)
 
     def error(self, message: str) -> NoReturn:
         if rule := broken_rule(message):

@@ -16,6 +16,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
+from fairseq_xling.checkpoints import settings_of_file
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
@@ -33,6 +34,7 @@ class SeparableTransformerConfig(FairseqDataclass):
     encoder_attention_heads: int = field(default=12, metadata=ranged("attention heads", COUNT))
     max_positions: int = field(
         default=256,
+        # A row holds at least <s>, one token and </s>.
         metadata=ranged("rows of the position table = longest input, in tokens", Range(3)),
     )
     dropout: float = field(
@@ -212,7 +214,6 @@ def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
     )
 
 
-# A row holds at least <s>, one token and </s>.
 def _complete(cfg: Any, config: type) -> SimpleNamespace:
     """``cfg`` with defaults for options that are younger than the checkpoint it comes from.
 
@@ -222,6 +223,7 @@ def _complete(cfg: Any, config: type) -> SimpleNamespace:
     return SimpleNamespace(**{name: getattr(cfg, name, getattr(config, name)) for name in names})
 
 
+@settings_of_file()
 def _check_sizes(cfg: SeparableTransformerConfig) -> None:
     check_fields(SeparableTransformerConfig, cfg)
     if cfg.encoder_embed_dim % cfg.encoder_attention_heads:

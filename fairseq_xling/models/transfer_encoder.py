@@ -18,7 +18,7 @@ from fairseq.models import BaseFairseqModel, register_model
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
-from fairseq_xling.checkpoints import check_architecture, check_layers
+from fairseq_xling.checkpoints import check_architecture, check_layers, origin
 from fairseq_xling.compat import load_plain
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
@@ -287,7 +287,7 @@ def stages(encoder: SeparableEncoder) -> list[nn.Module]:
 
 def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
     """An encoder of that configuration for the languages of ``task``, with new weights."""
-    chosen = check_architecture(config, "the encoder of this model")
+    chosen = check_architecture(config, origin())
     check_layers(config)
     surroundings = SimpleNamespace(
         vocab_sizes=task.vocab_sizes,

@@ -19,7 +19,7 @@ from typing import IO
 
 from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, exclusive
+from fairseq_xling.files import atomic_write, exclusive, remove_unfinished
 from fairseq_xling.runs import launch
 from fairseq_xling.runs.command_check import check_command
 from fairseq_xling.runs.display import Display, clock
@@ -97,6 +97,7 @@ class Runner:
         state.mkdir(exist_ok=True)
         with exclusive(state, f"{self.folder}: another command is using this folder") as lock:
             self._lock = lock
+            remove_unfinished(self.folder)
             self._begin()
             write_commands(self.folder / "commands.sh", self.steps)
             waiting, finished = [], set()

@@ -7,13 +7,13 @@ import numpy as np
 
 from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
-from fairseq_xling.errors import MALFORMED, UserError, about
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.dictionary import id_table
 from fairseq_xling.text.pieces import WORD_MARK, vocabulary_types
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.pieces import load_pieces, pieces_file
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabularies import mode_of, modes
 
 
 class TextEncoder:
@@ -70,11 +70,8 @@ class TextEncoder:
                 f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "
                 "pieces; prepare the folder again"
             ) from None
-        with about(folder.path / "meta.json"):
-            model = modes[mode]().model_name(lang)
-        folder.file(pieces_file(folder.path, model).name)
-        with about(folder.path / "meta.json"):
-            return cls(data_dir, lang, mode, segmentation, whole_words)
+        folder.file(pieces_file(folder.path, mode_of(folder).model_name(lang)).name)
+        return cls(data_dir, lang, mode, segmentation, whole_words)
 
     def segment(self, lines: Sequence[str]) -> list[str]:
         """``lines`` before they are cut into pieces: words separated by one space."""

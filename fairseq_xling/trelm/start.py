@@ -105,12 +105,12 @@ def _build(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
     from fairseq import options, tasks
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    with warnings.catch_warnings():  # of hydra, about fairseq's use of it
-        warnings.simplefilter("ignore")
-        parser = options.get_training_parser()
-        args = options.parse_args_and_arch(parser, input_args=[str(data), *line])
-        cfg = convert_namespace_to_omegaconf(args)
     try:
+        with warnings.catch_warnings():  # of hydra, about fairseq's use of it
+            warnings.simplefilter("ignore")
+            parser = options.get_training_parser()
+            args = options.parse_args_and_arch(parser, input_args=[str(data), *line])
+            cfg = convert_namespace_to_omegaconf(args)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(cfg.common.seed)
             task = tasks.setup_task(cfg.task)

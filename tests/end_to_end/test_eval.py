@@ -111,7 +111,10 @@ def test_masked_log_probabilities_do_not_depend_on_batches_nor_on_positions_outs
 def test_a_missing_checkpoint_or_measure_is_told_before_anything_is_loaded(study):
     for arguments, line in (
         (["none.pt"], "none.pt: no such checkpoint"),
-        (["none.pt", "--measure", "retreival"], "unknown measure 'retreival'; did you mean"),
+        (
+            ["none.pt", "--measure", "retreival"],
+            "`--measure`: unknown measure 'retreival'; did you mean",
+        ),
     ):
         done = launch(
             [BIN / "fairseq-xling", "eval", *arguments, "--data", study / "data"],

@@ -159,7 +159,8 @@ def test_mistakes_of_translate_are_one_line(study, tmp_path, capsys, options, me
 def test_means_of_another_model_are_refused(study, tmp_path, capsys):
     mean(study, tmp_path / "en", "en", "--split", "valid")
     other = tmp_path / "other.pt"
-    torch.save({**load(study / "model" / "checkpoint_last.pt"), "extra_state": {}}, other)
+    state = load(study / "model" / "checkpoint_last.pt")
+    torch.save({**state, "last_optimizer_state": None}, other)
     options = ["--layer", "1", "--alpha", "1", "--means", tmp_path / "en", tmp_path / "en"]
     given = ["--data", str(study / "data"), "--from", "en", "--to", "de"]
     given += ["--text", text(study, "en"), "--output", str(tmp_path / "out"), *map(str, options)]

@@ -65,6 +65,7 @@ VERBS = {
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "align": f"fwd {_TEXTS} --output links",
+    "check": "{w}/data",
     "clcr": "",
     "clcr-classify": f"--train en={_NLI}.train.en.tsv --valid en={_NLI}.valid.en.tsv "
     f"--test de={_NLI}.test.de.tsv "

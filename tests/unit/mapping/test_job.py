@@ -180,7 +180,11 @@ def test_the_identical_words_can_be_required_to_be_long(files, capsys):
         ("identical", ["--k", "0"], "`--k` must be at least 1, got 0"),
         ("identical", ["--chance", "0"], "`--chance` must be at least 1, got 0"),
         ("identical", ["--device", "tpu9"], "`--device` must be cpu, cuda or cuda:N, got "),
-        ("identical", ["--normalize", "unit,center"], "unknown normalisation 'center'; did you me"),
+        (
+            "identical",
+            ["--normalize", "unit,center"],
+            "`--normalize`: unknown normalisation 'center'",
+        ),
         ("identical", ["--seeds", "1,x"], "`--seeds` must be whole numbers, got '1,x'"),
         ("identical", ["--min-letters", "0"], "`--min-letters` must be at least 1, got 0"),
         ("adversarial", ["--epochs", "0"], "`--epochs` must be at least 1, got 0"),
