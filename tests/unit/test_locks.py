@@ -17,8 +17,11 @@ from fairseq_xling.locks import hold
 class Owner: pass
 owner = Owner()
 hold(sys.argv[1], "taken", owner, shared=sys.argv[2] == "shared")
+ready, begun = os.pipe()
 if os.fork() == 0:
+    os.write(begun, b".")
     time.sleep(60)  # a loader's worker, which outlives its parent
+os.read(ready, 1)
 print(os.getpid(), flush=True)
 time.sleep(60)
 """
