@@ -8,11 +8,12 @@ run=${1:-runs/emerging_structure/synthetic}
 shift || true
 
 if [ ! -f "$run-text/provenance.json" ]; then
-    fairseq-xling synthesize "$run-text" --languages en,de --sentences 20000 --held-out 1000
+    fairseq-xling synthesize "$run-text" --languages en,de --sentences "${SENTENCES:-20000}" \
+        --held-out "${HELD_OUT:-1000}"
 fi
 if [ ! -f "$run-other/provenance.json" ]; then
-    fairseq-xling synthesize "$run-other" --languages en,de --sentences 30000 --held-out 10 \
-        --domain other
+    fairseq-xling synthesize "$run-other" --languages en,de \
+        --sentences "$((${SENTENCES:-20000} * 3 / 2))" --held-out 10 --domain other
 fi
 fairseq-xling ablate emerging-structure --config "$here/synthetic.yaml" --output "$run" \
     --data-text "$run-text" --other-text "$run-other" --jobs "${JOBS:-2}" "$@"

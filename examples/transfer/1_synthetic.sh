@@ -10,7 +10,7 @@ shift || true
 
 if [ ! -f "$run-text/provenance.json" ]; then
     fairseq-xling synthesize "$run-text" --languages en,de,zh,id --sentences "${SENTENCES:-20000}" \
-        --held-out "${HELD_OUT:-1000}" --nli 8000 --annotated 2000 --spaced
+        --held-out "${HELD_OUT:-1000}" --nli "${PAIRS:-8000}" --annotated "${ANNOTATED:-2000}" --spaced
 fi
 fairseq-xling ablate emerging-structure --config "$here/synthetic.yaml" --output "$run" \
     --data-text "$run-text" --jobs "${JOBS:-2}" "$@"

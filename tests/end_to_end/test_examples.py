@@ -9,12 +9,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "emerging_structure"
 SHORT = "--settings A1 --seeds 1 --updates 2 --every 2 --vocab-size 300 --words-limit 50".split()
 
 
-def _script(name: str, *arguments: str, folder: Path) -> None:
-    run_script(EXAMPLES / name, *arguments, folder=folder, timeout=300)
+def _script(name: str, *arguments: str, folder: Path, **sizes: str) -> None:
+    run_script(EXAMPLES / name, *arguments, folder=folder, timeout=300, **sizes)
 
 
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
-    _script("1_synthetic.sh", "run", *SHORT, folder=tmp_path)
+    sizes = {"SENTENCES": "300", "HELD_OUT": "60"}
+    _script("1_synthetic.sh", "run", *SHORT, folder=tmp_path, **sizes)
     assert "| A1 | Default |" in " ".join((tmp_path / "run/table.md").read_text().split())
 
 

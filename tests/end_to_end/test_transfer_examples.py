@@ -63,7 +63,7 @@ def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
     short = "--languages en,de --settings A3 --seeds 1 --updates 2 --every 2 --words-limit 50"
     tasks = ["--tasks", "nli", "--task-args", "--epochs 1"]
-    sizes = {"SENTENCES": "200", "HELD_OUT": "30"}
+    sizes = {"SENTENCES": "200", "HELD_OUT": "30", "PAIRS": "300", "ANNOTATED": "30"}
     script("1_synthetic.sh", "run", *short.split(), *tasks, folder=tmp_path, **sizes)
     table = " ".join((tmp_path / "run/table.md").read_text().split())
     assert "NLI, de" in table and "| A3 | Default anchors |" in table
