@@ -17,8 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS_DISK, NEEDS_MEMORY = 4, 2  # GB
 TOOLS = "numpy cython setuptools setuptools_scm wheel"
-# Packages are compiled to bytecode when they are first imported; most of torch never is.
+# Packages are compiled to bytecode when they are first imported; most of torch never is. What every
+# program imports is compiled at once, or several that start together would each do it.
 PIP = "install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt"
+IMPORTED = "import fairseq_xling.plugin, torch._dynamo"
 
 
 class Refusal(Exception):
@@ -108,6 +110,8 @@ def main(folder: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
+    if not failed:
+        call("bytecode", [python, "-c", IMPORTED], failed)
     if failed:
         print("\n".join(failed), file=sys.stderr)
         text = " ".join(failed)

@@ -86,14 +86,15 @@ def test_a_full_disk_on_the_way_is_one_line(set_up, tmp_path):
 
 def test_all_is_installed_with_the_pinned_versions_and_said_with_its_time(set_up, tmp_path, capsys):
     set_up.main(tmp_path / ".venv")
-    venv, tools, *both = set_up.calls
+    venv, tools, *both, bytecode = set_up.calls
     assert venv[1:3] == ["-m", "venv"] and "cython" in tools
     engine, packages = sorted(both, key=len)
     assert engine[1:] == ["-m", "fairseq_xling.engine"]
     assert packages[-2:] == ["--editable", ".[dev]"] and "constraints.txt" in packages
+    assert bytecode[1:] == ["-c", set_up.IMPORTED]
     printed = capsys.readouterr().out
     assert printed.startswith("building .venv with Python 3.")
-    for part in ("environment", "tools to build with", "engine", "packages"):
+    for part in ("environment", "tools to build with", "engine", "packages", "bytecode"):
         assert f"  {part}: 0 s\n" in printed
 
 
