@@ -15,6 +15,7 @@ from fairseq_xling.cli.main import main
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.trelm.phases import LOWER, REST, UPPER, part_of
 from tests.end_to_end.engine import command, kill, load, run, start
+from tests.kill.disturb import wait_for_locks
 from tests.tiny_sources import write_folder
 
 LAYERS = 4
@@ -339,6 +340,7 @@ def kill_after(root, seconds, *options):
             return False
         except subprocess.TimeoutExpired:
             kill(process)
+            wait_for_locks(root)
             return True
 
 

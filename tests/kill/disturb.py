@@ -129,7 +129,7 @@ def whole(words: Sequence[object], folder: Path) -> float:
     return time.monotonic() - began
 
 
-def _wait_for_locks(folder: Path) -> None:
+def wait_for_locks(folder: Path) -> None:
     """A program that the killed one had just asked for ends a moment after it."""
     deadline = time.monotonic() + 20
     for path in [p for p in folder.rglob("*") if p.is_dir()]:
@@ -167,7 +167,7 @@ def disturbed(
     folder.mkdir()
     argv = command(*map(str, words))
     for done in range(kills):
-        _wait_for_locks(folder)
+        wait_for_locks(folder)
         with open(folder.parent / f"{folder.name}.said", "wb") as said:
             process = start(argv, said, said, cwd=folder)
             try:
@@ -178,7 +178,7 @@ def disturbed(
         text = (folder.parent / f"{folder.name}.said").read_text(errors="replace")
         assert not status, text[-3000:]
         return done
-    _wait_for_locks(folder)
+    wait_for_locks(folder)
     checked(argv, cwd=folder)
     return kills
 
