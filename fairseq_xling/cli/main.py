@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong with its arguments in one line, in the words of our own errors."""
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        # Python drops a value of "--" and goes on with none: https://bugs.python.org/issue14364
+        # Python drops a value of "--" and continues with none: https://bugs.python.org/issue14364
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             raise argparse.ArgumentError(action, "expected one argument, got '--'")
         return super()._get_values(action, arg_strings)
@@ -163,10 +163,11 @@ def main(argv: list[str] | None = None) -> int:
     argv = join_words(given, verbs())
     _check_verb(argv)
     typed = given[: 1 + len(given) - len(argv)]
-    from fairseq_xling.compat import bound_primitive_cache, lean_engine, quiet_engine
-
     try:
         args = build_parser(argv, " ".join(typed)).parse_args(argv)
+        # Only now: it takes NumPy, which help does without.
+        from fairseq_xling.compat import bound_primitive_cache, lean_engine, quiet_engine
+
         bound_primitive_cache()
         lean_engine()
         with quiet_engine():

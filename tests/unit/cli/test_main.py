@@ -164,3 +164,14 @@ def test_a_scheduler_ends_a_verb_even_where_the_shell_has_it_ignore_ctrl_c(backg
     )
     assert done.returncode == 130
     assert "run the same command again to resume" in done.stderr
+
+
+def test_help_does_not_wait_for_numpy():
+    code = (
+        "import sys\n"
+        "from fairseq_xling.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print('numpy' in sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.strip() == "False"
