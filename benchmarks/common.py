@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -96,13 +97,13 @@ def take_turns(args: argparse.Namespace, systems: Mapping[str, Step]) -> dict[st
     )
 
 
-def in_own_process(script: str, args: argparse.Namespace, system: str) -> dict[str, float]:
+def in_own_process(script: str, args: argparse.Namespace, system: str) -> dict[str, Any]:
     """What `report_child` says in a process of its own: ``script`` with the same options and
     ``--child SYSTEM``, so that memory is that of one system alone."""
     command = [sys.executable, "-W", "ignore", script, "--child", system]
     for name, value in vars(args).items():
-        if name != "child":
-            command += [f"--{name}", str(value)]
+        if name != "child" and value is not None:
+            command += [f"--{name.replace('_', '-')}", str(value)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{system}: {done.stderr.strip()[-2000:]}")
@@ -111,7 +112,7 @@ def in_own_process(script: str, args: argparse.Namespace, system: str) -> dict[s
     return found
 
 
-def report_child(**measured: float) -> None:
+def report_child(**measured: Any) -> None:
     """Tell `in_own_process` what a system took; ``seconds`` among it."""
     print(json.dumps(measured))
 

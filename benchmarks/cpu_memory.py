@@ -10,18 +10,15 @@ process holds after each part of them, and updates per second of processor time.
 
 import argparse
 import ctypes
-import json
 import logging
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import heading, table
+from common import heading, in_own_process, report_child, table
 from mlm_systems import Setting, ours
 from mlm_text import generated_lines, prepare
 
@@ -127,22 +124,7 @@ def child(args: argparse.Namespace, data: Path) -> None:
         after(update)
         if update == 1 or update in ends:
             curve.append((update, held()))
-    print(json.dumps({"curve": curve, "seconds": time.process_time() - start}))
-
-
-def measure(args: argparse.Namespace, way: str) -> dict:
-    """What `child` says in a process of its own."""
-    command = [sys.executable, "-W", "ignore", __file__, "--child", way]
-    for name in ("layers", "dim", "heads", "vocab", "max_positions", "max_tokens", "lines"):
-        command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-    for name in ("precision", "updates", "points", "seed", "work"):
-        command += [f"--{name}", str(getattr(args, name))]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{way}: {done.stderr.strip()[-2000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{way:<26} {found['seconds']:8.1f} s", file=sys.stderr, flush=True)
-    return found
+    report_child(curve=curve, seconds=time.process_time() - start)
 
 
 def draw(path: Path, found: dict[str, dict], title: str) -> None:
@@ -170,7 +152,7 @@ def main() -> None:
         texts.append((lang, args.work / f"memory.{lang}.txt"))
         texts[-1][1].write_text("\n".join(generated_lines(args.lines, seed)) + "\n")
     prepare(data, texts, args.vocab, args.max_positions, args.lines)
-    found = {way: measure(args, way) for way in args.ways.split(",")}
+    found = {way: in_own_process(__file__, args, way) for way in args.ways.split(",")}
     torch.set_num_threads(1)
     print(heading("cpu_memory.py", "cpu"))
     title = f"{args.layers} layers, {args.dim} wide, {args.max_tokens} slots, {args.precision}"
