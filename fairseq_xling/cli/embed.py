@@ -113,28 +113,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="width, which must be the source encoder's",
     )
-    add("--epochs", type=Number(int, COUNT), default=10, metavar="N", help="passes over the text")
-    add(
-        "--window",
-        type=Number(int, COUNT),
-        default=5,
-        metavar="N",
-        help="subwords on each side, at most",
-    )
-    add(
-        "--negative",
-        type=Number(int, COUNT),
-        default=10,
-        metavar="N",
-        help="negative samples per word",
-    )
-    add(
-        "--min-count",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        metavar="N",
-        help="do not train subwords rarer than this",
-    )
+    _add_skipgram(parser, "subwords", epochs=10, negative=10, min_count=0)
     add(
         "--sample",
         type=Number(float, BELOW_ONE),
@@ -143,21 +122,38 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="thin out subwords above this share of the text; 1e-4 for very large vocabularies; "
         "0 = none",
     )
-    add(
+    _add_learning(parser, lr=0.025)
+
+
+def _add_skipgram(
+    parser: argparse.ArgumentParser, units: str, epochs: int, negative: int, min_count: int
+) -> None:
+    """What is drawn from the text; the arguments are the defaults."""
+    for name, default, least, text in (
+        ("--epochs", epochs, COUNT, "passes over the text"),
+        ("--window", 5, COUNT, f"{units} on each side, at most"),
+        ("--negative", negative, COUNT, "negative samples per word"),
+        ("--min-count", min_count, NOT_NEGATIVE, f"do not train {units} rarer than this"),
+    ):
+        parser.add_argument(name, type=Number(int, least), default=default, metavar="N", help=text)
+
+
+def _add_learning(parser: argparse.ArgumentParser, lr: float) -> None:
+    parser.add_argument(
         "--lr",
         type=Number(float, Range(1e-4, 1)),
-        default=0.025,
+        default=lr,
         metavar="X",
         help="learning rate, falling to 1e-4",
     )
-    add(
+    parser.add_argument(
         "--threads",
         type=Number(int, COUNT),
         default=1,
         metavar="N",
         help="above 1 is faster, but not reproducible",
     )
-    add("--seed", type=SEED, default=1, metavar="N", help="random seed")
+    parser.add_argument("--seed", type=SEED, default=1, metavar="N", help="random seed")
 
 
 def _add_link(parser: argparse.ArgumentParser) -> None:
@@ -194,28 +190,7 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
     )
     add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
     add("--dim", type=Number(int, COUNT), default=300, metavar="N", help="width")
-    add("--epochs", type=Number(int, COUNT), default=5, metavar="N", help="passes over the text")
-    add(
-        "--window",
-        type=Number(int, COUNT),
-        default=5,
-        metavar="N",
-        help="words on each side, at most",
-    )
-    add(
-        "--negative",
-        type=Number(int, COUNT),
-        default=5,
-        metavar="N",
-        help="negative samples per word",
-    )
-    add(
-        "--min-count",
-        type=Number(int, NOT_NEGATIVE),
-        default=5,
-        metavar="N",
-        help="do not train words rarer than this",
-    )
+    _add_skipgram(parser, "words", epochs=5, negative=5, min_count=5)
     add(
         "--min-n",
         type=Number(int, COUNT),
@@ -237,21 +212,7 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
     )
-    add(
-        "--lr",
-        type=Number(float, Range(1e-4, 1)),
-        default=0.05,
-        metavar="X",
-        help="learning rate, falling to 1e-4",
-    )
-    add(
-        "--threads",
-        type=Number(int, COUNT),
-        default=1,
-        metavar="N",
-        help="above 1 is not reproducible",
-    )
-    add("--seed", type=SEED, default=1, metavar="N", help="random seed")
+    _add_learning(parser, lr=0.05)
 
 
 def run(args: argparse.Namespace) -> None:
