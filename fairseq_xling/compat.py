@@ -31,7 +31,7 @@ import numpy as np
 from fairseq_xling import checkpoints, compose
 from fairseq_xling.engine import ENGINE_STEP
 from fairseq_xling.engine_options import check_engine_options, literal_list
-from fairseq_xling.errors import UserError, about, exits_on_user_error, usage_line
+from fairseq_xling.errors import UserError, about, exits_on_user_error, program_error, usage_line
 from fairseq_xling.files import open_binary, read_lines
 from fairseq_xling.literals import literal
 from fairseq_xling.locks import hold
@@ -320,7 +320,7 @@ def check_engine_command(program: str, arguments: Sequence[str]) -> None:
         parser.prog = program
         options.parse_args_and_arch(parser, words)
     except SystemExit as error:  # one line, meant for fairseq's own programs
-        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+        raise program_error(error) from None
 
 
 # oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and with each some
@@ -519,7 +519,7 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
     try:
         return _one_line_load(load)(str(path))
     except SystemExit as error:  # one line, meant for fairseq's own programs
-        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+        raise program_error(error) from None
 
 
 def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:

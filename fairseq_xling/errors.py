@@ -47,6 +47,15 @@ def one_line(error: BaseException) -> str:
     return _PREFIX + " ".join(text.split())
 
 
+def program_error(said: object) -> UserError:
+    """The error in the line with which one of the programs ends, or in its ``SystemExit``.
+
+    >>> program_error(SystemExit("fairseq-xling: error: `--lr` must be above 0, got -1"))
+    UserError('`--lr` must be above 0, got -1')
+    """
+    return UserError(str(said).removeprefix(_PREFIX))
+
+
 @contextlib.contextmanager
 def about(*names: object) -> Iterator[None]:
     """Has errors inside begin with ``names``: options in backticks, or files.

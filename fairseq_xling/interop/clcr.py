@@ -17,7 +17,7 @@ from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.models.identity import read_identity
 
 
@@ -78,9 +78,7 @@ class Clcr:
                 model = ClcrModel(config, identity)
                 model.load_state_dict(weights)
         except SystemExit as error:  # one line, meant for fairseq's own programs
-            raise UserError(
-                f"{checkpoint}: {str(error).removeprefix('fairseq-xling: error: ')}"
-            ) from None
+            raise UserError(f"{checkpoint}: {program_error(error)}") from None
         return cls(model.float(), folder, str(checkpoint), device)
 
     @property

@@ -14,7 +14,7 @@ from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.objectives.base import Example, constant
 from fairseq_xling.registry import unknown_name
 
@@ -61,7 +61,7 @@ class Encoder:
                 [str(checkpoint)], overrides
             )
         except SystemExit as error:  # one line, meant for fairseq's own programs
-            raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+            raise program_error(error) from None
         except RuntimeError as error:
             raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
         if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.compat import check_engine_command
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, program_error
 
 
 def check_command(step: str, command: Sequence[str]) -> None:
@@ -34,5 +34,4 @@ def _check_verb(arguments: list[str]) -> None:
         with contextlib.redirect_stderr(said):
             build_parser(words).parse_args(words)
     except SystemExit:
-        line = said.getvalue().strip().removeprefix("fairseq-xling: error: ")
-        raise UserError(line) from None
+        raise program_error(said.getvalue().strip()) from None

@@ -9,7 +9,7 @@ import torch
 
 from fairseq_xling.compat import prepare_engine
 from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.interop.encoder import to_device
 from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import total_counts
@@ -77,7 +77,7 @@ class Predictor:
                 [str(checkpoint)], arg_overrides=overrides
             )
         except SystemExit as error:  # one line, meant for fairseq's own programs
-            raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+            raise program_error(error) from None
         if not hasattr(task, "head"):
             raise UserError(f"{checkpoint}: is not of `--task cross_lingual_transfer`")
         head = task.head

@@ -10,7 +10,7 @@ import torch
 
 from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
 from fairseq_xling.registry import unknown_name
@@ -116,7 +116,7 @@ def _build(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
             task = tasks.setup_task(cfg.task)
             return cfg, task, task.build_model(cfg.model)
     except SystemExit as error:  # one line, meant for fairseq's own programs
-        raise UserError(str(error).removeprefix("fairseq-xling: error: ")) from None
+        raise program_error(error) from None
 
 
 def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
