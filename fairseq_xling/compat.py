@@ -479,13 +479,12 @@ class _CheckedTorch(types.ModuleType):
         state = self._torch.load(file, weights_only=True, **kwargs)
         checkpoints.check_layout(state, path, checkpoints.TRAINED)
         checkpoints.check_tensors(state["model"], path)
-        if _restoring.get():
+        checkpoints.check_served(state, path)
+        if _restoring.get():  # nothing is built from it: the options of the command line hold
             checkpoints.check_optimizer(state, path)
-        else:  # to resume, nothing is built from the file: the options of the command line hold
-            checkpoints.check_served(state, path)
-            if budget is not None:
-                budget.allow(state["model"], path)
-                budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
+        elif budget is not None:
+            budget.allow(state["model"], path)
+            budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
         return state
 
 
@@ -522,13 +521,32 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
         raise program_error(error) from None
 
 
+def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """`load_plain` of a checkpoint that fairseq has trained, whose settings are read.
+
+    Raises:
+        UserError: as `load_plain`, and for settings of what we do not serve or of another type than
+            declared.
+    """
+    state = load_plain(path, ("model", "cfg.model", "cfg.task", *needed))
+    prepare_engine()
+    checkpoints.check_served(state, path)
+    checkpoints.Budget.of(state["model"], path).check_layers(
+        checkpoints.settings_of(state["cfg"]["model"])
+    )
+    return state
+
+
 def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     """A model and its task from a checkpoint: no larger than its weights, and in one line."""
 
     @functools.wraps(load)
     @exits_on_user_error
     def wrapper(filenames: Any, *args: Any, **kwargs: Any) -> Any:
-        with about(*filenames), checkpoints.building(", ".join(map(str, filenames))):
+        with (
+            about(*filenames, from_file=True),
+            checkpoints.building(", ".join(map(str, filenames))),
+        ):
             return load(filenames, *args, **kwargs)
 
     return wrapper

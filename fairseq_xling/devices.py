@@ -20,7 +20,8 @@ def usable_device(device: str | torch.device) -> torch.device:
         chosen = torch.device(device)
     except (RuntimeError, ValueError):
         chosen = None
-    if chosen is None or chosen.type not in KINDS:  # torch knows more kinds, such as meta
+    # torch knows more kinds, such as meta, and counts processors of which it has one.
+    if chosen is None or chosen.type not in KINDS or (chosen.type == "cpu" and chosen.index):
         raise UserError(f"`--device` must be cpu, cuda or cuda:N, got {str(device)!r}")
     try:
         torch.empty(0, device=chosen)

@@ -57,11 +57,15 @@ def program_error(said: object) -> UserError:
 
 
 @contextlib.contextmanager
-def about(*names: object) -> Iterator[None]:
+def about(*names: object, from_file: bool = False) -> Iterator[None]:
     """Has errors inside begin with ``names``: options in backticks, or files.
 
     For a reader that knows where a value comes from, around code that does not. What names an
     option or one of the files already is left as it is.
+
+    Args:
+        from_file: ``names`` are files whose settings stand for options, so that an option alone
+            would send the reader to the command line.
 
     >>> with about("`--order`"):
     ...     raise UserError("unknown kind 'x'; known: y")
@@ -74,19 +78,19 @@ def about(*names: object) -> Iterator[None]:
     except (UserError, SystemExit) as error:
         program = isinstance(error, SystemExit)  # fairseq's, which our line ends
         text = str(error).removeprefix(_PREFIX) if program else str(error)
-        if (program and not str(error).startswith(_PREFIX)) or named(text, shown):
+        if (program and not str(error).startswith(_PREFIX)) or named(text, shown, not from_file):
             raise
         text = f"{' and '.join(shown)}: {text}"
         raise (SystemExit(_PREFIX + text) if program else UserError(text)) from error
 
 
-def named(text: str, names: Iterable[str] = ()) -> bool:
-    """Whether a message names an option, or one of ``names``.
+def named(text: str, names: Iterable[str] = (), options: bool = True) -> bool:
+    """Whether a message names one of ``names`` or, with ``options``, any option.
 
     >>> named("`--lr` must be above 0"), named("a.txt:3: no word", ["a.txt"]), named("no word")
     (True, True, False)
     """
-    return "`--" in text or any(name in text for name in names)
+    return (options and "`--" in text) or any(name in text for name in names)
 
 
 def broken_rule(message: str) -> str:

@@ -26,7 +26,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """A file that is written to ``path`` atomically.
 
     It is written in the same folder, flushed to disk and renamed; if killed or after an error, the
-    previous file is kept.
+    previous file is kept. What killed writes of the same file have left is removed.
 
     Raises:
         UserError: if ``path`` is a folder.
@@ -35,8 +35,10 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder, not a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    _remove_abandoned(path)
+    handle, name = _unfinished(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    held = os.dup(handle)  # locked until it has its name
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file
@@ -48,6 +50,41 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         raise
+    finally:
+        os.close(held)
+
+
+def _unfinished(path: Path) -> tuple[int, str]:
+    """A new file beside ``path``, open and locked, by which others see that it is being written."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        if _lock(handle) is not False and os.path.exists(name):
+            return handle, name
+        os.close(handle)  # another process has just taken it for one that is abandoned
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file; False where another process holds it, None where files have no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished writes of ``path`` that no process is at any more."""
+    for name in os.listdir(path.parent):
+        if name.startswith(f".{path.name}.") and is_unfinished(name):
+            with contextlib.suppress(FileNotFoundError):
+                handle = os.open(path.parent / name, os.O_RDONLY)
+                try:
+                    if _lock(handle):
+                        os.unlink(path.parent / name)
+                finally:
+                    os.close(handle)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, read_lines
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _BLOCK = 4096  # rows
+_REMEDY = "extract the folder again"
 
 
 class Extracted:
@@ -125,19 +127,22 @@ class Extracted:
         return self.path / f"layer{layer:02d}.npy"
 
     def _map(self, layer: int) -> np.ndarray:
-        file = self._file(layer)
+        return mapped(self._file(layer), "f", (self.rows, self.width), _REMEDY)
+
+    @cached_property
+    def sizes(self) -> np.ndarray | None:
+        """How many rows each line of the text has, None where rows are not of parts of lines.
+
+        Raises:
+            UserError: if these are not the folder's rows.
+        """
+        file = self.path / "sentences.npy"
         if not file.is_file():
-            raise UserError(f"{file}: no such file, though meta.json lists the layer")
-        try:
-            array = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError):
-            raise UserError(f"{file}: damaged or not a numpy array") from None
-        if array.shape != (self.rows, self.width) or array.dtype.kind != "f":
-            raise UserError(
-                f"{file}: must be floats of shape {(self.rows, self.width)}, as meta.json says, "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        return array
+            return None
+        sizes = mapped(file, "i", (None,), _REMEDY)
+        if (sizes < 0).any() or int(sizes.sum()) != self.rows:
+            raise UserError(f"{file}: must share the {self.rows} rows of the folder among lines")
+        return sizes
 
 
 def check_same_rows(x: Extracted, y: Extracted) -> None:
@@ -158,11 +163,8 @@ def check_same_rows(x: Extracted, y: Extracted) -> None:
             f"{names}: rows must be of the same words, got {x.words[row]!r} and {y.words[row]!r} "
             f"in row {row}; extract both with one `--words` file"
         )
-    sizes = [folder.path / "sentences.npy" for folder in (x, y)]
-    if all(file.is_file() for file in sizes):
-        first, second = (np.load(file, mmap_mode="r", allow_pickle=False) for file in sizes)
-        if not np.array_equal(first, second):
-            raise UserError(f"{names}: their texts were split into different subwords")
+    if x.sizes is not None and y.sizes is not None and not np.array_equal(x.sizes, y.sizes):
+        raise UserError(f"{names}: their texts were split into different subwords")
 
 
 def common_layers(x: Extracted, y: Extracted, wanted: str | None) -> Sequence[int]:

@@ -23,6 +23,13 @@ class Budget:
         self._tensors = self._values = self._built = 0
         self._seen: set[int] = set()
 
+    @classmethod
+    def of(cls, weights: Mapping[str, Any], path: Any) -> "Budget":
+        """One that knows the weights of the file ``path``."""
+        budget = cls(path)
+        budget.allow(weights, path)
+        return budget
+
     def allow(self, weights: Mapping[str, Any], path: Any) -> None:
         """Allow a model of ``weights``, those of the file ``path``, and start to count."""
         import torch
@@ -111,9 +118,7 @@ def no_larger_than(weights: Mapping[str, Any] | None = None, path: Any = None) -
     """
     from torch.nn.modules import module
 
-    budget = Budget()
-    if weights is not None:
-        budget.allow(weights, path)
+    budget = Budget() if weights is None else Budget.of(weights, path)
     token = _current.set(budget)
 
     def hook(owner: Any, name: str, tensor: Any) -> None:

@@ -37,6 +37,8 @@ def building(names: Any, weights: Mapping[str, Any] | None = None) -> Iterator[B
     except (*_WRONG_VALUES, OmegaConfBaseException) as error:
         raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
     except RuntimeError as error:
+        if "negative dimension" in str(error):
+            raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
         if not str(error).startswith("Error(s) in loading state_dict"):
             raise
         first = str(error).splitlines()[1].strip()

@@ -65,8 +65,8 @@ _KINDS = {"task": "a task", "model": "an architecture", "criterion": "a criterio
 def check_served(state: dict[str, Any], path: Any) -> None:
     """Reject a checkpoint that would have anything built that is not served, or served with it.
 
-    Options of fairseq's own classes that are not declared by them, or that only a training needs,
-    are removed from ``state``.
+    Options that the classes do not declare are removed from ``state``, as fairseq does where it
+    builds a model, and of fairseq's own classes those that only a training needs.
 
     Args:
         state: what `check_layout` has accepted.
@@ -144,14 +144,15 @@ def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str,
 
 
 def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) -> None:
-    """Compare the options with their declared types; of fairseq's classes, keep no others."""
+    """Compare the options with their declared types, and keep no others where all are declared."""
     declared = declared_types(chosen)
     served = Served("")
+    if not is_project(chosen) or getattr(chosen, "__dataclass", None) is not None:
+        for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
+            del values[name]
     if not is_project(chosen):
         _, name = _registered(part, next(values[k] for k in _NAMES[part] if values.get(k)))
         served = SERVED[part][name]
-        for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
-            del values[name]
         values.update({name: value for name, value in served.left.items() if name in values})
     for name, value in values.items():
         if name in declared and not declared[name].holds(value):

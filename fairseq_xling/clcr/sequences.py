@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.new_folder import META
+from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 
@@ -134,20 +135,9 @@ class Sequences:
         return torch.from_numpy(found), torch.from_numpy(padding_mask)
 
     def _map(self, name: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
-        file = self.path / f"{name}.npy"
-        if not file.is_file():
-            raise UserError(f"{file}: no such file; the folder is damaged, write it again")
-        try:
-            array = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError):
-            raise UserError(f"{file}: damaged or not a numpy array") from None
-        if array.shape != shape or array.dtype.kind != kind:
-            what = "floats" if kind == "f" else "whole numbers"
-            raise UserError(
-                f"{file}: must be {what} of shape {shape}, as {META} says, "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        return array
+        return mapped(
+            self.path / f"{name}.npy", kind, shape, "the folder is damaged, write it again"
+        )
 
 
 def check_same_sentences(x: Sequences, y: Sequences) -> None:

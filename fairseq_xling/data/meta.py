@@ -73,6 +73,10 @@ def _files(files: Any, meta: Any) -> None:
         _check(isinstance(recorded["bytes"], int) and isinstance(recorded["sha256"], str))
 
 
+def _vocab(vocab: Any, meta: Any) -> None:
+    _check(isinstance(vocab["mode"], str))
+
+
 def _check_name(split: str) -> None:
     _check("/" not in split and not split.startswith("."))
 
@@ -83,5 +87,6 @@ _PARTS: dict[str, Callable[[Any, Any], None]] = {
     "dictionaries": _dictionaries,
     "mono": _mono,
     "parallel": _parallel,
+    "vocab": _vocab,
     "files": _files,
 }

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import building
-from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.compat import load_trained, prepare_engine
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError, program_error
-from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.identity import KEY, decode_identity
 
 
 class Clcr:
@@ -58,11 +58,11 @@ class Clcr:
         device = usable_device(device)
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint")
-        state = load_plain(checkpoint)
+        state = load_trained(checkpoint)
         try:
             text = dict(state["cfg"]["model"])["clcr_config"]
             place = data if data is not None else dict(state["cfg"]["task"])["data"]
-            weights, identity = state["model"], read_identity(state["model"])
+            weights, identity = state["model"], decode_identity(state["model"][KEY])
         except (KeyError, TypeError, ValueError):
             raise UserError(f"{checkpoint}: contains no model of `--task clcr`") from None
         config = read_config(text, checkpoint)

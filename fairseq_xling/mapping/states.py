@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairseq_xling.analysis.extracted import Extracted
+from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,19 +48,13 @@ class States(Extracted):
         """The vectors of a layer (R, D), mapped into memory."""
         return self._arrays[layer]
 
-    def extra(self, name: str) -> np.ndarray:
-        """The array ``NAME.npy`` next to the vectors, mapped into memory.
+    def extra(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """The whole numbers in ``NAME.npy`` next to the vectors, mapped into memory.
 
         Raises:
-            UserError: if the file is missing or damaged.
+            UserError: if the file is missing, damaged, or of another kind or shape.
         """
-        path = self.path / f"{name}.npy"
-        if not path.is_file():
-            raise UserError(f"{path}: no such file; extract the folder again")
-        try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError):
-            raise UserError(f"{path}: damaged or not a numpy array") from None
+        return mapped(self.path / f"{name}.npy", "i", shape, "extract the folder again")
 
     def vectors(self, layer: int) -> Iterator[Tensor]:
         """All non-zero vectors of a layer (those of blank lines are zero), (n, D) float64.

@@ -15,7 +15,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from fairseq_xling.checkpoints import check_layers
+from fairseq_xling.checkpoints import check_layers, origin
 from fairseq_xling.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.clcr.phases import phases
 from fairseq_xling.errors import UserError, exits_on_user_error
@@ -268,7 +268,7 @@ class ClcrModel(BaseFairseqModel):
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:
-            raise UserError(f"the checkpoint does not fit ({_first(error)})") from None
+            raise UserError(f"{origin()} does not fit ({_first(error)})") from None
 
 
 def _first(error: RuntimeError) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from fairseq_xling.clcr.modules import modules
-from fairseq_xling.compat import load_plain
+from fairseq_xling.compat import load_trained
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr_config import read_config
@@ -85,7 +85,7 @@ def _read_encoders(
 def _read_start(
     path: str, folder: DataFolder, pair: tuple[str, str]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    state = load_plain(path)
+    state = load_trained(path)
     try:
         text = dict(state["cfg"]["model"])["clcr_config"]
         identity = read_identity(state["model"])

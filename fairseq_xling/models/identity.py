@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.checkpoints import origin
 from fairseq_xling.errors import UserError
 
 KEY = "_extra_state"  # where torch puts it in a state dict
@@ -63,7 +64,7 @@ def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise UserError(
-                f"the checkpoint does not fit: it was trained with {name} "
+                f"{origin()} does not fit: it was trained with {name} "
                 f"{_show(theirs.get(name))}, this model has {_show(value)}"
             )
 

@@ -16,7 +16,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_xling.checkpoints import settings_of_file
+from fairseq_xling.checkpoints import origin, settings_of_file
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
@@ -160,7 +160,7 @@ class SeparableTransformer(BaseFairseqModel):
         except RuntimeError as error:  # torch lists every tensor; the first is enough
             first = str(error).splitlines()[1:2] or [str(error)]
             raise UserError(
-                "the checkpoint does not fit this model; is it of another --arch or size? "
+                f"{origin()} does not fit this model; is it of another --arch or size? "
                 f"({first[0].strip()})"
             ) from None
 
@@ -185,8 +185,8 @@ class SeparableTransformer(BaseFairseqModel):
             theirs = decode_identity(state)
         except ValueError:
             raise UserError(
-                "the checkpoint is damaged: it does not record which languages, dictionaries and "
-                "plan it was trained with"
+                f"{origin()} is damaged: it does not record which languages, dictionaries and plan "
+                "it was trained with"
             ) from None
         self.check_identity(theirs)
 

@@ -19,7 +19,7 @@ from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_architecture, check_layers, origin
-from fairseq_xling.compat import load_plain
+from fairseq_xling.compat import load_trained
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
@@ -195,7 +195,7 @@ class TransferEncoder(BaseFairseqModel):
         except RuntimeError as error:
             first = str(error).splitlines()[1:2] or [str(error)]
             raise UserError(
-                f"the checkpoint does not fit this encoder and head ({first[0].strip()})"
+                f"{origin()} does not fit this encoder and head ({first[0].strip()})"
             ) from None
 
 
@@ -240,7 +240,7 @@ def encoder_depth(path: str | Path) -> int:
 
 def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
     """Model configuration, weights and identity of the encoder in a checkpoint."""
-    state = load_plain(path)
+    state = load_trained(path)
     try:
         config = dict(state["cfg"]["model"])
         weights = {

@@ -97,6 +97,22 @@ def load_config(
     return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
 
 
+class _OnceEach(yaml.SafeLoader):
+    """Safe YAML, in which a key must not stand twice: the last would silently be the one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """As PyYAML's, with an error at the second place of a key."""
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{shown(key.value)} is given twice", key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field.
 
@@ -106,7 +122,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """
     text = read_text(path, "yaml")
     try:
-        values = yaml.safe_load(text) or {}
+        values = yaml.load(text, _OnceEach) or {}
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML ({error})") from None
     except RecursionError:

@@ -68,9 +68,10 @@ def choose_languages(
         if targets
         else [x for x in folder.languages if x != source]
     )
-    for lang in (source, *chosen):
+    for option, lang in (("source", source), *(("targets", lang) for lang in chosen)):
         if lang not in folder.languages:
-            raise UserError(f"{folder.path}: {unknown_name('language', lang, folder.languages)}")
+            problem = unknown_name("language", lang, folder.languages)
+            raise UserError(f"`--{option}` of {folder.path}: {problem}")
     if source in chosen:
         raise UserError(f"`--targets` must not name the source language {source!r}")
     return source, chosen

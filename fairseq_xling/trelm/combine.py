@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_xling.compat import load_plain, prepare_engine
+from fairseq_xling.compat import load_trained, prepare_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.runs.provenance import provenance
@@ -26,8 +26,6 @@ _OWN = {
 
 
 _NEEDED = (
-    "model",
-    "cfg.task",
     "cfg.checkpoint",
     "optimizer_history.-1.criterion_name",
     "optimizer_history.-1.optimizer_name",
@@ -94,7 +92,7 @@ class _Half:
 
     def __init__(self, path: str | Path, phase: str):
         self.path, self.phase = path, phase
-        self.state = load_plain(path, _NEEDED)
+        self.state = load_trained(path, _NEEDED)
         weights = self.state["model"]
         self.identity = read_identity(weights)
         self.weights = {k: v for k, v in weights.items() if k != KEY}

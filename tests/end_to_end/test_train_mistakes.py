@@ -163,7 +163,7 @@ def test_a_checkpoint_of_another_dictionary_is_refused(
 ):
     corpus = make_corpus(mode="prefixed")
     message = _resume(in_process, corpus.path, tmp_path, checkpoint)
-    assert "the checkpoint does not fit: it was trained with dictionaries de:" in message
+    assert ".pt does not fit: it was trained with dictionaries de:" in message
 
 
 def test_a_checkpoint_of_another_size_is_refused(tiny_corpus, tmp_path, checkpoint, in_process):

@@ -6,6 +6,7 @@ fine-tuned model's encoder, or of one of CLCR's two.
 """
 
 import argparse
+import dataclasses
 import functools
 import io
 import json
@@ -48,12 +49,14 @@ class Kind:
 
     ``resumed``: only where a training is resumed from the file is anything read that is wrong.
     ``either``: why it does no harm where it is not noticed.
+    ``setting``: it is one of the model's or the task's settings.
     """
 
     write: Callable[[Path, Path], None]
     resumed: bool = False
     either: str = ""
     accepted: str = ""
+    setting: bool = False
 
 
 KINDS: dict[str, Kind] = {}
@@ -339,6 +342,8 @@ _state(
 
 # ---- settings
 
+_FIRST_SETTING = len(KINDS)
+
 # An encoder's settings, as each kind of checkpoint names them.
 _CLCR_NAMES = {
     "encoder_layers": "layers",
@@ -523,6 +528,9 @@ _inner_json("are a list", "[1]")
 _inner_json("are null", "null")
 _inner_json("are an empty object", "{}")
 
+for _kind in list(KINDS)[_FIRST_SETTING:]:
+    KINDS[_kind] = dataclasses.replace(KINDS[_kind], setting=True)
+
 # ---- what a resumed training reads
 
 
@@ -556,8 +564,13 @@ for _key, _value in (
         f"train_iterator's {_key} is {_value!r}",
         lambda s, k=_key, v=_value: s["extra_state"]["train_iterator"].update({k: v}),
     )
-for _value in (None, [], "text", 7, {"labels": None}, {"x": 1}):
+for _value in (None, [], "text", 7, {"labels": None}):
     _resumed(f"task_state is {_value!r}", lambda s, v=_value: s.update(task_state=v))
+_resumed(
+    "task_state has a name that no task knows",
+    lambda s: s.update(task_state={"x": 1}),
+    either="nothing asks for it",
+)
 for _value in ("text", 7, None, [1], {"default": [(1, "x", "eval", {})]}, {"default": 3}):
     _resumed(
         f"metrics is {_value!r}",
@@ -604,6 +617,14 @@ _resumed("another criterion", lambda s: s["optimizer_history"][-1].update(criter
 # ---- cases
 
 _RESUMES = "fairseq-train --restore-file"
+# Of these, only weights and identity count: their kinds and types are checked, not their sizes.
+_SETTINGS_NOT_READ = {
+    **dict.fromkeys(
+        (_RESUMES, "fairseq-train --finetune-from-model", "fairseq-train cdlm"),
+        "the options of the command line hold",
+    ),
+    "combine": "settings are copied, and checked where a model is built from them",
+}
 # Runs whose plan does not read the encoders: carried out, their first step does.
 _READ_LATE = re.compile(r"ablate (mapped|similarity)|clcr-(run|train)|eval-(matrix|transfer)")
 
@@ -646,7 +667,7 @@ def every_case() -> Iterator[Case]:
                     " ".join(words),
                     functools.partial(_place, kind, name),
                     accepted=about.accepted,
-                    either=about.either,
+                    either=about.either or (about.setting and _SETTINGS_NOT_READ.get(call, "")),
                     keeps="a run keeps the logs of its steps" if late else "",
                 )
 

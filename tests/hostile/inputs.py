@@ -18,7 +18,7 @@ import numpy as np
 
 from tests.hostile.calls import CHECKPOINTS, calls
 from tests.hostile.checkpoints import CODE, Runs
-from tests.hostile.machine import Case
+from tests.hostile.machine import Case, files_read
 from tests.tiny_world import World
 
 Bytes = Callable[[bytes], bytes]
@@ -281,25 +281,19 @@ def _missing(name: str, world: World, here: Path) -> None:
     (here / name).parent.mkdir(parents=True, exist_ok=True)
 
 
-# Of these folders, what the call reads of them.
-_READS = {"clcr-classify": "premise/", "clcr-probe": "rows/"}
-# What a run writes beside its results, for people and for resuming.
-_NOT_READ = re.compile(r"(^|/)(logs|\.steps|models|data)/|\.(md|svg|html|sh|txt|csv|log|pt)$")
-
-
-def _inner_files(folder: Path) -> Iterator[str]:
-    """One file of each name, numbers and digests aside, in whatever folder it is."""
+def _inner_files(folder: Path, read: set[Path]) -> Iterator[str]:
+    """Of the files in ``folder`` that are ``read``, one of each name, numbers and digests aside, in
+    whatever folder it is."""
     seen = set()
     for path in sorted(folder.rglob("*"), reverse=True):
         name = re.sub(r"[0-9a-f]{6,}|\d+", "", path.name)
-        inner = str(path.relative_to(folder))
-        if folder.name == "ner" and _NOT_READ.search(inner):
-            continue
-        if path.is_file() and name not in seen:
+        inner = path.relative_to(folder)
+        if path.is_file() and name not in seen and inner in read:
             seen.add(name)
-            yield inner
+            yield str(inner)
 
 
+_FINISHED = "finished layers are kept for the next start"
 _PLAN = "a plan reads no text"
 
 
@@ -311,8 +305,8 @@ def _no_harm(kinds: dict[str, Bytes], kind: str) -> str:
 
 def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Case]:
     stem, names = f"folder: {call}: {name}", (Path(name).name,)
-    for file in _inner_files(world.root / name / _READS.get(call, "")):
-        file = f"{_READS.get(call, '')}{file}"
+    read = {p.relative_to(name) for p in files_read(calls()[call], world) if p.is_relative_to(name)}
+    for file in _inner_files(world.root / name, read):
         yield Case(f"{stem}: {file} missing", words, functools.partial(_without, name, file), names)
         kinds = kinds_of(file)
         for kind, change in kinds.items():
@@ -322,6 +316,7 @@ def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Ca
                 functools.partial(_within, name, file, change),
                 names,
                 either=_no_harm(kinds, kind),
+                keeps=_FINISHED if call.startswith("map ") else "",
             )
 
 

@@ -214,19 +214,38 @@ def judge(case: Case, outcome: Outcome, limit: int, files: Iterable[str]) -> tup
     return None
 
 
+def words_of(call: str, world: World, here: Path) -> list[str]:
+    """The program of a call and its words; ``\\s`` stands for a space inside of one."""
+    return [
+        word.replace("{w}", str(world.root)).replace("{h}", str(here)).replace("\\s", " ")
+        for word in call.split(" ")
+        if word
+    ]
+
+
+def files_read(call: str, world: World, limit: int = 4 * SPARE) -> set[Path]:
+    """The files of the world that a call opens and reads, below its root.
+
+    The system's times of access tell; all files, where it keeps none.
+    """
+    files = [path for path in world.root.rglob("*") if path.is_file()]
+    for path in files:
+        os.utime(path, (0, path.stat().st_mtime))
+    with tempfile.TemporaryDirectory(dir=world.root.parent) as here:
+        outcome = perform(words_of(call, world, Path(here)), Path(here), limit)
+    assert not outcome.status, f"{call}: {outcome.printed[-2000:]}"
+    found = {path.relative_to(world.root) for path in files if path.stat().st_atime}
+    return found or {path.relative_to(world.root) for path in files}
+
+
 def try_case(case: Case, world: World, limit: int) -> tuple[str, str] | None:
     """Make the files of ``case`` in a folder of its own, run it, and `judge` it."""
     here = Path(tempfile.mkdtemp(prefix="case-", dir=world.root.parent))
     try:
         case.make(world, here)
-        words = [
-            word.replace("{w}", str(world.root)).replace("{h}", str(here))
-            for word in case.call.split(" ")
-            if word
-        ]
         files = [path.name for path in here.rglob("*")]
         before = _listing(world.root)
-        outcome = perform([word.replace("\\s", " ") for word in words], here, limit)
+        outcome = perform(words_of(case.call, world, here), here, limit)
         wrong = judge(case, outcome, limit, files)
         if wrong is None and _listing(world.root) != before:
             return LEFT, "among the valid files, which are another user's"

@@ -227,7 +227,8 @@ _TYPED = [
 
 def _typed_cases() -> Iterator[Case]:
     for call, option in _TYPED:
-        names = re.findall(r"--[\w-]+", option)
+        # A file that is not there, or a folder and the splits that it has, are names as well.
+        names = [*re.findall(r"--[\w-]+", option), "nowhere", "not found: zz", "its splits are"]
         yield Case(f"option: {call} {option[:60]}", f"{calls()[call]} {option}", names=names)
 
 

@@ -44,6 +44,12 @@ VARYING = (
     ),
     Varies("*/.steps/*.json", r"^/outputs/", "sizes of logs and reports, in which durations are"),
     Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
+    Varies(
+        "*.pt",
+        r"^/optimizer_history/0/lr_scheduler_state/best$",
+        "the best loss since the last start; of the schedules that these programs use, none reads "
+        "it",
+    ),
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
     Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),

@@ -17,6 +17,20 @@ from fairseq_xling.files import (
 )
 
 
+def test_what_a_killed_write_has_left_is_removed_and_what_another_writes_is_not(tmp_path):
+    abandoned, other = tmp_path / ".a.bin.abcdefgh.tmp", tmp_path / ".b.bin.abcdefgh.tmp"
+    abandoned.touch()
+    other.touch()
+    with atomic_write(tmp_path / "a.bin") as first:
+        first.write(b"1")
+        assert not abandoned.exists()
+        with atomic_write(tmp_path / "a.bin") as second:  # finds the first at it
+            second.write(b"2")
+        assert (tmp_path / "a.bin").read_bytes() == b"2"
+    assert (tmp_path / "a.bin").read_bytes() == b"1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.bin.abcdefgh.tmp", "a.bin"]
+
+
 def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_file(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")

@@ -20,6 +20,7 @@ from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.text.links import Links, check_range, parse_pharaoh
 
 _LINES = 128  # in a block
+_LONGEST = 1 << 20  # units of a line
 _COLUMNS = {"subword": (0, "places"), "word": (1, "words")}  # of lengths.npy; place in the line
 
 
@@ -28,8 +29,25 @@ class Side:
 
     def __init__(self, states: States, unit: str):
         column, name = _COLUMNS[unit]
-        self.lengths = states.extra("lengths")[:, column]
-        self._sentences, self._places = states.extra("sentences"), states.extra(name)
+        if states.sizes is None:
+            raise UserError(f"{states.path}: has no sentences.npy; extract the folder again")
+        self._sentences = states.sizes
+        self.lengths = states.extra("lengths", (len(self._sentences), 2))[:, column]
+        self._places = states.extra(name, (states.rows,))
+        self._check(states.path)
+
+    def _check(self, path: Path) -> None:
+        """Reject units that a line does not have: they would be read as the next line's."""
+        if ((self.lengths < 0) | (self.lengths > _LONGEST)).any():
+            raise UserError(f"{path}: lengths.npy must lie in [0, {_LONGEST}]")
+        last = np.repeat(self.lengths, self._sentences)
+        wrong = (self._places < 0) | (self._places >= last)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"{path}: places and lengths must fit each other, got place {self._places[row]} "
+                f"in a line of {last[row]} (row {row}); extract the folder again"
+            )
 
     def __len__(self) -> int:
         return len(self._sentences)

@@ -79,7 +79,7 @@ def test_arrays_that_are_missing_damaged_or_of_another_shape_are_named(folder):
     with pytest.raises(UserError, match=r"layer02.npy: damaged or not a numpy array"):
         Extracted(folder)
     array.unlink()
-    with pytest.raises(UserError, match=r"layer02.npy: no such file, though meta.json lists"):
+    with pytest.raises(UserError, match=r"layer02.npy: no such file; extract the folder again"):
         Extracted(folder)
 
 

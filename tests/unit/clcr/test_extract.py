@@ -1,5 +1,8 @@
 """Key-point classifiers: noise, thresholds, and the table of how well they do."""
 
+import sys
+import tempfile
+
 import pytest
 import torch
 
@@ -7,6 +10,7 @@ from fairseq_xling.clcr.extract import MOST, Extractor, confident_weights, estim
 from fairseq_xling.clcr.keypoints import confusion, shares, table_row
 from fairseq_xling.clcr.modules.extract import parse_rates
 from fairseq_xling.errors import UserError
+from tests.end_to_end.engine import start
 
 DIM = 10
 
@@ -103,25 +107,36 @@ def test_rates_are_found_in_half_precision_too(dtype):
 BATCHES = ((2.0, -1.0, None), (1.0, None, None))  # of two workers; the log-odds of their tokens
 
 
-def one_worker(rank, folder):
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
-    )
-    extractor = Extractor(1, confident=True)
-    with torch.no_grad():
-        extractor.plain.layers[0].weight.fill_(1.0)
-        extractor.plain.layers[0].bias.zero_()
-        for odds in BATCHES[rank]:
-            states = torch.zeros(0, 1) if odds is None else torch.full((4, 1), odds)
-            extractor.loss(states, torch.ones(len(states), dtype=torch.bool))
-    torch.save(extractor.rates, f"{folder}/{rank}.pt")
-    torch.distributed.destroy_process_group()
+# A process of its own: one forked from a test, which has threads, may wait for ever.
+ONE_WORKER = f"""
+import sys
+import torch
+from fairseq_xling.clcr.extract import Extractor
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.distributed.init_process_group(
+    "gloo", init_method=f"file://{{folder}}/store", rank=rank, world_size=2
+)
+extractor = Extractor(1, confident=True)
+with torch.no_grad():
+    extractor.plain.layers[0].weight.fill_(1.0)
+    extractor.plain.layers[0].bias.zero_()
+    for odds in {BATCHES}[rank]:
+        states = torch.zeros(0, 1) if odds is None else torch.full((4, 1), odds)
+        extractor.loss(states, torch.ones(len(states), dtype=torch.bool))
+torch.save(extractor.rates, f"{{folder}}/{{rank}}.pt")
+torch.distributed.destroy_process_group()
+"""
 
 
 def test_workers_find_the_same_rates_from_all_their_batches(tmp_path):
-    torch.multiprocessing.start_processes(
-        one_worker, (str(tmp_path),), nprocs=2, start_method="fork"
-    )
+    script = tmp_path / "worker.py"
+    script.write_text(ONE_WORKER)
+    with tempfile.TemporaryFile() as output:
+        workers = [
+            start([sys.executable, script, rank, tmp_path], output, output) for rank in (0, 1)
+        ]
+        assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
     expected = torch.tensor([MOST, MOST])
     for together in zip(*BATCHES, strict=True):
         found = [

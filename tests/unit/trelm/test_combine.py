@@ -45,7 +45,8 @@ def half(path, phase, seed, identity=(), drop=(), dtype=torch.float32, layers=LA
     directions = {"forward": "en-de", "backward": "de-en"}.get(phase, "")
     checkpoint = {
         "cfg": {
-            "task": {"trelm_phase": phase, "directions": directions},
+            "task": {"_name": "cdlm", "trelm_phase": phase, "directions": directions},
+            "model": {"_name": "tri_bert_tiny", "encoder_layers": layers},
             "checkpoint": {"finetune_from_model": "common.pt"},
         },
         "model": state,
@@ -116,7 +117,11 @@ def test_the_file_is_a_checkpoint_of_its_own_phase_before_its_first_update(halve
     identity = json.loads(bytes(map(int, state["model"]["_extra_state"].tolist())))
     assert identity["phase"] == "combined"
     assert identity["languages"] == ["en", "de"]
-    assert state["cfg"]["task"] == {"trelm_phase": "", "directions": "en-de,de-en"}
+    assert state["cfg"]["task"] == {
+        "_name": "cdlm",
+        "trelm_phase": "",
+        "directions": "en-de,de-en",
+    }
     assert state["cfg"]["checkpoint"] == {"finetune_from_model": None}
     assert state["last_optimizer_state"] is None
     assert state["optimizer_history"][-1]["num_updates"] == 0
