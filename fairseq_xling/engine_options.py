@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.literals import literal
 from fairseq_xling.ranges import (
     ANY,
@@ -151,6 +151,7 @@ def check_engine_options(values: Mapping[str, Any]) -> None:
         if values.get(field) is not None:
             _check_dictionary(f"--{option_name(field)}", values[field])
     _check_shards(values)
+    _check_warmup(values)
 
 
 def _numbers(name: str, field: str, value: Any) -> list[float]:
@@ -161,9 +162,9 @@ def _numbers(name: str, field: str, value: Any) -> list[float]:
     several = list(found) if isinstance(found, list | tuple) else [found]
     if not all(isinstance(item, int | float) for item in several):
         words = f"{count} numbers such as (0.9, 0.98)" if count else "a number"
-        raise UserError(f"`{name}` must be {words}, got {value!r:.60}")
+        raise UserError(f"`{name}` must be {words}, got {shown(value, 60)}")
     if count and len(several) != count:
-        raise UserError(f"`{name}` must be {count} numbers, got {value!r:.60}")
+        raise UserError(f"`{name}` must be {count} numbers, got {shown(value, 60)}")
     if field in _LISTS and not several:
         raise UserError(f"`{name}` must be one number or more, got none")
     return several
@@ -181,7 +182,7 @@ def _check_dictionary(name: str, value: Any) -> None:
     if not isinstance(_literal(value) if isinstance(value, str) else value, Mapping):
         example = "\"{'dropout': 0}\""
         raise UserError(
-            f"`{name}` must be a dictionary of options such as {example}, got {value!r:.60}"
+            f"`{name}` must be a dictionary of options such as {example}, got {shown(value, 60)}"
         )
 
 
@@ -198,6 +199,14 @@ def _check_shards(values: Mapping[str, Any]) -> None:
         raise UserError(
             f"`--shard-id` must lie in [0, {shards - 1}], the `--num-shards` {shards} counted from "
             f"0, got {shard}"
+        )
+
+
+def _check_warmup(values: Mapping[str, Any]) -> None:
+    """fairseq divides by it."""
+    if values.get("lr_scheduler") == "inverse_sqrt" and values.get("warmup_updates") == 0:
+        raise UserError(
+            "`--warmup-updates` must be at least 1 with `--lr-scheduler inverse_sqrt`, got 0"
         )
 
 
@@ -218,5 +227,5 @@ def literal_list(x: Any, x_type: Callable[[Any], Any] = float) -> Any:
     except (TypeError, ValueError):
         words = "values" if x_type is str else "numbers"
         raise argparse.ArgumentTypeError(
-            f"must be {words} separated by commas, got {x!r:.60}"
+            f"must be {words} separated by commas, got {shown(x, 60)}"
         ) from None

@@ -140,6 +140,15 @@ def refuse_files_above(option: str, path: str | Path) -> None:
             raise UserError(f"`{option}` {path}: {above} is a file, not a folder")
 
 
+def same_place(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths lead to one place, which need not exist.
+
+    >>> same_place("a/../b", "b")
+    True
+    """
+    return os.path.realpath(one) == os.path.realpath(other)  # unlike `resolve`, of loops as well
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """``value`` as indented JSON with sorted keys, atomically."""
     with atomic_write(path, "w") as file:

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -133,9 +134,10 @@ def no_larger_than(weights: Mapping[str, Any] | None = None, path: Any = None) -
     except RuntimeError as error:
         if "can't allocate memory" not in str(error) or budget.path is None:
             raise
-        reason = str(error).splitlines()[0].rpartition(": ")[2]
+        size = re.search(r"\d+ bytes", str(error))
         raise UserError(
-            f"{budget.path}: its settings describe a model larger than memory ({reason})"
+            f"{budget.path}: its settings describe a model larger than memory"
+            f"{(size and f' ({size[0]} for one of its tensors)') or ''}"
         ) from None
     finally:
         _current.reset(token)

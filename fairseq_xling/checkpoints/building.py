@@ -36,7 +36,11 @@ def building(names: Any, weights: Mapping[str, Any] | None = None) -> Iterator[B
             yield budget
     except (*_WRONG_VALUES, OmegaConfBaseException) as error:
         raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
-    except RuntimeError as error:
+    except Exception as error:
+        if type(error) is Exception:  # as fairseq raises it for settings that lack something
+            raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
+        if not isinstance(error, RuntimeError):
+            raise
         if "negative dimension" in str(error):
             raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
         if not str(error).startswith("Error(s) in loading state_dict"):

@@ -110,6 +110,7 @@ KINDS = {
     f"{_LAST}.criterion_name": NAME,
     f"{_LAST}.optimizer_name": NAME,
     f"{_LAST}.lr_scheduler_state": MAPPING_OR_NONE,
+    f"{_LAST}.lr_scheduler_state.lr": NUMBER,
     f"{_LAST}.num_updates": COUNT,
     "task_state": MAPPING_OR_NONE,
     "task_state.labels": LABELS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairseq_xling.checkpoints.budget import origin
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 
 # Tied weights are listed under up to three names. More claims on one piece of memory are not ties.
 _COPIES = 4
@@ -25,7 +25,7 @@ def check_tensors(tensors: Mapping[str, Any], path: Any, place: str = "model") -
     claimed, stored = 0, {}
     for name, tensor in tensors.items():
         if not torch.is_tensor(tensor):
-            continue
+            raise UserError(f"{path}: `{place}.{name[:120]}` must be a tensor, got {shown(tensor)}")
         if wrong := _wrong(name, tensor):
             raise UserError(f"{path}: `{place}.{name[:120]}` must {wrong}")
         storage = tensor.untyped_storage()

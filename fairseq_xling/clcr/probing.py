@@ -47,8 +47,10 @@ def sequence_spans(
         placed: examples whose spans count the subwords of whole texts, like the folder's spans.
 
     Raises:
-        UserError: if the folder has other texts, or two rows of a sentence overlap.
+        UserError: if the folder has other texts, two rows of a sentence overlap, or a vector is
+            not finite.
     """
+    sequences.check_finite()
     alike = _alike(sequences, placed)
     starts = np.cumsum(sequences.lengths, dtype=np.int64) - sequences.lengths  # (E,)
     ends = np.repeat(starts, sequences.counts)[:, None] + sequences.spans  # (R, 2), over all texts

@@ -9,7 +9,7 @@ from typing import Any
 from fairseq_xling.analysis.new_folder import begun_settings
 from fairseq_xling.clcr.label import tune, write_labels
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import refuse_files_above, sha256, write_json
+from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
 
@@ -30,7 +30,7 @@ def run_label(args: argparse.Namespace) -> None:
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
     folder = model.folder
-    if Path(args.output).resolve() == Path(folder.path).resolve():
+    if same_place(args.output, folder.path):
         raise UserError(f"`--output` {args.output}: is the data folder; name a separate one")
     sides = {split: folder.parallel(split, *model.pair) for split in splits}
     common = {

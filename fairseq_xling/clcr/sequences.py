@@ -28,6 +28,7 @@ from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 
+_BLOCK = 4096  # rows
 DTYPES = ("float32", "float16")
 
 
@@ -89,9 +90,18 @@ class Sequences:
         """(R, 2) int32, the subwords that each row represents, mapped.
 
         Raises:
-            UserError: if the file is damaged.
+            UserError: if the file is damaged, or a span lies outside of its sentence.
         """
-        return self._map("spans", (self.rows, 2), "i")
+        spans = self._map("spans", (self.rows, 2), "i")
+        most = np.repeat(self.lengths, self.counts)
+        wrong = (spans[:, 0] < 0) | (spans[:, 1] < spans[:, 0]) | (spans[:, 1] > most)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"{self.path / 'spans.npy'}: must lie in sentences, got {spans[row].tolist()} in "
+                f"row {row} for a sentence of {most[row]} subwords"
+            )
+        return spans
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -106,6 +116,17 @@ class Sequences:
     def vectors(self, index: int) -> Tensor:
         """The sequence of one sentence, (K, D) float32; errors as `batch`."""
         return self.batch([index])[0][0]
+
+    def check_finite(self) -> None:
+        """Read all vectors once; errors as `batch`."""
+        for start in range(0, self.rows, _BLOCK):
+            finite = np.isfinite(self._vectors[start : start + _BLOCK]).all(1)
+            if not finite.all():
+                raise self._not_finite(start + int((~finite).argmax()))
+
+    def _not_finite(self, row: int) -> UserError:
+        file = self.path / "vectors.npy"
+        return UserError(f"{file}: must be finite, got NaN or infinity in row {row}")
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor]:
         """The sequences of some sentences, in the order of ``indices``.
@@ -127,10 +148,7 @@ class Sequences:
         found[inside] = self._vectors[rows]
         finite = np.isfinite(found[inside]).all(1)
         if not finite.all():
-            row = int(rows[~finite][0])
-            raise UserError(
-                f"{self.path / 'vectors.npy'}: must be finite, got NaN or infinity in row {row}"
-            )
+            raise self._not_finite(int(rows[~finite][0]))
         padding_mask = places >= np.maximum(counts, 1)[:, None]
         return torch.from_numpy(found), torch.from_numpy(padding_mask)
 

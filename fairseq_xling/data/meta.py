@@ -9,6 +9,7 @@ from fairseq_xling.files import read_json
 from fairseq_xling.languages import parse_languages, parse_pair
 
 FORMAT = 1
+_LONGEST = 100  # characters of a split's name
 
 
 def read_meta(path: str | Path) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _vocab(vocab: Any, meta: Any) -> None:
 
 
 def _check_name(split: str) -> None:
-    _check("/" not in split and not split.startswith("."))
+    _check("/" not in split and not split.startswith(".") and len(split) <= _LONGEST)
 
 
 _REQUIRED = ("languages", "dictionaries")

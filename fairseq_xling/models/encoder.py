@@ -37,6 +37,11 @@ class EncoderShape:
     copy_embeddings: bool = False  # only a TRILayer has them
     token_positions: bool = True  # whether position embeddings are added to words
 
+    def __post_init__(self) -> None:
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+
 
 class SeparableEncoder(nn.Module):
     """A Transformer encoder whose parts are shared by all languages or private, by plan.

@@ -19,6 +19,7 @@ from fairseq_xling.text.progress import progress
 from fairseq_xling.text.scan import TextFacts, scan_text
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Pair, Sources
+from fairseq_xling.text.tokenizers.pieces import ready_tokenizer
 
 
 @dataclass
@@ -79,8 +80,11 @@ def check_inputs(
 
     Raises:
         UserError: for text that is not UTF-8 or empty, sides of different length, an alignment of
-            another length, links that are malformed or out of range, a malformed dictionary.
+            another length, links that are malformed or out of range, a malformed dictionary, and
+            a tokenizer that cannot be used.
     """
+    for file in set(sources.tokenizers.values()):
+        ready_tokenizer(file)
     dictionaries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
     texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
     # The interrupted run may have reached the same files by other paths.

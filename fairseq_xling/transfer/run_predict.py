@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.files import same_place, write_json
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
 from fairseq_xling.transfer.items import parse_files
@@ -39,7 +39,7 @@ def predict_files(
     predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
     output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
     for name in names:
-        if any((output / name).resolve() == path.resolve() for _, path in files):
+        if any(same_place(output / name, path) for _, path in files):
             raise UserError(f"`--output` must be another folder, got that of {output / name}")
     found = [predictor.predict(lang, path, args.max_tokens) for lang, path in files]
     output.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 from scipy import stats
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.files import same_place, write_json
 from fairseq_xling.runs import report
 from fairseq_xling.runs.figure_file import write_svg
 from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
@@ -69,7 +69,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] |
 def check_output(output: Path, runs: Sequence[str]) -> None:
     """Refuse to overwrite a run, whose report and results have the same names."""
     for run in runs:
-        if output.resolve() == Path(run).resolve():
+        if same_place(output, run):
             raise UserError(f"`--output` must be another folder than the run's, got {output}")
 
 

@@ -33,7 +33,7 @@ _TUNING = (
 )
 _CLCR = (
     "--data {w}/data --encoder en={w}/lm.pt --encoder de={w}/lm.pt --transform-steps 1 "
-    "--lm-steps 1 --extract-steps 1 --order-steps 1 --every 1 --warmup 0 --max-tokens 300 "
+    "--lm-steps 1 --extract-steps 1 --order-steps 1 --every 1 --warmup 1 --max-tokens 300 "
     "--encode-text test.en={w}/text/parallel/test.en-de.en.txt --output out"
 )
 _TRELM = (

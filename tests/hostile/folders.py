@@ -302,7 +302,10 @@ _OTHER = "with its own digest it is another valid folder"
 _NO_HARM = {
     **{
         f"dict.txt: {name}, with its digest": _OTHER
-        for name in ("two lines exchanged", "a line more", "without its last line")
+        for name in (
+            *("two lines exchanged", "a line more", "without its last line"),
+            "a symbol of a megabyte",
+        )
     },
     **{
         f".bin: padding inside{ending}": "a symbol as any other"

@@ -33,6 +33,8 @@ def _is_number(action: argparse.Action) -> bool:
     """Whether an option takes one number: by its type, or by the default that its help gives."""
     if not action.option_strings or action.nargs not in (None, "?"):
         return False
+    if "--seeds" in action.option_strings:  # a list
+        return False
     if action.type is not None:
         try:
             return isinstance(action.type("1"), int | float)
@@ -129,8 +131,8 @@ _TYPED = [
             "--validate-interval=-1 --save-interval=0 --save-interval=-1 "
             "--save-interval-updates=-1 --log-interval=0 --log-interval=-1 --patience=-5 "
             "--keep-last-epochs=-7 --stop-time-hours=-1 --max-positions=-1 --dropout=nan "
-            "--optimizer=zz --lr-scheduler=zz --criterion=zz --arch=zz --task=zz --user-dir=zz "
-            "--train-subset=zz --valid-subset=zz --best-checkpoint-metric=zz --restore-file=zz "
+            "--optimizer=zz --lr-scheduler=zz --criterion=zz --arch=zz --task=zz "
+            "--train-subset=zz --best-checkpoint-metric=zz --restore-file=zz "
             "--log-format=zz --ddp-backend=zz --device=meta --languages=zz --languages=en,en "
             "--objectives=zz --separate=zz --optimizer-overrides={ "
             "--distributed-world-size=0 --required-batch-size-multiple=0 --curriculum=-1 "
@@ -229,6 +231,7 @@ def _typed_cases() -> Iterator[Case]:
     for call, option in _TYPED:
         # A file that is not there, or a folder and the splits that it has, are names as well.
         names = [*re.findall(r"--[\w-]+", option), "nowhere", "not found: zz", "its splits are"]
+        names += ["--lr-scheduler"] if "--schedule" in option else []
         yield Case(f"option: {call} {option[:60]}", f"{calls()[call]} {option}", names=names)
 
 

@@ -96,7 +96,7 @@ def test_every_owner_of_options_of_fairseq_train_has_a_call():
 
 
 def test_hostile_checkpoints_of_each_sort_are_refused(world, limit):
-    assert_refused(checkpoints.quick_cases(), world, limit, 45)
+    assert_refused(checkpoints.quick_cases(), world, limit, 55)
 
 
 def test_hostile_data_folders_of_each_sort_are_refused(world, limit):

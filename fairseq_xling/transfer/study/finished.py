@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.files import read_json, same_place
 from fairseq_xling.transfer.heads import heads
 from fairseq_xling.transfer.items import parse_files
 from fairseq_xling.transfer.study.config import TransferConfig
@@ -65,7 +65,7 @@ def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
     """
     folders = [Path(run) for run in runs]
     for folder in folders:
-        if sum(folder.resolve() == other.resolve() for other in folders) > 1:
+        if sum(same_place(folder, other) for other in folders) > 1:
             raise UserError(f"the run {folder} is named twice")
     by_run = [_read(folder) for folder in folders]
     cells = [cell for found in by_run for cell in found]

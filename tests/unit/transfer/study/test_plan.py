@@ -172,7 +172,10 @@ def test_a_language_that_an_encoder_does_not_read_is_refused(words_folder):
 )
 def test_layers_that_an_encoder_has_not_are_refused(config, option, name, deepest):
     state = {
-        "cfg": {"model": {"_name": "separable_transformer", "separate": "", "encoder_layers": 2}},
+        "cfg": {
+            "model": {"_name": "separable_transformer", "separate": "", "encoder_layers": 2},
+            "task": {"_name": "bilingual_mlm"},
+        },
         "model": {"_extra_state": encode_identity({"languages": ["en"]})},
     }
     torch.save(state, "models/best.pt")
