@@ -5,7 +5,9 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 
 
-@pytest.mark.parametrize("device", ["meta", "cpuu", "", "cuda:x", "xla", torch.device("meta")])
+@pytest.mark.parametrize(
+    "device", ["meta", "cpuu", "", "cpu:7", "cuda:x", "xla", torch.device("meta")]
+)
 def test_a_device_is_a_processor_or_an_accelerator(device):
     with pytest.raises(UserError) as error:
         usable_device(device)

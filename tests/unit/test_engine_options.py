@@ -81,6 +81,10 @@ def test_a_range_holds_in_every_program(refusal, program, flags, line):
         (("--adam-betas", "(0.9,)"), "`--adam-betas` must be 2 numbers, got '(0.9,)'"),
         (("--adam-betas", "(0.9, 1)"), "`--adam-betas` must lie in [0, 1), got 1"),
         (("--optimizer-overrides", "{"), "`--optimizer-overrides` must be a dictionary of options"),
+        (
+            ("--warmup-updates", "0", "--lr-scheduler", "inverse_sqrt"),
+            "`--warmup-updates` must be at least 1 with `--lr-scheduler inverse_sqrt`, got 0",
+        ),
         (("--num-shards", "2"), "`--num-shards` has no effect but in fairseq-generate"),
     ],
 )

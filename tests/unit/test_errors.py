@@ -5,6 +5,13 @@ import pytest
 from fairseq_xling.errors import UserError, about, exits_on_user_error, one_line, shown
 
 
+def test_a_file_whose_settings_stand_for_options_is_named_before_them():
+    with pytest.raises(UserError, match=r"^a\.pt: `--lr` must"), about("a.pt", from_file=True):
+        raise UserError("`--lr` must be above 0")
+    with pytest.raises(UserError, match=r"^`--lr` of a\.pt"), about("a.pt", from_file=True):
+        raise UserError("`--lr` of a.pt must be above 0")
+
+
 def test_a_message_over_several_lines_is_printed_on_one():
     assert one_line(UserError("a\n  b\tc\n")) == "fairseq-xling: error: a b c"
 

@@ -12,9 +12,16 @@ from fairseq_xling.files import (
     read_json,
     read_lines,
     refuse_files_above,
+    same_place,
     sha256,
     write_json,
 )
+
+
+def test_a_loop_of_links_is_a_place_of_its_own(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    assert not same_place(tmp_path / "loop", tmp_path / "file")
+    assert same_place(tmp_path / "loop", tmp_path / "loop")
 
 
 def test_what_a_killed_write_has_left_is_removed_and_what_another_writes_is_not(tmp_path):

@@ -9,7 +9,7 @@ from argparse import Namespace
 import pytest
 import torch
 
-from fairseq_xling.compat import prepare_engine
+from fairseq_xling.compat import load_trained, prepare_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
@@ -53,6 +53,32 @@ def test_an_architecture_of_fairseq_that_evaluates_its_options_is_refused_by_eve
     with pytest.raises(REFUSED, match=r"`cfg.model` must name an architecture .*'fconv_self_att'"):
         load(path)
     assert not marker.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ({"cfg.model._name": "fconv_self_att"}, "`cfg.model` must name an architecture of fair"),
+        ({"cfg.task._name": "masked_lm"}, "`cfg.task` must name a task of fairseq_xling or"),
+        ({"cfg.model.lm_head": 7}, "`cfg.model.lm_head` must be of type str, got 7"),
+        ({"cfg.model.encoder_layers": 10**9}, "`encoder_layers` must be at most .*got 1000000000"),
+    ],
+)
+def test_readers_that_build_no_model_of_fairseq_check_what_a_file_names(changed, places, message):
+    path = changed(places)
+    with pytest.raises(UserError, match=f"{path}: {message}"):
+        load_trained(path)
+
+
+def test_an_option_that_no_class_declares_is_left_out(changed):
+    state = load_trained(changed({"cfg.criterion.wer_args": "code"}))
+    assert "wer_args" not in state["cfg"]["criterion"]
+
+
+def test_weights_are_tensors_and_nothing_else(changed):
+    path = changed({"model/encoder.embedding_norm.shared.weight": "text"})
+    with pytest.raises(UserError, match=r"`model\.encoder.*weight` must be a tensor, got 'text'"):
+        load_trained(path)
 
 
 @pytest.mark.parametrize(

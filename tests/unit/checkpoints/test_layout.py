@@ -19,7 +19,7 @@ WHOLE = {
         {
             "criterion_name": "C",
             "optimizer_name": "O",
-            "lr_scheduler_state": {"best": None},
+            "lr_scheduler_state": {"best": None, "lr": 1e-3},
             "num_updates": 3,
         }
     ],
@@ -86,7 +86,7 @@ def test_an_entry_of_a_wrong_kind_is_named_with_the_file_and_the_rule(place):
 def _legal(place, value):
     """The few of these values that are right in some place."""
     last = place.rpartition(".")[2]
-    if last in ("best", "val_loss", "previous_training_time"):
+    if last in ("best", "lr", "val_loss", "previous_training_time"):
         return value == -1 or value == 10**5000
     if last in ("last_optimizer_state", "state"):
         return isinstance(value, dict)

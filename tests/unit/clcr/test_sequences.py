@@ -210,6 +210,9 @@ def test_damaged_folders_are_named(tmp_path):
     damage("vectors.npy", np.zeros((9, 3)), r"vectors.npy: must be floats of shape \(10, 3\)")
     damage("offsets.npy", offsets[::-1].copy(), r"offsets.npy: must increase from 0 to 10")
     damage("spans.npy", np.zeros((10, 2)), r"spans.npy: must be whole numbers of shape \(10, 2\)")
+    spans = np.load(path / "spans.npy")
+    damage("spans.npy", spans + 99, r"spans.npy: must lie in sentences, got .* in row 0 for")
+    damage("spans.npy", spans - 99, r"spans.npy: must lie in sentences, got .* in row 0 for")
     damage("lengths.npy", np.zeros(7, int), r"lengths.npy: must be whole numbers of shape \(6,\)")
     broken = np.zeros((10, 3), dtype="float32")
     broken[7, 1] = np.nan

@@ -187,6 +187,18 @@ def test_other_mistakes_about_alignments_are_one_line(rows, write_states, tmp_pa
     file.write_text("0-0\n\n0:1\n\n")
     with pytest.raises(UserError, match="links:3: links must look like 0-0, got '0:1'"):
         find("alignments", de, de, file)
+    file.write_text("\n" * len(GERMAN))
+    for name, value, message in (
+        ("words", 10**9, r"places and lengths must fit each other, got place 1000000000 in a line"),
+        ("words", -1, r"places and lengths must fit each other, got place -1 in a line"),
+        ("lengths", -1, r"lengths\.npy must lie in \[0, 1048576\]"),
+        ("sentences", 99, r"sentences\.npy: must share the \d+ rows of the folder among lines"),
+    ):
+        array = np.load(de / f"{name}.npy")
+        np.save(de / f"{name}.npy", np.full_like(array, value))
+        with pytest.raises(UserError, match=message):
+            find("alignments", de, de, file)
+        np.save(de / f"{name}.npy", array)
     (de / "words.npy").unlink()
     with pytest.raises(UserError, match=r"words.npy: no such file; extract the folder again"):
         find("alignments", de, de, file)

@@ -139,6 +139,7 @@ def nested(levels):
     ("yaml", "message"),
     [
         ("steps: 2024-13-45", "not YAML that can be read (month must be in 1..12"),
+        ("lr: 1\nlr: 2", "not YAML ('lr' is given twice"),
         ("steps: " + "1" * 5000, "not YAML that can be read (Exceeds the limit"),
         ("steps: " + "[" * 3000, "not YAML that can be read (too deeply nested)"),
         ("steps: !!float x", "not YAML that can be read (could not convert"),
@@ -150,7 +151,7 @@ def nested(levels):
         ("x: 1\n" * 100_000, "must be at most 262144 bytes of YAML, got 262145 or more"),
         ("? 2020-01-01\n: 1", "unknown option 'datetime.date(2020, 1, 1)'"),
     ],
-    ids=["date", "digits", "deep", "float", "object", "loop", "own", "dict", "bomb", "long", "key"],
+    ids="date twice digits deep float object loop own dict bomb long key".split(),
 )
 def test_a_file_that_yaml_or_python_cannot_read_is_one_short_line(tmp_path, yaml, message):
     with pytest.raises(UserError) as error:

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from fairseq_xling.arrays import mapped
+from fairseq_xling.errors import UserError
+
+
+def test_an_array_is_mapped_where_kind_and_shape_fit(tmp_path):
+    path, array = tmp_path / "x.npy", np.arange(6, dtype="uint16").reshape(3, 2)
+    np.save(path, array)
+    for shape in ((3, 2), (None, 2), (None, None)):
+        np.testing.assert_array_equal(mapped(path, "i", shape, "write it again"), array)
+
+
+@pytest.mark.parametrize(
+    ("array", "got"),
+    [
+        (np.zeros((3, 2)), "float64 of shape (3, 2)"),
+        (np.zeros((3, 3), int), "int64 of shape (3, 3)"),
+        (np.zeros((3, 2, 1), int), "int64 of shape (3, 2, 1)"),
+        (np.zeros((), int), "int64 of shape ()"),
+        (np.zeros((3, 2), complex), "complex128 of shape (3, 2)"),
+        (np.full((3, 2), "x"), "<U1 of shape (3, 2)"),
+    ],
+)
+def test_another_kind_or_shape_is_refused(tmp_path, array, got):
+    path = tmp_path / "x.npy"
+    np.save(path, array)
+    with pytest.raises(UserError) as error:
+        mapped(path, "i", (None, 2), "write it again")
+    assert str(error.value) == (
+        f"{path}: must be whole numbers of shape (any, 2), got {got}; write it again"
+    )
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"\x93NUMPY\x01\x00\x0a\x00{'descr': 1}"])
+def test_what_is_no_array_is_refused(tmp_path, data):
+    path = tmp_path / "x.npy"
+    with pytest.raises(UserError, match=r"x.npy: no such file; write it again"):
+        mapped(path, "i", (None,), "write it again")
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=r"x.npy: damaged or not a numpy array"):
+        mapped(path, "i", (None,), "write it again")
+
+
+def test_an_array_of_objects_is_not_unpickled(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(UserError, match=r"x.npy: damaged or not a numpy array"):
+        mapped(path, "i", (None,), "write it again")
