@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import building
-from fairseq_xling.compat import load_trained, prepare_engine
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut

@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
+from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.clcr.modules import modules
-from fairseq_xling.compat import load_trained
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr_config import read_config

@@ -19,7 +19,7 @@ from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_architecture, check_layers, origin
-from fairseq_xling.compat import load_trained
+from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity

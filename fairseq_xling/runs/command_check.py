@@ -5,8 +5,8 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.compat import check_engine_command
 from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.guards.commands import check_engine_command
 
 
 def check_command(step: str, command: Sequence[str]) -> None:

@@ -122,7 +122,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """
     text = read_text(path, "yaml")
     try:
-        values = yaml.load(text, _OnceEach) or {}
+        values = _OnceEach(text).get_single_data() or {}
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML ({error})") from None
     except RecursionError:

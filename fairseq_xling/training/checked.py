@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fairseq_xling.compat import check_hydra_options, task_config
+from fairseq_xling.compat import task_config
+from fairseq_xling.guards.commands import check_hydra_options
 from fairseq_xling.ranges import check_fields
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from fairseq_xling.compat import load_trained, prepare_engine
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.compat import prepare_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.runs.provenance import provenance

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli.main import main
-from fairseq_xling.compat import load_plain
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape

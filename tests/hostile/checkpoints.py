@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_xling.compat import load_plain
+from fairseq_xling.checkpoints.files import load_plain
 from tests.hostile.calls import calls, checkpoint_places
 from tests.hostile.machine import MARKER, Case
 from tests.tiny_world import World

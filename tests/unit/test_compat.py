@@ -1,7 +1,6 @@
 """The facts about fairseq and torch that `compat` works around."""
 
 import argparse
-import gc
 import logging
 import os
 import re
@@ -14,9 +13,7 @@ import pytest
 import torch
 
 from fairseq_xling import compat
-from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive
 
 
 @pytest.fixture(autouse=True)
@@ -68,20 +65,6 @@ def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
     assert torch.Tensor.cuda is before
 
 
-def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
-    def step(trainer):
-        (tmp_path / "crash.pt").write_text("what fairseq leaves")
-        raise FloatingPointError("gradients are Nan/Inf")
-
-    checkpoint = argparse.Namespace(save_dir=str(tmp_path))
-    trainer = argparse.Namespace(
-        cfg=argparse.Namespace(checkpoint=checkpoint), get_num_updates=lambda: 41
-    )
-    with pytest.raises(SystemExit, match=r"diverged at update 42 \(gradients are Nan/Inf\); lower"):
-        compat._one_line_divergence(step)(trainer)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
         "import logging\n"
@@ -124,25 +107,6 @@ def test_what_fairseq_stores_beside_tensors_loads_safely(tmp_path):
     assert loaded["sizes"].tolist() == [0, 1, 2]
 
 
-def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
-    from fairseq.file_io import PathManager
-
-    source, target = tmp_path / "a.pt", tmp_path / "b.pt"
-    source.write_bytes(b"new")
-    target.write_bytes(b"old")
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        PathManager.copy(str(source), str(target), overwrite=True)
-    assert target.read_bytes() == b"old"
-    monkeypatch.undo()
-    assert PathManager.copy(str(source), str(target), overwrite=True)
-    assert target.read_bytes() == b"new"
-
-
 def test_preparing_twice_wraps_once():
     import fairseq.checkpoint_utils as checkpoint_utils
 
@@ -177,21 +141,6 @@ def test_what_patience_has_counted_survives():
     assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
     del should_stop_early.best, should_stop_early.num_runs
     assert compat.early_stopping_state() == {}
-
-
-def test_a_checkpoint_that_does_not_fit_its_model_is_one_line_and_other_errors_stay_whole():
-    def load(filenames, error):
-        raise error
-
-    wrapped = compat._one_line_build(load)
-    mismatch = RuntimeError("Error(s) in loading state_dict for Roberta:\n\tsize mismatch for x.")
-    with pytest.raises(
-        SystemExit, match=r"a\.pt: does not fit its model \(size mismatch for x"
-    ) as e:
-        wrapped(["a.pt"], mismatch)
-    assert "\n" not in str(e.value)
-    with pytest.raises(RuntimeError, match="out of memory"):
-        wrapped(["a.pt"], RuntimeError("out of memory"))
 
 
 @pytest.mark.parametrize(
@@ -241,61 +190,6 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
     args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
     parsed = options.parse_args_and_arch(parser, args)
     assert (parsed.bf16, parsed.tpu) == (True, False)
-
-
-@pytest.fixture
-def trainer(tiny_corpus):
-    """Makes what `load_checkpoint` reads of a trainer of ``rank``."""
-
-    class Trainer:
-        def __init__(self, rank=0):
-            distributed = argparse.Namespace(distributed_rank=rank)
-            self.cfg = argparse.Namespace(distributed_training=distributed)
-            self.task = argparse.Namespace(folder=DataFolder(tiny_corpus.path))
-
-    return Trainer
-
-
-def is_locked(path):
-    try:
-        with exclusive(path, "taken"):
-            return False
-    except UserError:
-        return True
-
-
-def test_the_first_process_of_a_training_locks_its_folders_while_it_lives(
-    trainer, tmp_path, tiny_corpus
-):
-    saving = argparse.Namespace(save_dir=str(tmp_path), no_save=False)
-    one, meta = trainer(), tiny_corpus.path / "meta.json"
-    compat._hold_folders(saving, one)
-    assert is_locked(tmp_path / ".lock") and is_locked(meta)
-    del one
-    gc.collect()
-    assert not (tmp_path / ".lock").exists() and not is_locked(meta)
-
-
-def test_other_processes_and_trainings_that_do_not_save_only_read(trainer, tmp_path, tiny_corpus):
-    for rank, unsaved in ((1, False), (0, True)):
-        saving = argparse.Namespace(save_dir=str(tmp_path), no_save=unsaved)
-        one = trainer(rank)
-        compat._hold_folders(saving, one)
-        assert not (tmp_path / ".lock").exists() and is_locked(tiny_corpus.path / "meta.json")
-        del one
-
-
-def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_path):
-    stands_for = compat._read_input(lambda input, size: iter([[input, size]]))
-    path = tmp_path / "a.txt"
-    path.write_text(" a b \nc\n\nd")
-    assert list(stands_for(str(path), 2)) == [["a b", "c"], ["", "d"]]
-    assert list(stands_for("-", 2)) == [["-", 2]]
-    with pytest.raises(SystemExit, match=r"error: none\.txt: no such file"):
-        next(stands_for("none.txt", 2))
-    path.write_bytes(b"\xff")
-    with pytest.raises(SystemExit, match=r"a\.txt:1: not UTF-8"):
-        next(stands_for(str(path), 2))
 
 
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):

@@ -75,7 +75,7 @@ def _unsupported(path: Path, found: str) -> UserError:
 def _load(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such source checkpoint")
-    from fairseq_xling.compat import load_plain
+    from fairseq_xling.checkpoints.files import load_plain
 
     return load_plain(path, ("model",))
 

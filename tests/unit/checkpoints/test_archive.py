@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints import check_archive
-from fairseq_xling.compat import load_plain
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.errors import UserError
 
 

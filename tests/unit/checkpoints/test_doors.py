@@ -9,7 +9,8 @@ from argparse import Namespace
 import pytest
 import torch
 
-from fairseq_xling.compat import load_trained, prepare_engine
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.compat import prepare_engine
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.compat import load_plain
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.errors import UserError
 from fairseq_xling.trelm.combine import combine, combine_states
 

@@ -1,0 +1,116 @@
+"""Read whole checkpoints from disk; nothing in them can run."""
+
+import argparse
+import functools
+import os
+import pickle
+import re
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.checkpoints.archive import check_archive
+from fairseq_xling.checkpoints.budget import Budget
+from fairseq_xling.checkpoints.layout import check_layout
+from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.checkpoints.served import check_served
+from fairseq_xling.checkpoints.tensors import check_tensors
+from fairseq_xling.errors import UserError, exits_on_user_error, program_error
+
+
+def allow_fairseq_values() -> None:
+    """torch loads only plain data (`weights_only`); this adds what else fairseq stores."""
+    import torch
+
+    torch.serialization.add_safe_globals(
+        [
+            argparse.Namespace,
+            np.ndarray,
+            np.dtype,
+            np.array(0).__reduce__()[0],
+            np.float64(0).__reduce__()[0],
+            type(np.dtype("int64")),
+            type(np.dtype("float64")),
+        ]
+    )
+
+
+def in_one_line(load: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(path: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return load(path, *args, **kwargs)
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such checkpoint") from None
+        except pickle.UnpicklingError as error:
+            # Either not a checkpoint, or one that names code to run; nothing of it was run. torch's
+            # first line advises to load it unsafely, so only what it stumbled over is passed on.
+            found = re.search(r"GLOBAL (\S+)|Unsupported \w+ \w+", str(error))
+            reason = f"found {found[1] or found[0]}" if found else type(error).__name__
+            raise UserError(
+                f"{path}: not loaded, because it contains more than plain data and tensors or is "
+                f"damaged ({reason})"
+            ) from None
+        except (
+            RuntimeError,
+            EOFError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            IndexError,
+            ValueError,
+            zipfile.BadZipFile,
+            OSError,
+        ) as error:
+            reason = str(error).splitlines()[0].split(". ")[0] if str(error) else "it is empty"
+            raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
+
+    return wrapper
+
+
+def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
+    """The contents of a fairseq checkpoint, as on disk; nothing in it can run.
+
+    What is there is of the right kind, and its weights are finite numbers.
+
+    Args:
+        needed: places that must be there, such as ``cfg.task``.
+
+    Raises:
+        UserError: if it is missing, damaged, or contains more than plain data and tensors.
+    """
+    import torch
+
+    allow_fairseq_values()
+
+    def load(path: str) -> Any:
+        with open(path, "rb") as file:
+            check_archive(file, path)
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        check_layout(state, path, needed)
+        check_tensors(state.get("model", {}), path)
+        return state
+
+    try:
+        return in_one_line(load)(str(path))
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise program_error(error) from None
+
+
+def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """`load_plain` of a checkpoint that fairseq has trained, whose settings are read.
+
+    Raises:
+        UserError: as `load_plain`, and for settings of what we do not serve or of another type than
+            declared.
+    """
+    state = load_plain(path, ("model", "cfg.model", "cfg.task", *needed))
+    from fairseq_xling.compat import prepare_engine
+
+    prepare_engine()
+    check_served(state, path)
+    Budget.of(state["model"], path).check_layers(settings_of(state["cfg"]["model"]))
+    return state

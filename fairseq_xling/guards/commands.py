@@ -1,0 +1,162 @@
+"""fairseq's options: it declares no ranges, and reads files without a look."""
+
+import argparse
+import functools
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from fairseq_xling.engine_options import check_engine_options, literal_list
+from fairseq_xling.errors import exits_on_user_error, program_error, usage_line
+from fairseq_xling.files import open_binary, read_lines
+from fairseq_xling.ranges import check_fields
+
+
+def install() -> None:
+    """Wrap what every program of fairseq passes through."""
+    from fairseq import options
+    from fairseq.dataclass import utils as dataclass_utils
+    from fairseq.distributed import utils as distributed_utils
+    from fairseq_cli import generate
+
+    options.parse_args_and_arch = _checked_input(_checked(options.parse_args_and_arch))
+    dataclass_utils.eval_str_list = literal_list  # fairseq's own ends in odd ways for odd texts
+    # Through these two pass all of its programs, and what they open themselves.
+    distributed_utils.call_main = exits_on_user_error(distributed_utils.call_main)
+    generate.main = exits_on_user_error(generate.main)
+
+
+def _checked_input(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """A missing ``--input`` is named before any model is loaded, and one that is no text when it is
+    read: fairseq-interactive opens it after all else, without a look."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        parsed = parse(*args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        interactive = sys.modules.get("fairseq_cli.interactive")
+        if interactive is not None and hasattr(found, "buffer_size"):
+            if found.input != "-":
+                open_binary(found.input).close()
+            if not hasattr(interactive.buffered_read, "__wrapped__"):
+                interactive.buffered_read = _read_input(interactive.buffered_read)
+        return parsed
+
+    return wrapper
+
+
+def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
+    """Sentences of the file ``--input``, which fairseq opens without a look, in blocks."""
+
+    @functools.wraps(buffered_read)
+    def wrapper(input: str, buffer_size: int) -> Iterator[list[str]]:
+        if input == "-":
+            yield from buffered_read(input, buffer_size)
+            return
+        lines = read_lines(input)
+        take = exits_on_user_error(lambda: list(itertools.islice(lines, max(buffer_size, 1))))
+        while block := take():
+            yield [line.strip() for line in block]
+
+    return wrapper
+
+
+def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """fairseq declares no ranges, and its options count before there is a task. And what its
+    parser refuses comes after its whole usage, of two hundred lines."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
+        def refuse(message: str) -> NoReturn:
+            raise SystemExit(usage_line(parser.prog, message))
+
+        parser.error = refuse
+        parsed = parse(parser, *args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed
+        check_engine_options(vars(found))
+        for config in _configurations(found):
+            check_fields(config, found)
+        return parsed
+
+    return wrapper
+
+
+def _configurations(found: argparse.Namespace) -> Iterator[type]:
+    """The dataclasses of what a command line names; only ours declare ranges."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = getattr(found, "arch", None)
+    for registry, name in (
+        (TASK_DATACLASS_REGISTRY, getattr(found, "task", None)),
+        (MODEL_DATACLASS_REGISTRY, ARCH_MODEL_NAME_REGISTRY.get(arch, arch)),
+        (CRITERION_DATACLASS_REGISTRY, getattr(found, "criterion", None)),
+    ):
+        if name in registry:
+            yield registry[name]
+
+
+def check_engine_command(program: str, arguments: Sequence[str]) -> None:
+    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
+
+    Args:
+        program: such as `fairseq-train`; those that we never start pass.
+
+    Raises:
+        UserError: for the first argument that it would refuse.
+    """
+    from fairseq_xling.compat import prepare_engine
+
+    prepare_engine()
+    from fairseq import options
+
+    import fairseq_xling.plugin
+
+    parsers = {
+        "fairseq-train": options.get_training_parser,
+        "fairseq-generate": options.get_generation_parser,
+        "fairseq-validate": options.get_validation_parser,
+    }
+    if program not in parsers:
+        return
+    words, ours = list(arguments), str(fairseq_xling.USER_DIR)
+    for at in [i for i, word in enumerate(words[:-1]) if word == "--user-dir"][::-1]:
+        if words[at + 1] == ours:  # the plug-in is loaded; fairseq would change where modules are
+            del words[at : at + 2]
+    try:
+        parser = parsers[program]()
+        parser.prog = program
+        options.parse_args_and_arch(parser, words)
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise program_error(error) from None
+
+
+_GROUPS = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("generation", "optimizer", "lr_scheduler"),
+)
+
+
+def check_hydra_options(cfg: Any) -> None:
+    """Check fairseq's options where no command line of its own was read: with hydra.
+
+    Args:
+        cfg: a part of its whole configuration, such as that of the task.
+
+    Raises:
+        UserError: for the first that is out of its range.
+    """
+    from omegaconf import DictConfig, OmegaConf
+
+    root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
+    if root is cfg:
+        return
+    values: dict[str, Any] = {}
+    for group in _GROUPS:
+        if isinstance(root.get(group), DictConfig):
+            values |= OmegaConf.to_container(root[group])
+    check_engine_options(values)

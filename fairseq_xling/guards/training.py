@@ -1,0 +1,151 @@
+"""A training's folders: held by one at a time, written whole, and read from where it was said."""
+
+import contextlib
+import functools
+import logging
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling import checkpoints
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.locks import hold
+from fairseq_xling.registry import unknown_name
+
+logger = logging.getLogger(__name__)
+
+
+def install() -> None:
+    """Wrap a step of training, and what reads and writes checkpoints for it."""
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
+    from fairseq.trainer import Trainer
+
+    checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
+    checkpoint_utils.torch_persistent_save = _one_line_save(checkpoint_utils.torch_persistent_save)
+    checkpoint_utils.verify_checkpoint_directory = exits_on_user_error(
+        checkpoint_utils.verify_checkpoint_directory
+    )
+    PathManager.copy = staticmethod(_atomic_copy)
+    Trainer.train_step = _one_line_divergence(Trainer.train_step)
+
+
+def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Gradients that are NaN or infinite, and a loss scale at its minimum, are the end of a
+    training: fairseq leaves a traceback, and a checkpoint from which nothing can be resumed."""
+
+    @functools.wraps(train_step)
+    @exits_on_user_error
+    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return train_step(trainer, *args, **kwargs)
+        except FloatingPointError as error:
+            Path(trainer.cfg.checkpoint.save_dir, "crash.pt").unlink(missing_ok=True)
+            reason = str(error).partition(".")[0]
+            raise UserError(
+                f"the training diverged at update {trainer.get_num_updates() + 1} ({reason}); "
+                "lower `--lr`, or the maximum gradient norm, `--clip-norm`"
+            ) from error
+
+    return wrapper
+
+
+@contextlib.contextmanager
+def _without_tracebacks(name: str) -> Iterator[None]:
+    """Inside, the logger ``name`` leaves out tracebacks of errors that are raised anyway."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Traceback")
+
+    named = logging.getLogger(name)
+    named.addFilter(keep)
+    try:
+        yield
+    finally:
+        named.removeFilter(keep)
+
+
+def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(save)
+    @exits_on_user_error
+    def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with _without_tracebacks("fairseq.checkpoint_utils"):
+                return save(obj, filename, *args, **kwargs)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{filename}.tmp")
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"{filename}: could not be written ({reason}); earlier checkpoints are kept"
+            ) from None
+
+    return wrapper
+
+
+def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Reject a missing `--restore-file`, make every worker read the checkpoint, and lock folders.
+
+    fairseq only logs that the file is missing and trains from scratch, and notices an unknown
+    `--best-checkpoint-metric` after the first epoch. It continues a training that is finished.
+    And where one worker reads for all, it sends the configuration as pickled objects that torch's
+    safe loading refuses.
+    """
+
+    @functools.wraps(load)
+    @exits_on_user_error
+    def wrapper(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        named = cfg.restore_file != "checkpoint_last.pt"
+        if named and not os.path.isfile(cfg.restore_file):
+            raise UserError(f"`--restore-file` {cfg.restore_file}: no such checkpoint")
+        if cfg.finetune_from_model and not os.path.isfile(cfg.finetune_from_model):
+            raise UserError(f"`--finetune-from-model` {cfg.finetune_from_model}: no such file")
+        reported = getattr(trainer.get_criterion(), "metric_names", None)
+        chosen = cfg.best_checkpoint_metric
+        if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
+            raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
+        trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
+        _hold_folders(cfg, trainer)
+        first = cfg.finetune_from_model or cfg.restore_file
+        place = first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)
+        with checkpoints.reading(place):
+            result = load(cfg, trainer, **kwargs)
+        # fairseq compares with --max-update only after a step, so every repetition of a finished
+        # training would add one.
+        if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():
+            logger.info("--max-update %d is reached already", trainer.cfg.optimization.max_update)
+            trainer.cfg.optimization.stop_min_lr = math.inf
+        return result
+
+    return wrapper
+
+
+def _hold_folders(cfg: Any, trainer: Any) -> None:
+    """Keep other trainings from writing the same checkpoints, which fairseq does not notice, and
+    `prepare` from replacing the data folder while it is read.
+
+    Raises:
+        UserError: if another training holds `--save-dir`, or `prepare` is replacing the folder.
+    """
+    from fairseq.distributed.utils import is_master
+
+    from fairseq_xling.data.folder import DataFolder
+
+    if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
+        taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"
+        hold(Path(cfg.save_dir, ".lock"), taken, trainer)
+    if isinstance(folder := getattr(trainer.task, "folder", None), DataFolder):
+        taken = f"{folder.path}: is being prepared again"
+        hold(folder.path / "meta.json", taken, trainer, shared=True)
+
+
+@exits_on_user_error
+def _atomic_copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """fairseq copies checkpoint_last.pt in place; a kill in between would leave half of it."""
+    temporary = f"{dst_path}.tmp"
+    shutil.copyfile(src_path, temporary)
+    os.replace(temporary, dst_path)
+    return True

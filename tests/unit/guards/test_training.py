@@ -1,0 +1,85 @@
+import argparse
+import gc
+import os
+
+import pytest
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive
+from fairseq_xling.guards import training
+
+
+def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
+    def step(trainer):
+        (tmp_path / "crash.pt").write_text("what fairseq leaves")
+        raise FloatingPointError("gradients are Nan/Inf")
+
+    checkpoint = argparse.Namespace(save_dir=str(tmp_path))
+    trainer = argparse.Namespace(
+        cfg=argparse.Namespace(checkpoint=checkpoint), get_num_updates=lambda: 41
+    )
+    with pytest.raises(SystemExit, match=r"diverged at update 42 \(gradients are Nan/Inf\); lower"):
+        training._one_line_divergence(step)(trainer)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
+    from fairseq.file_io import PathManager
+
+    source, target = tmp_path / "a.pt", tmp_path / "b.pt"
+    source.write_bytes(b"new")
+    target.write_bytes(b"old")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        PathManager.copy(str(source), str(target), overwrite=True)
+    assert target.read_bytes() == b"old"
+    monkeypatch.undo()
+    assert PathManager.copy(str(source), str(target), overwrite=True)
+    assert target.read_bytes() == b"new"
+
+
+@pytest.fixture
+def trainer(tiny_corpus):
+    """Makes what `load_checkpoint` reads of a trainer of ``rank``."""
+
+    class Trainer:
+        def __init__(self, rank=0):
+            distributed = argparse.Namespace(distributed_rank=rank)
+            self.cfg = argparse.Namespace(distributed_training=distributed)
+            self.task = argparse.Namespace(folder=DataFolder(tiny_corpus.path))
+
+    return Trainer
+
+
+def is_locked(path):
+    try:
+        with exclusive(path, "taken"):
+            return False
+    except UserError:
+        return True
+
+
+def test_the_first_process_of_a_training_locks_its_folders_while_it_lives(
+    trainer, tmp_path, tiny_corpus
+):
+    saving = argparse.Namespace(save_dir=str(tmp_path), no_save=False)
+    one, meta = trainer(), tiny_corpus.path / "meta.json"
+    training._hold_folders(saving, one)
+    assert is_locked(tmp_path / ".lock") and is_locked(meta)
+    del one
+    gc.collect()
+    assert not (tmp_path / ".lock").exists() and not is_locked(meta)
+
+
+def test_other_processes_and_trainings_that_do_not_save_only_read(trainer, tmp_path, tiny_corpus):
+    for rank, unsaved in ((1, False), (0, True)):
+        saving = argparse.Namespace(save_dir=str(tmp_path), no_save=unsaved)
+        one = trainer(rank)
+        training._hold_folders(saving, one)
+        assert not (tmp_path / ".lock").exists() and is_locked(tiny_corpus.path / "meta.json")
+        del one
