@@ -55,7 +55,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 def _unfinished(path: Path) -> tuple[int, str]:
-    """A new file next to ``path``, open and locked, by which others see that it is being written."""
+    """A new file next to ``path``, open, and locked to show others that it is being written."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         if _lock(handle) is not False and os.path.exists(name):
