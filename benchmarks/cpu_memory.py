@@ -22,7 +22,7 @@ from common import heading, in_own_process, report_child, table
 from mlm_systems import Setting, ours
 from mlm_text import generated_lines, prepare
 
-from fairseq_xling.compat import PRIMITIVE_CACHE
+from fairseq_xling.compat import SHAPE_CACHES
 
 HERE = Path(__file__).resolve().parent
 _MIB = 2**20
@@ -39,7 +39,15 @@ def _fixed_threshold(size: int) -> Callable[[int], None]:
 
 
 def _cache_of(size: int) -> Callable[[int], None]:
-    os.environ[PRIMITIVE_CACHE] = str(size)  # oneDNN reads it at its first product
+    for name in SHAPE_CACHES:
+        os.environ[name] = str(size)  # read at the first product
+    return _nothing
+
+
+def _one_cache(number: int) -> Callable[[int], None]:
+    """The other as large as torch has it."""
+    for place, name in enumerate(SHAPE_CACHES):
+        os.environ[name] = "1" if place == number else "1024"
     return _nothing
 
 
@@ -56,11 +64,13 @@ def _trimmed(every: int) -> Callable[[int], None]:
 # Each sets itself up before the model is built, and returns what is done after an update.
 WAYS: dict[str, Callable[[], Callable[[int], None]]] = {
     "as it is": lambda: _nothing,
-    "primitive cache of 1024": lambda: _cache_of(1024),
+    "caches of 1024": lambda: _cache_of(1024),
     "oneDNN off": _without_onednn,
-    "primitive cache of 1": lambda: _cache_of(1),
-    "primitive cache of 8": lambda: _cache_of(8),
-    "primitive cache of 64": lambda: _cache_of(64),
+    "caches of 1": lambda: _cache_of(1),
+    "caches of 8": lambda: _cache_of(8),
+    "caches of 64": lambda: _cache_of(64),
+    "oneDNN's cache of 1": lambda: _one_cache(0),
+    "torch's cache of 1": lambda: _one_cache(1),
     "mmap threshold 128 KiB": lambda: _fixed_threshold(128 << 10),
     "mmap threshold 1 MiB": lambda: _fixed_threshold(1 << 20),
     "mmap threshold 4 MiB": lambda: _fixed_threshold(4 << 20),

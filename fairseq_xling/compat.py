@@ -117,7 +117,7 @@ def quiet_engine() -> Iterator[None]:
 def prepare_engine() -> None:
     """Make fairseq behave on today's Python and torch; safe to call more than once."""
     require_engine()
-    bound_primitive_cache()
+    bound_shape_caches()
     root_level = logging.getLogger().level
     # Importing all tasks asks for tensorboardX, which those of text never use.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
@@ -156,19 +156,21 @@ def _evaluate_values_alone() -> None:
             module.__dict__.setdefault("eval", exits_on_user_error(literal))
 
 
-# oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and with each some
-# memory that the heap around it cannot give back: a training over batches of many shapes grows by
-# hundreds of megabytes (`benchmarks/cpu_memory.py`; with 64 it grows, too). Compiling again costs
-# little beside the products. It is a cache: results are the same bits.
-PRIMITIVE_CACHE, _PRIMITIVES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", 1
+# oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and torch's layer
+# above it, which makes the products of bf16, as many more. With each goes memory that the heap
+# around it cannot give back: a training over batches of many shapes grows by hundreds of megabytes
+# (`benchmarks/cpu_memory.py`; with 64 it grows, too). Compiling again costs little next to the
+# products. They are caches: results are the same bits.
+SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 
-def bound_primitive_cache() -> None:
+def bound_shape_caches() -> None:
     """Keep the memory of a CPU flat over many batch shapes; a variable that is set stays.
 
-    It is read at the first product, in this process and in those that it starts.
+    They are read at the first product, in this process and in those that it starts.
     """
-    os.environ.setdefault(PRIMITIVE_CACHE, str(_PRIMITIVES))
+    for name in SHAPE_CACHES:
+        os.environ.setdefault(name, "1")
 
 
 def task_config(task: type) -> type:

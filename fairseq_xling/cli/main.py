@@ -166,9 +166,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         args = build_parser(argv, " ".join(typed)).parse_args(argv)
         # Only now: it takes NumPy, which help does without.
-        from fairseq_xling.compat import bound_primitive_cache, lean_engine, quiet_engine
+        from fairseq_xling.compat import bound_shape_caches, lean_engine, quiet_engine
 
-        bound_primitive_cache()
+        bound_shape_caches()
         lean_engine()
         with quiet_engine():
             args.run(args)

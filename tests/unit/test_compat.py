@@ -193,12 +193,13 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
 
 
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
-    monkeypatch.delenv(compat.PRIMITIVE_CACHE, raising=False)
-    compat.prepare_engine()
-    assert os.environ[compat.PRIMITIVE_CACHE] == "1"
-    monkeypatch.setenv(compat.PRIMITIVE_CACHE, "1024")
-    compat.prepare_engine()
-    assert os.environ[compat.PRIMITIVE_CACHE] == "1024"
+    for name in compat.SHAPE_CACHES:
+        monkeypatch.delenv(name, raising=False)
+        compat.prepare_engine()
+        assert os.environ[name] == "1"
+        monkeypatch.setenv(name, "1024")
+        compat.prepare_engine()
+        assert os.environ[name] == "1024"
 
 
 _LOGGED = """
@@ -215,7 +216,7 @@ torch.nn.functional.linear(torch.ones(2, 16).bfloat16(), torch.ones(16, 16).bflo
 
 def test_the_bound_holds_where_products_are_compiled():
     """oneDNN's own log says of every product whether it was in the cache."""
-    env = {k: v for k, v in os.environ.items() if k != compat.PRIMITIVE_CACHE}
+    env = {k: v for k, v in os.environ.items() if k not in compat.SHAPE_CACHES}
     env |= {"ONEDNN_VERBOSE": "profile_create"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _LOGGED], env=env, capture_output=True, text=True
