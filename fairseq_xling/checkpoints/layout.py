@@ -139,7 +139,8 @@ KINDS = {
 # What a checkpoint of fairseq has since 2018. Other files, such as published weights, have less.
 TRAINED = (
     "model",
-    "cfg",
+    "cfg.model",
+    "cfg.task",
     f"{_LAST}.criterion_name",
     f"{_LAST}.optimizer_name",
     f"{_LAST}.lr_scheduler_state",
@@ -165,11 +166,11 @@ def check_layout(state: Any, path: Any, needed: tuple[str, ...] = ()) -> None:
         for found, value in _at(state, place.split(".")):
             if not kind.holds(value):
                 raise UserError(f"{path}: `{found}` must be {kind.words}, got {shown(value)}")
+    for name in ("cfg", "args"):
+        check_plain(state.get(name), name, path)
     for place in needed:
         if next(_at(state, place.split(".")), None) is None:
             raise UserError(f"{path}: not a fairseq checkpoint (it contains no {place})")
-    for name in ("cfg", "args"):
-        check_plain(state.get(name), name, path)
 
 
 def _at(value: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, Any]]:

@@ -68,8 +68,10 @@ class Clcr:
             raise UserError(f"{checkpoint}: contains no model of `--task clcr`") from None
         config = read_config(text, checkpoint)
         folder = DataFolder(place)
-        for lang, digest in identity.get("dictionaries", {}).items():
-            if lang not in folder.languages or folder.dictionary_digest(lang) != digest:
+        digests = identity.get("dictionaries", {})
+        for lang in config["pair"]:
+            known = lang in folder.languages and folder.dictionary_digest(lang)
+            if not known or digests.get(lang) != known:
                 raise UserError(
                     f"{checkpoint}: was trained with another dictionary of {lang} than that of "
                     f"{folder.path}"

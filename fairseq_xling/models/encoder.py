@@ -3,6 +3,7 @@
 B batch, T source length, U target length, D width, L layers, V vocabulary, n predicted positions.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -38,9 +39,19 @@ class EncoderShape:
     token_positions: bool = True  # whether position embeddings are added to words
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        for names, least, below in (
+            (("layers", "num_segments"), 0, math.inf),
+            (("dim", "ffn_dim", "heads", "max_positions"), 1, math.inf),
+            (("dropout", "attention_dropout"), 0, 1),
+            (("norm_eps",), 0, math.inf),
+        ):
+            for name in names:
+                if not least <= getattr(self, name) < below:
+                    raise ValueError(
+                        f"{name} must lie in [{least}, {below}), got {getattr(self, name)}"
+                    )
+        if self.dim % self.heads:
+            raise ValueError(f"dim must be a multiple of heads, got {self.dim} and {self.heads}")
 
 
 class SeparableEncoder(nn.Module):

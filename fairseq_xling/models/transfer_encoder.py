@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_architecture, check_layers, origin
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
@@ -295,7 +295,8 @@ def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
         check_plan=lambda plan: None,
     )
     cfg = SimpleNamespace(**{**config, "auxiliary": ""})
-    return chosen.build_model(cfg, surroundings).encoder
+    with about(origin(), from_file=True):
+        return chosen.build_model(cfg, surroundings).encoder
 
 
 def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:

@@ -18,7 +18,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
-from fairseq_xling.checkpoints import no_larger_than
+from fairseq_xling.checkpoints import building
 from fairseq_xling.clcr.modules import modules
 from fairseq_xling.clcr.phases import phases
 from fairseq_xling.data.dataset import BatchDataset
@@ -109,7 +109,7 @@ class ClcrTask(PlannedTask):
             cfg.clcr_config = json.dumps(config)
         with contextlib.ExitStack() as bounds:
             if weights is not None and cfg.clcr_start:
-                bounds.enter_context(no_larger_than(weights, cfg.clcr_start))
+                bounds.enter_context(building(f"`--clcr-start` {cfg.clcr_start}", weights))
             model = FairseqTask.build_model(self, cfg, from_checkpoint)
         self._positions = model.max_positions()
         if weights is not None:

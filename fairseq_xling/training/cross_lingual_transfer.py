@@ -16,7 +16,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
-from fairseq_xling.checkpoints import no_larger_than, origin
+from fairseq_xling.checkpoints import building, origin
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
@@ -156,7 +156,7 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
             cfg.encoder_config, weights = read_encoder(cfg.encoder, self)
         with contextlib.ExitStack() as bounds:
             if weights is not None:
-                bounds.enter_context(no_larger_than(weights, cfg.encoder))
+                bounds.enter_context(building(f"`--encoder` {cfg.encoder}", weights))
             model = super().build_model(cfg, from_checkpoint)
         if weights is not None and not cfg.reset_encoder:
             model.load_encoder(weights, cfg.encoder)

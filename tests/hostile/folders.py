@@ -358,6 +358,7 @@ def cases() -> Iterator[Case]:
                 functools.partial(_damage, change),
                 names=_CHECKPOINT_DIFFERS,
                 either=_no_harm(name, call),
+                keeps="its settings, for the next start" if call == "probe" else "",
             )
 
 
