@@ -34,10 +34,10 @@ class UnifiedTask(PlannedTask):
         super().__init__(cfg)
         self.folder = folder
         self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
-        self.dictionaries = self._load_dictionaries()
-        self.vocab_sizes = {lang: len(d) for lang, d in self.dictionaries.items()}
         with about("`--languages`"):
-            self.dictionary_digests = {l: folder.dictionary_digest(l) for l in self.languages}
+            self.dictionaries = self._load_dictionaries()
+        self.vocab_sizes = {lang: len(d) for lang, d in self.dictionaries.items()}
+        self.dictionary_digests = {l: folder.dictionary_digest(l) for l in self.languages}
         self.objective_names = [name.strip() for name in cfg.objectives.split(",")]
         self.objective_weights = parse_weights(
             "--objective-weights", cfg.objective_weights, self.objective_names

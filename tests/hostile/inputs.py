@@ -189,6 +189,8 @@ def _nan_tensors(data: bytes) -> bytes:
 
 _SAFETENSORS["NaN"] = _nan_tensors
 
+_OTHER_BINARY: dict[str, Bytes] = {**_ANY, **_BINARY}
+
 _BY_SUFFIX: dict[str, dict[str, Bytes]] = {
     ".npy": _NPY,
     ".safetensors": _SAFETENSORS,
@@ -197,9 +199,15 @@ _BY_SUFFIX: dict[str, dict[str, Bytes]] = {
 }
 
 
-def kinds_of(name: str) -> dict[str, Bytes]:
-    """Ways to damage a file of this name."""
-    return _BY_SUFFIX.get(Path(name).suffix, _TEXT)
+def kinds_of(path: Path) -> dict[str, Bytes]:
+    """Ways to damage a file."""
+    if path.suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[path.suffix]
+    try:
+        path.read_bytes().decode()
+    except UnicodeDecodeError:
+        return _OTHER_BINARY
+    return _TEXT
 
 
 # ---- places
@@ -315,7 +323,7 @@ def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Ca
     read = {path.relative_to(name) for path in _read(call, world) if path.is_relative_to(name)}
     for file in _inner_files(world.root / name, read):
         yield Case(f"{stem}: {file} missing", words, functools.partial(_without, name, file), names)
-        kinds = kinds_of(file)
+        kinds = kinds_of(world.root / name / file)
         for kind, change in kinds.items():
             yield Case(
                 f"{stem}: {file} {kind}",
@@ -336,7 +344,7 @@ def _file_cases(call: str, number: int, name: str, world: World) -> Iterator[Cas
     if "--dry-run" not in calls()[call] and Path(name) not in _read(call, world):
         return
     stem, text, names = f"file: {call}: {name}", calls()[call], (Path(name).name,)
-    words, kinds = _moved(text, number, name), kinds_of(name)
+    words, kinds = _moved(text, number, name), kinds_of(world.root / name)
     for kind, make in (("a folder", _folder), ("a pipe", _pipe)):
         yield Case(f"{stem}: {kind}", words, functools.partial(make, name), names)
     for kind, change in kinds.items():

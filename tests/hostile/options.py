@@ -26,6 +26,7 @@ NEGATIVE = {
     "--alpha": "a shift in the other direction",
     "--shift-alpha": "a shift in the other direction",
     "--null-threshold": "a difference of two scores",
+    "--length-weight": "for shorter hypotheses",
 }
 
 
@@ -115,6 +116,7 @@ def _field_cases() -> Iterator[Case]:
                     f"option: {_OWNERS[owner]} {option}={value[:20]}",
                     f"{calls()[_OWNERS[owner]]} {option}={value}",
                     names=(option,),
+                    either=NEGATIVE.get(option, "") if value == _NEGATIVE else "",
                 )
 
 
@@ -227,12 +229,27 @@ _TYPED = [
 ]
 
 
+# Options that the call does not need, or that mean something.
+_NOT_READ = {
+    "--best-checkpoint-metric=zz": "nothing is validated",
+    "--columns=token=-1": "the last column",
+    "--dictionary=nowhere": "the measures that are asked for need none",
+}
+
+
 def _typed_cases() -> Iterator[Case]:
     for call, option in _TYPED:
         # A file that is not there, or a folder and the splits that it has, are names as well.
         names = [*re.findall(r"--[\w-]+", option), "nowhere", "not found: zz", "its splits are"]
+        names += ["/proc/nothing", "/: is a folder", "trained on en, de, not on 'zz'"]
+        names += ["would fail: fairseq-train"]  # a run, of the step that it would start
         names += ["--lr-scheduler"] if "--schedule" in option else []
-        yield Case(f"option: {call} {option[:60]}", f"{calls()[call]} {option}", names=names)
+        yield Case(
+            f"option: {call} {option[:60]}",
+            f"{calls()[call]} {option}",
+            names=names,
+            either=_NOT_READ.get(option, ""),
+        )
 
 
 # ---- files of options
@@ -305,6 +322,7 @@ def _yaml_cases() -> Iterator[Case]:
                 f"{text} {place}",
                 functools.partial(_yaml, content),
                 ("seeds",),
+                either="YAML has numbers of base 60" if kind == "a base of 60" else "",
             )
         for kind in ("missing", "a folder"):
             words = f"{text} {place}".replace("run.yaml", "none" if kind == "missing" else ".")
