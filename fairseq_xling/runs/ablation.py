@@ -143,7 +143,10 @@ def _data_steps(
             mode=setting.vocab,
             vocab_type=config.vocab_type,
             vocab_size=config.vocab_size // share,
-            options=segment_options(config.segment, [source, target]),
+            options=[
+                *segment_options(config.segment, [source, target]),
+                *split_words("--prepare-args", config.prepare_args),
+            ],
         ),
     )
     return data
@@ -168,7 +171,15 @@ def _task_steps(
         options += split_words("--task-args", config.task_args)
         text = Path(config.data_text)
         steps[f"{task}-{name}"] = transfer_step(
-            f"{task}-{name}", gold, outputs[task], text, languages, encoders, "1", options
+            f"{task}-{name}",
+            gold,
+            outputs[task],
+            text,
+            languages,
+            encoders,
+            "1",
+            options,
+            config.task_settings,
         )
     return outputs
 

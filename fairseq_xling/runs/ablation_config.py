@@ -9,8 +9,14 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
 from fairseq_xling.runs.config_file import option, split_words
 from fairseq_xling.runs.corpus_steps import check_vocabulary
-from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
-from fairseq_xling.runs.gold_tasks import GoldTask, parse_tasks
+from fairseq_xling.runs.encoder_training import (
+    PAPER,
+    PRESET_HELP,
+    EncoderTraining,
+    PreparedText,
+    counted,
+)
+from fairseq_xling.runs.gold_tasks import TASK_SETTINGS, GoldTask, parse_tasks
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.sharing_settings import SETTINGS
 
@@ -19,6 +25,7 @@ from fairseq_xling.runs.sharing_settings import SETTINGS
 class _Compared:
     """What is compared, on which text."""
 
+    preset: str = option("", PRESET_HELP)
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     other_text: str = option("", "second text in that layout, of another domain (setting A2)")
     languages: str = option(
@@ -42,6 +49,12 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
     tasks: str = option(
         "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
     )
+    task_settings: str = option(
+        "small",
+        "how they are fine-tuned: small (one setting, for small encoders), or paper (the grid of "
+        "`fairseq-xling eval transfer --preset xnli`, ner or parsing)",
+        choices=tuple(TASK_SETTINGS),
+    )
     task_args: str = option(
         "", "more options for every `fairseq-xling eval transfer`, as one quoted text"
     )
@@ -63,13 +76,26 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
         return parse_tasks("--tasks", self.tasks)
 
 
+# Table 1: its languages, tasks and settings (Sections 3.1 and 3.2).
+PRESETS = {
+    "paper": {
+        **PAPER,
+        "languages": "en,fr,ru,zh",
+        "tasks": "nli,ner,parsing",
+        "task_settings": "paper",
+    }
+}
+# By preset, the rows of the specification that it implements.
+SPEC_ROWS = {"paper": ("P8", "D2", "A12")}
+
+
 def load_config(args: argparse.Namespace) -> AblationConfig:
     """The values of ``args``, else of the YAML file ``args.config``, else the defaults.
 
     Raises:
         UserError: for an unknown key or a value that breaks a rule.
     """
-    config = read_config(AblationConfig, args)
+    config = counted(read_config(AblationConfig, args, PRESETS))
     _check(config)
     return config
 
@@ -82,12 +108,9 @@ def _check(config: AblationConfig) -> None:
             raise UserError(f"`--{name}` must be a folder with text in mono/, got {folder!r}")
     if len(config.language_list) < 2:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
-    if config.updates % config.every:
-        raise UserError(
-            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
-        )
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--task-args", config.task_args)
+    split_words("--prepare-args", config.prepare_args)
     _ = config.seed_list, config.training  # raises for errors
     for task in config.task_table.values():
         task.check(Path(config.data_text), config.language_list)

@@ -135,10 +135,10 @@ def mean_and_spread(values: Sequence[float], digits: int) -> str:
     return mean if len(values) < 2 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
-def table(summary: Summary) -> tuple[list[str], list[list[Any]]]:
+def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]]:
     """Header and rows; the delta columns are means over the target languages, against the first
-    row."""
-    header = ["setting", "", "parameters"]
+    row. ``vocab_size`` is that of a joint vocabulary."""
+    header = ["setting", "", "BPE", "parameters"]
     for column in summary.columns:
         header += [f"{column.title}, {target}" for target in summary.targets]
         header.append(f"Δ {column.title}")
@@ -147,7 +147,8 @@ def table(summary: Summary) -> tuple[list[str], list[list[Any]]]:
     rows = []
     for setting in summary.settings:
         counts = [summary.parameters[setting.code, target] for target in summary.targets]
-        row: list[Any] = [setting.code, setting.name, round(statistics.fmean(counts))]
+        row: list[Any] = [setting.code, setting.name, setting.bpe(vocab_size)]
+        row.append(round(statistics.fmean(counts)))
         for column in summary.columns:
             deltas = []
             for target in summary.targets:
@@ -165,7 +166,7 @@ def write_ablation(
 ) -> None:
     """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
     summary = summarise(cells)
-    header, rows = table(summary)
+    header, rows = table(summary, config.vocab_size)
     notes = _notes(summary, config)
     svg = to_svg(draw_dots(_panels(summary)))
     write_svg(run / "plot.svg", svg)
@@ -238,8 +239,8 @@ def _notes(summary: Summary, config: AblationConfig) -> list[str]:
         f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
         f"Chance: {chances}.",
         f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
-        "Bits per word are comparable only between rows with the same vocabulary (A1, A9, A10, "
-        "T; A3, A5; A4; A6 to A8 and C).",
+        "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
+        "A10, A5-union, T; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if tasks else ()),

@@ -5,7 +5,7 @@ for small encoders; a study that runs a task allows its user to change them.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,11 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.step import Step, last_line
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
+# How a task is fine-tuned, by name: options of `fairseq-xling eval transfer`.
+TASK_SETTINGS: Mapping[str, Callable[["GoldTask"], Sequence[str]]] = {
+    "small": lambda task: SMALL,
+    "paper": lambda task: ("--preset", task.preset) if task.preset else SMALL,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class GoldTask:
         title: of its figure, whose name in the head's scores is ``metric``.
         pattern: of the files' names in ``gold/``.
         columns: of these files, if they are not the format's own.
+        preset: of `fairseq-xling eval transfer`, with the paper's settings, if it has any.
     """
 
     title: str
@@ -32,6 +38,7 @@ class GoldTask:
     metric: str
     pattern: str
     columns: str = ""
+    preset: str = ""
 
     def file(self, text: Path, split: str, lang: str) -> Path:
         """The path of a file of this task."""
@@ -47,10 +54,10 @@ class GoldTask:
 
 
 TASKS = {
-    "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv"),
-    "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2"),
+    "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv", preset="xnli"),
+    "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2", "ner"),
     "pos": GoldTask("POS", "pos", "accuracy", "tags.{split}.{lang}.tsv", "token=0,tag=1"),
-    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu"),
+    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu", preset="parsing"),
 }
 
 
@@ -83,6 +90,7 @@ def transfer_step(
     encoders: Mapping[str, tuple[Path, Path]],
     seeds: str,
     options: Sequence[str] = (),
+    settings: str = "small",
 ) -> Step:
     """`fairseq-xling eval transfer` from the first language to all of them.
 
@@ -90,6 +98,7 @@ def transfer_step(
         text: the folder with ``gold/``; it may still have to be made.
         encoders: checkpoint and data folder by name.
         options: further ones, which take precedence.
+        settings: one of `TASK_SETTINGS`.
     """
     source = languages[0]
     places = [("train", source), ("valid", source), *(("test", lang) for lang in languages)]
@@ -99,7 +108,7 @@ def transfer_step(
     for split, lang in places:
         command += [f"--{split}", f"{lang}={task.file(text, split, lang)}"]
     command += ["--columns", task.columns] if task.columns else []
-    command += [*SMALL, "--seeds", seeds, *options]
+    command += [*TASK_SETTINGS[settings](task), "--seeds", seeds, *options]
     # Zero-shot: test files must not be read before the test, so not when a run is planned.
     inputs = [task.file(text, split, source) for split in ("train", "valid")]
     inputs += [path for pair in encoders.values() for path in pair]
