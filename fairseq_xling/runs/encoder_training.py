@@ -45,7 +45,7 @@ PAPER: Mapping[str, Any] = {
 class PreparedText:
     """How text becomes a data folder; a study also has ``languages`` and ``seeds``."""
 
-    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
     vocab_size: int = option(
         2000, "pieces of a joint vocabulary; separate ones have half as many", least=1
     )

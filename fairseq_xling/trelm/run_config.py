@@ -50,7 +50,7 @@ class TrelmConfig:
     alignment: tuple[str, ...] = option((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
     data: str = option("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
-    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
     vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
     segment: str = option("", "LANG=HOW for prepare, comma-separated")
     aligner: str = option("fast_align", "word aligner of parallel text without given links")
