@@ -20,17 +20,7 @@ from fairseq_xling.text.vocabulary_types.wordpiece import SPECIALS as BERT
 
 STEMS = "play walk talk jump look turn open close Haus über straße naïve".split()
 ENDS = ["", "s", "ed", "ing", "er", "ers"]
-EXTRA = [
-    "我爱你。",
-    "don't",
-    "3.14!!",
-    "x" * 101,
-    "ωmega",
-    "(a)",
-    "[UNK]ed",
-    "semi\u00adsoft",
-    "e\u0301",
-]
+EXTRA = ["我爱你。", "don't", "3.14!!", "play" * 26, "ωmega", "(a)", "semi\u00adsoft", "e\u0301"]
 
 
 def lines_of(seed, count):
@@ -85,7 +75,7 @@ def test_ids_are_those_of_berts_tokenizer_on_the_written_vocabulary(tmp_path, ho
     encoder = TextEncoder.load(tmp_path / "data", "en")
     # Ids of the folder are those of the vocabulary without its special tokens, in its order.
     ours = {token: SPECIALS + n for n, token in enumerate(tokens[len(BERT) :])}
-    text = [*lines_of(2, 200), *(word for word in EXTRA if "[" not in word)]
+    text = [*lines_of(2, 200), *EXTRA]
     for line, ids in zip(text, encoder.encode(text), strict=True):
         expected = [ours.get(token, UNK) for token in bert.tokenize(line)]
         assert ids.tolist() == [*expected, SEP], line
