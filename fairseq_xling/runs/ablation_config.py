@@ -2,8 +2,10 @@
 
 import argparse
 import dataclasses
+import itertools
 from pathlib import Path
 
+from fairseq_xling.data.splits import check_test_set
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import load_config as read_config
@@ -46,6 +48,7 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
     layers: int = option(4, "depth; the paper's L1-3 and L1-6 are 3/8 and 6/8 of it", least=1)
     updates: int = option(1600, "optimiser steps", least=1)
     words_limit: int = option(5000, "sentences used as contexts of the dictionary's words")
+    test_splits: str = option("test", "sets to test on, comma-separated, e.g. test,test1")
     tasks: str = option(
         "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
     )
@@ -69,6 +72,20 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
             return Path(self.dictionary)
         beside = Path(self.data_text) / "dictionary"
         return beside if beside.is_dir() else None
+
+    @property
+    def test_list(self) -> list[str]:
+        """The sets to test on.
+
+        Raises:
+            UserError: for none, one that is named twice, or a name that no such set can have.
+        """
+        names = [name.strip() for name in self.test_splits.split(",") if name.strip()]
+        if not names or len(set(names)) < len(names):
+            raise UserError(
+                f"`--test-splits` must name one or several different sets, got {self.test_splits!r}"
+            )
+        return [check_test_set("`--test-splits`", name) for name in names]
 
     @property
     def task_table(self) -> dict[str, GoldTask]:
@@ -113,8 +130,25 @@ def _check(config: AblationConfig) -> None:
     split_words("--prepare-args", config.prepare_args)
     _ = config.seed_list, config.training  # raises for errors
     for task in config.task_table.values():
-        task.check(Path(config.data_text), config.language_list)
+        task.check(Path(config.data_text), config.language_list, config.test_list)
+    _check_test_sets(config)
     codes = [setting.code for setting in SETTINGS]
     for code in filter(None, config.settings.split(",")):
         if code.strip() not in codes:
             raise unknown_name("`--settings`", code.strip(), codes)
+
+
+def _check_test_sets(config: AblationConfig) -> None:
+    """Further sets are asked for by name, so their parallel text has to be there."""
+    source, *targets = config.language_list
+    for test, target in itertools.product(config.test_list, targets):
+        found = [
+            any((Path(config.data_text) / "parallel").glob(f"{test}.{pair}.{lang}.txt*"))
+            for lang in (source, target)
+            for pair in (f"{source}-{target}", f"{target}-{source}")
+        ]
+        if test != "test" and sum(found) < 2:
+            raise UserError(
+                f"`--test-splits` {test}: {config.data_text} has no parallel/{test}.{source}-"
+                f"{target}.{source}.txt and .{target}.txt"
+            )

@@ -93,6 +93,27 @@ def test_a_second_text_of_another_domain_takes_the_place_of_the_target_only(stud
 
 
 @pytest.mark.slow
+def test_further_test_sets_are_further_columns(tmp_path):
+    made = ("synthesize", tmp_path / "text", "--sentences", "120", "--held-out", "20")
+    run("fairseq-xling", *map(str, made), "--annotated", "60")
+    for path in [*(tmp_path / "text").glob("*/*test.*")]:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if path.name.startswith("test."):
+            lines = lines[: len(lines) // 2]  # sentences, not of trees
+        other = path.with_name(path.name.replace("test.", "test1.", 1))
+        other.write_text("".join(lines), encoding="utf-8")
+    small = "--seeds 1 --updates 2 --every 2 --max-tokens 512 --layers 2 --vocab-size 400"
+    small += " --settings A1 --tasks pos --test-splits test,test1"
+    ablate(tmp_path, *small.split(), "--task-args", "--epochs 1")
+    with open(tmp_path / "run" / "table.csv", newline="", encoding="utf-8") as file:
+        rows = {row["measure"]: row for row in csv.DictReader(file)}
+    both = ("sentence P@1", "sentence P@1 test1")
+    assert {*both, "POS", "POS test1"} <= set(rows)
+    first, second = (float(rows[name]["chance"]) for name in both)
+    assert second == 2 * first  # of half as many sentences
+
+
+@pytest.mark.slow
 def test_the_papers_settings_made_small_train_on_streams(study, tmp_path):
     root, _ = study
     small = (

@@ -66,6 +66,7 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
         "warmup": 30_000,
         "train_args": "",
         "words_limit": 5000,
+        "test_splits": "test",
         "tasks": "nli,ner,parsing",
         "task_settings": "paper",
         "task_args": "",
@@ -153,6 +154,9 @@ def test_streams_are_an_option_and_sentences_the_default(load):
         ({"processes": 2}, "`--processes` must be at most 1 on a CPU, got 2"),
         ({"updates": 5, "every": 2}, "`--updates` must be a multiple of `--every`, got 5 and 2"),
         ({"preset": "papr"}, "unknown `--preset` 'papr'; did you mean 'paper'"),
+        ({"test_splits": "test,dev"}, "`--test-splits`: split must be test, also with a number, "),
+        ({"test_splits": ""}, "`--test-splits` must name one or several different sets, got ''"),
+        ({"test_splits": "test,test1"}, "`--test-splits` test1: "),
         ({"task_settings": "x"}, "`--task-settings`: unknown value 'x'; known: small, paper"),
     ],
 )
