@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.runs.encoder_training import describe_steps
 from fairseq_xling.runs.examples_page import table_lines, write_page
 from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.tables import markdown_table
@@ -94,9 +95,9 @@ def _facts(record: dict[str, Any]) -> str:
         facts = "Nothing is trained here but maps."
     else:
         facts = (
-            f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at "
-            f"most {config['max_tokens']:,} tokens, {config['vocab_type']} vocabulary of "
-            f"{config['vocab_size']:,} pieces, learning rate {config['lr']}."
+            f"`{config['arch']}`, {config['layers']} layers, {describe_steps(config)}, "
+            f"{config['vocab_type']} vocabulary of {config['vocab_size']:,} pieces, "
+            f"learning rate {config['lr']}."
         )
     sentences = f"{config['contexts']:,}" if config["contexts"] else "all"
     facts += f" Words have contexts from {sentences} training sentences."

@@ -7,7 +7,9 @@ Each RUN is the `--output` folder of an ablation; what was run, where and when i
 
 from typing import Any
 
+from fairseq_xling.runs.encoder_training import describe_steps
 from fairseq_xling.runs.examples_page import table_lines, write_page
+from fairseq_xling.runs.pages.kinds.ablation import older_note
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models
@@ -23,20 +25,21 @@ layers, 768 wide; here small models are scored by retrieval, without mapping the
 
 The scripts can be interrupted and resume when called again. `fairseq-xling ablate
 emerging-structure --help` lists every option; the values used are in `synthetic.yaml` and
-`multi30k.yaml`. To work at the paper's size: `--arch separable_transformer_base --layers 8
---vocab-size 80000 --max-tokens 24576 --updates 200000 --lr 1e-4 --warmup 30000 --device cuda`.
+`multi30k.yaml`. `--preset paper` has the paper's settings: vocabularies of 80,000 pieces, streams
+of 256 tokens, 8 GPUs.
 """
 
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    return [_facts(record["config"]), "", *table_lines(record)]
+    older = [line for note in older_note(record) for line in ("", note)]
+    return [_facts(record["config"]), *older, "", *table_lines(record)]
 
 
 def _facts(config: dict[str, Any]) -> str:
     return (
-        f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at most "
-        f"{config['max_tokens']:,} tokens, {config['vocab_type']} vocabulary of "
+        f"`{config['arch']}`, {config['layers']} layers, {describe_steps(config)}, "
+        f"{config['vocab_type']} vocabulary of "
         f"{config['vocab_size']:,} pieces, learning rate {config['lr']}."
     )
 

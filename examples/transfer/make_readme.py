@@ -10,7 +10,9 @@ is taken from it.
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.runs.encoder_training import describe_steps
 from fairseq_xling.runs.examples_page import table_lines, write_page
+from fairseq_xling.runs.pages.kinds.ablation import older_note
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -44,10 +46,11 @@ from.
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    config = record["config"]
+    config, older = record["config"], []
     if "settings" in config:
+        older = [line for note in older_note(record) for line in ("", note)]
         record = {**record, **_turned(record["header"], record["rows"])}
-    return [_facts(config), "", *table_lines(record)]
+    return [_facts(config), *older, "", *table_lines(record)]
 
 
 def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
@@ -64,8 +67,8 @@ def _facts(config: dict[str, Any]) -> str:
         return f"{above}, which is frozen; tasks {config['tasks']}; {_encoders(config)}."
     if "head" not in config:
         return (
-            f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps of at "
-            f"most {config['max_tokens']:,} tokens; tasks {config['tasks']}."
+            f"`{config['arch']}`, {config['layers']} layers, {describe_steps(config)}; tasks "
+            f"{config['tasks']}."
         )
     names = ", ".join(Path(text.partition("=")[2]).name for text in config["train"])
     return (

@@ -114,6 +114,7 @@ KINDS = {
     f"{_LAST}.num_updates": COUNT,
     "task_state": MAPPING_OR_NONE,
     "task_state.labels": LABELS,
+    "task_state.head_form": POSITIVE,
     "extra_state": MAPPING,
     "extra_state.best": NUMBER_OR_NONE,
     "extra_state.val_loss": NUMBER_OR_NONE,

@@ -8,7 +8,7 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 
 import argparse
 
-from fairseq_xling.errors import about
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
 from fairseq_xling.seeds import SEED
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formatter = parser.formatter_class
     train = actions.add_parser(
         "train",
-        help="skip-gram on the folder's training text (or vectors from a .vec file)",
+        help="skip-gram or fastText on the folder's training text (or vectors from a .vec file)",
         description=_TRAIN,
         formatter_class=formatter,
     )
@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _TRAIN = """\
-Train a vector for every subword of a data folder by skip-gram with negative sampling.
+Train a vector for every subword of a data folder by skip-gram with negative sampling, or by
+fastText, which adds vectors of character n-grams.
 
 Reads the folder's monolingual training text, sentences of all languages mixed. Vectors of a single
 language can be mapped to another language's; several together only share a table.
@@ -115,14 +116,44 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     _add_skipgram(parser, "subwords", epochs=10, negative=10, min_count=0)
     add(
+        "--method",
+        default="skip-gram",
+        metavar="NAME",
+        help="skip-gram, or fasttext (with character n-grams)",
+    )
+    add(
         "--sample",
         type=Number(float, BELOW_ONE),
-        default=1e-3,
         metavar="X",
         help="thin out subwords above this share of the text; 1e-4 for very large vocabularies; "
-        "0 = none",
+        "0 = none (default: 1e-3, or 1e-4 with fasttext)",
     )
-    _add_learning(parser, lr=0.025)
+    _add_ngrams(parser, None, None, None)
+    _add_learning(parser, lr=None)
+
+
+def _add_ngrams(
+    parser: argparse.ArgumentParser, shortest: int | None, longest: int | None, buckets: int | None
+) -> None:
+    """The character n-grams of fastText; the arguments are the defaults."""
+    plain = "" if shortest else " (default: {}; fasttext only)"
+    for name, default, own, text in (
+        ("--min-n", shortest, "3", "length of the shortest character n-grams"),
+        ("--max-n", longest, "6", "length of the longest character n-grams"),
+        (
+            "--buckets",
+            buckets,
+            "200000",
+            "hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
+        ),
+    ):
+        parser.add_argument(
+            name,
+            type=Number(int, COUNT),
+            default=default,
+            metavar="N",
+            help=text + plain.format(own),
+        )
 
 
 def _add_skipgram(
@@ -138,13 +169,14 @@ def _add_skipgram(
         parser.add_argument(name, type=Number(int, least), default=default, metavar="N", help=text)
 
 
-def _add_learning(parser: argparse.ArgumentParser, lr: float) -> None:
+def _add_learning(parser: argparse.ArgumentParser, lr: float | None) -> None:
     parser.add_argument(
         "--lr",
         type=Number(float, Range(1e-4, 1)),
         default=lr,
         metavar="X",
-        help="learning rate, falling to 1e-4",
+        help="learning rate, falling to 1e-4"
+        + ("" if lr else " (default: 0.025, or 0.05 with fasttext)"),
     )
     parser.add_argument(
         "--threads",
@@ -191,27 +223,7 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
     add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
     add("--dim", type=Number(int, COUNT), default=300, metavar="N", help="width")
     _add_skipgram(parser, "words", epochs=5, negative=5, min_count=5)
-    add(
-        "--min-n",
-        type=Number(int, COUNT),
-        default=3,
-        metavar="N",
-        help="length of the shortest character n-grams",
-    )
-    add(
-        "--max-n",
-        type=Number(int, COUNT),
-        default=6,
-        metavar="N",
-        help="length of the longest character n-grams",
-    )
-    add(
-        "--buckets",
-        type=Number(int, COUNT),
-        default=200_000,
-        metavar="N",
-        help="hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
-    )
+    _add_ngrams(parser, 3, 6, 200_000)
     _add_learning(parser, lr=0.05)
 
 
@@ -225,9 +237,10 @@ def _train(args: argparse.Namespace) -> None:
     import sys
 
     from fairseq_xling.languages import parse_languages
-    from fairseq_xling.trelm.skipgram import SkipGramOptions
+    from fairseq_xling.trelm.embedders import embedders
     from fairseq_xling.trelm.vectors import import_vectors, train_vectors
 
+    method = embedders[args.method]
     languages = parse_languages(args.languages) if args.languages else []
     if args.vec:
         report = import_vectors(args.data, args.output, languages, args.vec, args.seed)
@@ -237,19 +250,25 @@ def _train(args: argparse.Namespace) -> None:
             f"{report['missing_ids']:,} missing ({share:.2f} % of the text)"
         )
         return
-    names = [field.name for field in dataclasses.fields(SkipGramOptions)]
-    options = SkipGramOptions(**{name: getattr(args, name) for name in names})
+    names = [field.name for field in dataclasses.fields(method.options)]
+    for name in ("min_n", "max_n", "buckets"):
+        if name not in names and getattr(args, name) is not None:
+            raise UserError(f"`--{name.replace('_', '-')}` needs `--method fasttext`")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options = method.options(**given)
     if options.threads > 1:
         print(
             f"fairseq-xling: warning: with `--threads` {options.threads} two runs give different "
             "vectors",
             file=sys.stderr,
         )
-    report = train_vectors(args.data, args.output, languages, options)
+    report = train_vectors(args.data, args.output, languages, options, args.method)
+    composed = report["composed_ids"]
     print(
         f"{args.output}: {report['trained_ids']:,} subwords trained on {report['tokens']:,} of "
-        f"{','.join(report['settings']['languages'])}, {report['untrained_ids']:,} not "
-        f"({report['seconds']:.0f} s)"
+        f"{','.join(report['settings']['languages'])}, "
+        + (f"{composed:,} composed of n-grams, " if composed else "")
+        + f"{report['untrained_ids']:,} not ({report['seconds']:.0f} s)"
     )
 
 

@@ -85,7 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocab-type",
         default="bpe",
         metavar="TYPE",
-        help="bpe, unigram, or word (the most frequent whole words)",
+        help="bpe, unigram, wordpiece (as BERT, cased; needs the library tokenizers), or word (the "
+        "most frequent whole words)",
     )
     vocabulary.add_argument(
         "--alphabet",

@@ -92,14 +92,21 @@ def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting
                     config.precision,
                 )
                 steps[f"eval-{name}"] = _eval_step(name, config, data, folder, result, target)
+                more = {}
+                for test in config.test_list[1:]:
+                    more[test] = run / "results" / f"{name}.{test}.json"
+                    again = _further_step(
+                        f"{name}-{test}", config, data, folder, more[test], target, test
+                    )
+                    steps[again.name] = again
                 tasks = _task_steps(steps, run, config, name, data, folder, target)
-                cells.append(Cell(setting, target, seed, result, log, tasks))
+                cells.append(Cell(setting, target, seed, result, log, tasks, more))
     write = functools.partial(write_ablation, run, config, cells)
     steps["table"] = Step(
         "table",
         call=lambda: write(list(steps.values())),
         settings={"config": dataclasses.asdict(config), "settings": [repr(s) for s in settings]},
-        inputs=[path for cell in cells for path in (cell.result, cell.log, *cell.tasks.values())],
+        inputs=[path for cell in cells for path in cell.files],
         outputs=[run / name for name in ("table.md", "table.csv", "results.json", "plot.svg")]
         + [run / "report.html"],
     )
@@ -143,7 +150,10 @@ def _data_steps(
             mode=setting.vocab,
             vocab_type=config.vocab_type,
             vocab_size=config.vocab_size // share,
-            options=segment_options(config.segment, [source, target]),
+            options=[
+                *segment_options(config.segment, [source, target]),
+                *split_words("--prepare-args", config.prepare_args),
+            ],
         ),
     )
     return data
@@ -168,7 +178,16 @@ def _task_steps(
         options += split_words("--task-args", config.task_args)
         text = Path(config.data_text)
         steps[f"{task}-{name}"] = transfer_step(
-            f"{task}-{name}", gold, outputs[task], text, languages, encoders, "1", options
+            f"{task}-{name}",
+            gold,
+            outputs[task],
+            text,
+            languages,
+            encoders,
+            "1",
+            options,
+            config.task_settings,
+            config.test_list,
         )
     return outputs
 
@@ -206,12 +225,35 @@ def _eval_step(
         file = dictionary_path(config.dictionary_path, source, target)
         measures.append("words")
         options = ["--dictionary", file, "--words-limit", str(config.words_limit)]
+    if config.test_list[0] != "test":
+        options += ["--retrieval-split", config.test_list[0]]
     command = eval_command(
         [folder / "checkpoint_best.pt"],
         data,
         source,
         [target],
         *("--measure", ",".join([*measures, "bpw"]), *options),
+        *("--device", config.device, "--output", result),
+    )
+    return Step(f"eval-{name}", commands=[command], inputs=[data, folder], outputs=[result])
+
+
+def _further_step(
+    name: str,
+    config: AblationConfig,
+    data: Path,
+    folder: Path,
+    result: Path,
+    target: str,
+    test: str,
+) -> Step:
+    """Retrieval in a further test set."""
+    command = eval_command(
+        [folder / "checkpoint_best.pt"],
+        data,
+        config.language_list[0],
+        [target],
+        *("--measure", "retrieval", "--retrieval-split", test),
         *("--device", config.device, "--output", result),
     )
     return Step(f"eval-{name}", commands=[command], inputs=[data, folder], outputs=[result])

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One trained model: the paths of its evaluation, training log and task folders."""
+    """One trained model: the paths of its evaluation, training log and task folders, and of its
+    evaluations by further test set."""
 
     setting: Setting
     target: str
@@ -37,6 +38,12 @@ class Cell:
     result: Path
     log: Path
     tasks: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    more: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+
+    @property
+    def files(self) -> list[Path]:
+        """All that the table is made from."""
+        return [self.result, self.log, *self.tasks.values(), *self.more.values()]
 
 
 class Figure(NamedTuple):
@@ -60,11 +67,13 @@ class Column:
     compares: bool = True
 
 
-def _measured(measure: str, score: str) -> Callable[[Cell], Figure | None]:
-    """A figure of `fairseq-xling eval` under ``scores[language][score]``."""
+def _measured(measure: str, score: str, test: str = "") -> Callable[[Cell], Figure | None]:
+    """A figure of `fairseq-xling eval` under ``scores[language][score]``; ``test`` is a further
+    test set."""
 
     def read(cell: Cell) -> Figure | None:
-        found = read_json(cell.result)["results"][0]["measures"].get(measure)
+        file = cell.more[test] if test else cell.result
+        found = read_json(file)["results"][0]["measures"].get(measure)
         if found is None:
             return None
         chance = found["chance"].get(cell.target, {}).get(score)
@@ -73,15 +82,27 @@ def _measured(measure: str, score: str) -> Callable[[Cell], Figure | None]:
     return read
 
 
-def task_column(name: str) -> Column:
+def task_column(name: str, test: str = "test", first: bool = True) -> Column:
     """A figure of `fairseq-xling eval transfer` for the target language, in percent."""
 
     def read(cell: Cell) -> Figure | None:
         if name not in cell.tasks:
             return None
-        return Figure(transfer_mean(cell.tasks[name], cell.target))
+        return Figure(transfer_mean(cell.tasks[name], cell.target, test))
 
-    return Column(TASKS[name].title, read, digits=1, unit=" (%)")
+    title = TASKS[name].title if first else f"{TASKS[name].title} {test}"
+    return Column(title, read, digits=1, unit=" (%)")
+
+
+def columns_of(cell: Cell, tests: Sequence[str]) -> list[Column]:
+    """The columns of a study; the name of the first test set goes unsaid."""
+    first, *further = tests
+    columns = list(MEASURES)
+    for test in further:
+        columns.append(Column(f"sentence P@1 {test}", _measured("retrieval", "retrieval", test)))
+    for name in cell.tasks:
+        columns += [task_column(name, test, test == first) for test in tests]
+    return columns
 
 
 MEASURES = (
@@ -103,11 +124,11 @@ class Summary:
     parameters: dict[tuple[str, str], int]
 
 
-def summarise(cells: Sequence[Cell]) -> Summary:
-    """Read the results of all models."""
+def summarise(cells: Sequence[Cell], tests: Sequence[str] = ("test",)) -> Summary:
+    """Read the results of all models on the sets ``tests``."""
     settings = list({cell.setting.code: cell.setting for cell in cells}.values())
     targets = list(dict.fromkeys(cell.target for cell in cells))
-    known = (*MEASURES, *map(task_column, cells[0].tasks))
+    known = columns_of(cells[0], tests)
     values: dict[tuple[str, str, str], list[float]] = {}
     chance: dict[tuple[str, str], float] = {}
     parameters = {}
@@ -135,10 +156,10 @@ def mean_and_spread(values: Sequence[float], digits: int) -> str:
     return mean if len(values) < 2 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
-def table(summary: Summary) -> tuple[list[str], list[list[Any]]]:
+def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]]:
     """Header and rows; the delta columns are means over the target languages, against the first
-    row."""
-    header = ["setting", "", "parameters"]
+    row. ``vocab_size`` is that of a joint vocabulary."""
+    header = ["setting", "", "BPE", "parameters"]
     for column in summary.columns:
         header += [f"{column.title}, {target}" for target in summary.targets]
         header.append(f"Δ {column.title}")
@@ -147,7 +168,8 @@ def table(summary: Summary) -> tuple[list[str], list[list[Any]]]:
     rows = []
     for setting in summary.settings:
         counts = [summary.parameters[setting.code, target] for target in summary.targets]
-        row: list[Any] = [setting.code, setting.name, round(statistics.fmean(counts))]
+        row: list[Any] = [setting.code, setting.name, setting.bpe(vocab_size)]
+        row.append(round(statistics.fmean(counts)))
         for column in summary.columns:
             deltas = []
             for target in summary.targets:
@@ -164,8 +186,8 @@ def write_ablation(
     run: Path, config: AblationConfig, cells: Sequence[Cell], steps: Sequence[Step]
 ) -> None:
     """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
-    summary = summarise(cells)
-    header, rows = table(summary)
+    summary = summarise(cells, config.test_list)
+    header, rows = table(summary, config.vocab_size)
     notes = _notes(summary, config)
     svg = to_svg(draw_dots(_panels(summary)))
     write_svg(run / "plot.svg", svg)
@@ -238,8 +260,8 @@ def _notes(summary: Summary, config: AblationConfig) -> list[str]:
         f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
         f"Chance: {chances}.",
         f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
-        "Bits per word are comparable only between rows with the same vocabulary (A1, A9, A10, "
-        "T; A3, A5; A4; A6 to A8 and C).",
+        "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
+        "A10, A5-union, T; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if tasks else ()),

@@ -55,11 +55,12 @@ def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) ->
     Raises:
         UserError: for an unknown type of vocabulary or segmentation.
     """
-    from fairseq_xling.text.pieces import vocabulary_types
+    from fairseq_xling.text.vocabulary_types import vocabulary_types
 
     if vocab_type not in vocabulary_types:
         known = list(vocabulary_types)
         raise UserError(f"`--vocab-type`: {unknown_name('value', vocab_type, known)}")
+    vocabulary_types[vocab_type].check()
     segment_parts(segment, languages)
 
 

@@ -4,8 +4,9 @@ Other text can be used if it has files with these names. The settings of the fin
 for small encoders; a study that runs a task allows its user to change them.
 """
 
+import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.step import Step, last_line
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
+# How a task is fine-tuned, by name: options of `fairseq-xling eval transfer`.
+TASK_SETTINGS: Mapping[str, Callable[["GoldTask"], Sequence[str]]] = {
+    "small": lambda task: SMALL,
+    "paper": lambda task: ("--preset", task.preset) if task.preset else SMALL,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,7 @@ class GoldTask:
         title: of its figure, whose name in the head's scores is ``metric``.
         pattern: of the files' names in ``gold/``.
         columns: of these files, if they are not the format's own.
+        preset: of `fairseq-xling eval transfer`, with the paper's settings, if it has any.
     """
 
     title: str
@@ -32,25 +39,26 @@ class GoldTask:
     metric: str
     pattern: str
     columns: str = ""
+    preset: str = ""
 
     def file(self, text: Path, split: str, lang: str) -> Path:
         """The path of a file of this task."""
         return text / "gold" / self.pattern.format(split=split, lang=lang)
 
-    def check(self, text: Path, languages: Sequence[str]) -> None:
+    def check(self, text: Path, languages: Sequence[str], tests: Sequence[str] = ("test",)) -> None:
         """Raise a UserError unless all files exist; the first language is trained on."""
         wanted = [("train", languages[0]), ("valid", languages[0])]
-        for split, lang in [*wanted, *(("test", lang) for lang in languages)]:
+        for split, lang in [*wanted, *((test, lang) for test in tests for lang in languages)]:
             path = self.file(text, split, lang)
             if not path.is_file():
                 raise UserError(f"{path}: no such file; the task {self.title} needs it")
 
 
 TASKS = {
-    "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv"),
-    "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2"),
+    "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv", preset="xnli"),
+    "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2", "ner"),
     "pos": GoldTask("POS", "pos", "accuracy", "tags.{split}.{lang}.tsv", "token=0,tag=1"),
-    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu"),
+    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu", preset="parsing"),
 }
 
 
@@ -67,11 +75,17 @@ def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
     return {name: TASKS[name] for name in names}
 
 
-def transfer_mean(folder: Path, lang: str) -> float:
+def transfer_mean(folder: Path, lang: str, test: str = "test") -> float:
     """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
-    over its chosen settings and seeds."""
+    over its chosen settings and seeds; ``test`` is the set that it is tested on."""
     (row,) = read_json(folder / "results.json")["results"]
-    return statistics.fmean(test["scores"][lang][row["metric"]] for test in row["tests"])
+    label = _label(test, lang)
+    return statistics.fmean(one["scores"][label][row["metric"]] for one in row["tests"])
+
+
+def _label(test: str, lang: str) -> str:
+    """A file to test on, as `--test` and results name it."""
+    return lang if test == "test" else f"{test}.{lang}"
 
 
 def transfer_step(
@@ -83,6 +97,8 @@ def transfer_step(
     encoders: Mapping[str, tuple[Path, Path]],
     seeds: str,
     options: Sequence[str] = (),
+    settings: str = "small",
+    tests: Sequence[str] = ("test",),
 ) -> Step:
     """`fairseq-xling eval transfer` from the first language to all of them.
 
@@ -90,16 +106,19 @@ def transfer_step(
         text: the folder with ``gold/``; it may still have to be made.
         encoders: checkpoint and data folder by name.
         options: further ones, which take precedence.
+        settings: one of `TASK_SETTINGS`.
+        tests: the sets to test on.
     """
     source = languages[0]
-    places = [("train", source), ("valid", source), *(("test", lang) for lang in languages)]
     command = ["fairseq-xling", "eval", "transfer", "--output", str(output), "--head", task.head]
     for encoder, (checkpoint, data) in encoders.items():
         command += ["--encoder", f"{encoder}={checkpoint}", "--data", f"{encoder}={data}"]
-    for split, lang in places:
-        command += [f"--{split}", f"{lang}={task.file(text, split, lang)}"]
+    for split in ("train", "valid"):
+        command += [f"--{split}", f"{source}={task.file(text, split, source)}"]
+    for test, lang in itertools.product(tests, languages):
+        command += ["--test", f"{_label(test, lang)}={task.file(text, test, lang)}"]
     command += ["--columns", task.columns] if task.columns else []
-    command += [*SMALL, "--seeds", seeds, *options]
+    command += [*TASK_SETTINGS[settings](task), "--seeds", seeds, *options]
     # Zero-shot: test files must not be read before the test, so not when a run is planned.
     inputs = [task.file(text, split, source) for split in ("train", "valid")]
     inputs += [path for pair in encoders.values() for path in pair]
@@ -107,7 +126,7 @@ def transfer_step(
         name,
         commands=[command],
         inputs=inputs,
-        unread=[task.file(text, "test", lang) for lang in languages],
+        unread=[task.file(text, test, lang) for test in tests for lang in languages],
         outputs=[output],
         resumable=True,
         progress=last_line,

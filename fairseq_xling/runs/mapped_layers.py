@@ -19,8 +19,9 @@ from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config, split_words
 from fairseq_xling.runs.corpus_steps import segment_parts
+from fairseq_xling.runs.encoder_training import counted
 from fairseq_xling.runs.gold_tasks import transfer_step
-from fairseq_xling.runs.mapped_layers_config import MappedLayersConfig, check_config
+from fairseq_xling.runs.mapped_layers_config import PRESETS, MappedLayersConfig, check_config
 from fairseq_xling.runs.mapped_layers_table import Cell, files_of, write_table
 from fairseq_xling.runs.mapped_test import MappedTest
 from fairseq_xling.runs.settled import settle_config
@@ -38,7 +39,7 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad options, missing text, or a step that fails.
     """
-    config, run = load_config(MappedLayersConfig, args), Path(args.output)
+    config, run = counted(load_config(MappedLayersConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
     carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run, settled)

@@ -6,7 +6,7 @@ from pathlib import Path
 from fairseq_xling.analysis.extract import parse_layers
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.config_file import option, split_words
-from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.runs.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.similarity_config import SimilarityConfig, check_encoders
 from fairseq_xling.runs.similarity_rows import ROWS
@@ -20,6 +20,7 @@ LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
 class _Mapped(TaskOptions):
     """The tasks, text and encoders."""
 
+    preset: str = option("", PRESET_HELP)
     tasks: str = option("ner,parsing", "tasks, from data-text/gold: nli, ner, pos, parsing")
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "tasks are trained in the first, tested in each of the others")
@@ -90,6 +91,10 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
         source = self.encoders.language_list[0]
         name = f"parallel/{self.map_split}.{source}-{target}"
         return self.encoders.text(f"{name}.{source}"), self.encoders.text(f"{name}.{target}")
+
+
+# Conneau et al. (2020), Section 5.1.2, with encoders as in Section 3.1.
+PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh"}}
 
 
 def check_config(config: MappedLayersConfig) -> None:

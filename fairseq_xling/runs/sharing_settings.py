@@ -6,13 +6,16 @@ One entry per row; a setting is a vocabulary, a text, and options of `fairseq-tr
 import dataclasses
 import math
 
+from fairseq_xling.text.vocabularies import modes
+
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """One row of the table.
 
     Attributes:
-        code: its row in the specification; ``C`` and ``T`` are our controls.
+        code: its row in the specification; ``C`` and ``T`` are our controls, ``A5-union`` is A5
+            with the vocabulary of A3, so that only anchors differ.
         name: its name in the paper; ``{third}`` and ``{sixth}`` stand for the last layer of the
             paper's L1-3 and L1-6 at the given depth, ``{fourth}`` for the one after ``{third}``,
             ``{depth}`` for the depth.
@@ -51,6 +54,15 @@ class Setting:
         private = ("--separate", self.separate, "--random-within-language") if self.separate else ()
         return [*private, *self.options]
 
+    def bpe(self, size: int) -> str:
+        """Table 1's column "BPE merges" with a joint vocabulary of ``size`` pieces.
+
+        >>> Setting("A1", "", "joint").bpe(80_000), Setting("A3", "", "union").bpe(80_000)
+        ('80,000', '40,000/40,000')
+        """
+        share = len(modes[self.vocab]().groups(["a", "b"]))
+        return "/".join([f"{size // share:,}"] * share)
+
     @property
     def needs_dictionary(self) -> bool:
         return "--extra-anchors" in self.options
@@ -70,12 +82,13 @@ SETTINGS = (
     Setting("A2", "Other domain", "joint", other_text=True),
     Setting("A3", "Default anchors", "union"),
     Setting("A4", "No anchors", "prefixed", paper_xnli=69.1),
-    Setting("A5", "Extra anchors", "union", options=("--extra-anchors",)),
+    Setting("A5", "Extra anchors", "joint", options=("--extra-anchors",)),
     Setting("A6", "Sep Emb", "separate", "emb"),
     Setting("A7", "Sep Emb + L1-{third}", "separate", "emb,1-{third}"),
     Setting("A8", "Sep Emb + L1-{sixth}", "separate", "emb,1-{sixth}", paper_xnli=40.6),
-    Setting("A9", "Sep L1-{third}", "joint", "1-{third}"),
-    Setting("A10", "Sep L1-{sixth}", "joint", "1-{sixth}"),
+    Setting("A9", "Sep L1-{third}", "union", "1-{third}"),
+    Setting("A10", "Sep L1-{sixth}", "union", "1-{sixth}"),
+    Setting("A5-union", "Extra anchors, union", "union", options=("--extra-anchors",)),
     Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
-    Setting("T", "Control: Sep L{fourth}-{depth}", "joint", "{fourth}-{depth}"),
+    Setting("T", "Control: Sep L{fourth}-{depth}", "union", "{fourth}-{depth}"),
 )

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.config_file import load_config
+from fairseq_xling.runs.encoder_training import counted
 from fairseq_xling.runs.settled import settle_config
-from fairseq_xling.runs.similarity_config import SimilarityConfig, check_config
+from fairseq_xling.runs.similarity_config import PRESETS, SimilarityConfig, check_config
 from fairseq_xling.runs.similarity_lexicon import lexicon_step
 from fairseq_xling.runs.similarity_models import Models, Side
 from fairseq_xling.runs.similarity_rows import Pair, Row
@@ -28,7 +29,7 @@ def run_similarity(args: argparse.Namespace) -> None:
     Raises:
         UserError: for bad options, missing text, or a step that fails.
     """
-    config, run = load_config(SimilarityConfig, args), Path(args.output)
+    config, run = counted(load_config(SimilarityConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
     carry_out(run, similarity_steps(run, config), config.jobs, args.dry_run, settled)

@@ -7,8 +7,8 @@ from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.config_file import option
-from fairseq_xling.runs.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.runs.config_file import option, split_words
+from fairseq_xling.runs.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.runs.ready_encoders import Ready, ready_encoders
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.similarity_rows import ROWS, Pair, Row
@@ -21,6 +21,7 @@ MEASURES = ("retrieval", "cka", "bli", "static")
 class _Compared:
     """What is compared, on which text."""
 
+    preset: str = option("", PRESET_HELP)
     data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
     rows: str = option(
@@ -111,6 +112,10 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         return found
 
 
+# Conneau et al. (2020), Section 5 and Figure 7, with encoders as in Section 3.1.
+PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh"}}
+
+
 def check_encoders(config: SimilarityConfig) -> None:
     """Reject missing text, and encoders that are missing or cannot be trained.
 
@@ -125,13 +130,10 @@ def check_encoders(config: SimilarityConfig) -> None:
         )
     if len(config.language_list) < 2:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
-    if config.updates % config.every:
-        raise UserError(
-            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
-        )
     shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
     if config.vocab not in shared:
         raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
+    split_words("--prepare-args", config.prepare_args)
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     _ = config.seed_list, config.row_list, config.training  # an error ends here
     source, *targets = config.language_list

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from fairseq_xling.runs.config_file import split_words
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.similarity_config import SimilarityConfig
 from fairseq_xling.runs.similarity_lexicon import contexts_step
@@ -135,7 +136,7 @@ class Models:
                 mode=vocab,
                 vocab_type=self.config.vocab_type,
                 vocab_size=max(1, size),
-                options=options,
+                options=[*options, *split_words("--prepare-args", self.config.prepare_args)],
             ),
         )
         return data

@@ -39,7 +39,7 @@ class SizeWindowConfig(TaskOptions):
     windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
     seeds: str = option("1", "seeds of training")
     vocab: str = option("union", "joint or union")
-    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
     vocab_size: int = option(
         2000, "pieces of the joint vocabulary, or of all languages together", least=1
     )

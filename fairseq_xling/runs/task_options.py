@@ -76,7 +76,7 @@ class TaskOptions:
             for lang, path in parse_files(f"--task-{split}", ",".join(texts))
         }
         title = f"{self.task_head} {head.metric}"
-        own = FileTask(title, self.task_head, head.metric, "", self.task_columns, files)
+        own = FileTask(title, self.task_head, head.metric, "", self.task_columns, files=files)
         return {**found, OWN: own}
 
 

@@ -16,7 +16,14 @@ class Training:
     """Options that all models of a study share.
 
     An epoch is ``every`` optimiser steps; at its end the model is validated and saved as
-    ``checkpoint<epoch>.pt``. ``updates`` must be a multiple of ``every``.
+    ``checkpoint<epoch>.pt``. A study that reads these needs ``updates`` that are a multiple of
+    ``every``.
+
+    Attributes:
+        max_tokens, batch_size: limits of a batch; 0 is none.
+        block: tokens per block of continuous text; 0 trains on single sentences.
+        update_freq: batches per step and process.
+        processes: GPUs; 0 is all that there are.
     """
 
     arch: str
@@ -26,6 +33,24 @@ class Training:
     lr: float
     warmup: int
     extra: Sequence[str] = ()
+    batch_size: int = 0
+    block: int = 0
+    update_freq: int = 1
+    processes: int = 0
+
+    @property
+    def rows(self) -> list[str]:
+        """The options of what a row, a batch and a step are."""
+        mode = ["--sample-break-mode", "sentence"]
+        if self.block:
+            mode = ["--sample-break-mode", "none", "--tokens-per-sample", str(self.block)]
+        limits = {
+            "--max-tokens": self.max_tokens,
+            "--batch-size": self.batch_size,
+            "--update-freq": self.update_freq if self.update_freq > 1 else 0,
+            "--distributed-world-size": self.processes,
+        }
+        return mode + [part for name, n in limits.items() if n for part in (name, str(n))]
 
     @property
     def epochs(self) -> int:
@@ -61,7 +86,7 @@ def training_step(
         str(data),
         *("--user-dir", str(USER_DIR), "--task", "bilingual_mlm", "--criterion", "unified_lm"),
         *("--arch", training.arch, *options),
-        *("--sample-break-mode", "sentence", "--max-tokens", str(training.max_tokens)),
+        *training.rows,
         *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"),
         *("--lr", str(training.lr), "--lr-scheduler", "inverse_sqrt"),
         *("--warmup-updates", str(training.warmup)),

@@ -10,10 +10,10 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
-from fairseq_xling.text.pieces import vocabulary_types
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class PrepareOptions:
         for option, name, known in chosen:
             with about(f"`--{option}`"):
                 _ = known[name]
+        vocabulary_types[self.vocab_type].check()
 
     @property
     def aligner_unit(self) -> str:

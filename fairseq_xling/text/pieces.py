@@ -7,7 +7,6 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -16,57 +15,36 @@ import numpy as np
 import sentencepiece
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.text.alphabet import choose_alphabet
 
 WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
 
-
-@dataclass(frozen=True)
-class VocabularyType:
-    """One of sentencepiece's model types.
-
-    Attributes:
-        name: sentencepiece's ``model_type``.
-        whole_words: the pieces are the words of the text, and no word is split.
-    """
-
-    name: str
-    whole_words: bool = False
-
-
-vocabulary_types: Registry[VocabularyType] = Registry("vocabulary type")
-for _type in (
-    VocabularyType("bpe"),
-    VocabularyType("unigram"),
-    VocabularyType("word", whole_words=True),
-):
-    vocabulary_types.register(_type.name)(_type)
 
 # Fixed, independently of `--workers`: the unigram trainer sums in an order that depends on it, and
 # every model stores it.
 _TRAINER_THREADS = 2
 
 
-# Without `--alphabet`, characters may fill half of the vocabulary, and more only as far as needed
-# to leave no more than this share of the text unknown.
-_RARE_SHARE = 0.0005
-
-
 def learn_pieces(
-    lines: Sequence[str], size: int, alphabet: int | None, kind: str, name: str
+    lines: Sequence[str],
+    size: int,
+    alphabet: int | None,
+    name: str,
+    kind: str,
+    whole_words: bool = False,
 ) -> bytes:
-    """A sentencepiece model of at most ``size`` pieces (its unknown piece not counted).
+    """A sentencepiece model of type ``kind``, of at most ``size`` pieces (its unknown piece not
+    counted).
 
     ``alphabet`` bounds the number of different characters, the word mark included: the rarest
     ones are replaced by spaces before learning, so no piece contains them and they encode to
-    ``<unk>``. None: half of ``size``, or more where fewer would leave over 0.05 % of the text
-    unknown. It does not apply to whole words, where pieces are the most frequent ones.
+    ``<unk>``; None is as in `choose_alphabet`. It does not apply to whole words, where pieces are
+    the most frequent ones.
 
     Raises:
         UserError: if the text is empty, or ``size`` is smaller than the alphabet.
     """
-    normalise = not vocabulary_types[kind].whole_words
-    if normalise:
+    if not whole_words:
         lines = _restrict_alphabet(lines, alphabet, size, name)
     if not any(lines):
         raise UserError(f"{name}: no text to learn a vocabulary from")
@@ -79,7 +57,7 @@ def learn_pieces(
             vocab_size=size + 1,
             hard_vocab_limit=False,
             character_coverage=1.0,
-            normalization_rule_name="nmt_nfkc" if normalise else "identity",
+            normalization_rule_name="identity" if whole_words else "nmt_nfkc",
             max_sentence_length=1 << 30,
             bos_id=-1,
             eos_id=-1,
@@ -103,17 +81,7 @@ def _restrict_alphabet(lines: Sequence[str], limit: int | None, size: int, name:
         counts.update(line)
     for mark in (" ", WORD_MARK):
         counts.pop(mark, None)
-    ranked = sorted(counts, key=lambda c: (-counts[c], c))
-    if limit is None:
-        covered = np.cumsum([counts[c] for c in ranked])
-        needed = int(np.searchsorted(covered, (1 - _RARE_SHARE) * covered[-1:].sum())) + 2
-        limit = max(size // 2, min(needed, size * 9 // 10), 2)
-    kept, rare = ranked[: limit - 1], ranked[limit - 1 :]
-    if len(kept) + 1 > size:
-        raise UserError(
-            f"`--vocab-size` must be at least the alphabet of {name} ({len(kept) + 1} "
-            f"characters), got {size}; raise it, or lower `--alphabet`"
-        )
+    _, rare = choose_alphabet(counts, limit, size, name, marks=1)
     if rare:
         blank = str.maketrans(dict.fromkeys(rare, " "))
         lines = [line.translate(blank) for line in lines]

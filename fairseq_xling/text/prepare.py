@@ -27,13 +27,13 @@ from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.pieces import vocabulary_types
 from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.thot_worker import ITERATIONS
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.text.vocabulary import learn_vocabulary
+from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 
 def prepare(

@@ -8,7 +8,6 @@ from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.text.dictionary import collect_symbols, write_dictionary
 from fairseq_xling.text.inputs import Inputs
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.pieces import learn_pieces, vocabulary_types
 from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sample import draw_lines, sample_quotas
 from fairseq_xling.text.scan import TextFacts
@@ -16,19 +15,20 @@ from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Sources
 from fairseq_xling.text.tokenizers.pieces import load_pieces, ready_name, ready_tokenizer
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 
 def learn_vocabulary(
     out: Path, work: Path, sources: Sources, inputs: Inputs, options: PrepareOptions
 ) -> dict[str, dict[str, float]]:
-    """Write all ``sentencepiece*.model`` and ``dict*.txt``; existing models are kept.
+    """Write all models of pieces and ``dict*.txt``; existing models are kept.
 
     For a language with its own tokenizer nothing is learnt: ``tokenizer*.json`` is written.
 
     Returns the share of each language in the sample of its model, by model file.
     """
     mode = modes[options.vocab]()
-    whole_words = vocabulary_types[options.vocab_type].whole_words
+    kind = vocabulary_types[options.vocab_type]
     shares: dict[str, dict[str, float]] = {}
     pieces: dict[str, list[str]] = {}
     counts: dict[str, list[int]] = {}
@@ -48,10 +48,10 @@ def learn_vocabulary(
                     file, model = ready_name(name), ready_tokenizer(ready)
                 else:
                     text = list(chain(*lines.values()))
-                    file, model = name, learn_pieces(text, *_how(options), label)
+                    file, model = kind.file(name), kind.learn(text, *_sizes(options), label)
                 with atomic_write(out / file) as opened:
                     opened.write(model)
-                learnt = load_pieces(out / file, whole_words)
+                learnt = load_pieces(out / file, kind.whole_words)
                 counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
                 write_json(
                     record,
@@ -69,8 +69,8 @@ def learn_vocabulary(
     return shares
 
 
-def _how(options: PrepareOptions) -> tuple[int, int | None, str]:
-    return options.vocab_size, options.alphabet, options.vocab_type
+def _sizes(options: PrepareOptions) -> tuple[int, int | None]:
+    return options.vocab_size, options.alphabet
 
 
 def _facts(sources: Sources, inputs: Inputs, lang: str) -> TextFacts:

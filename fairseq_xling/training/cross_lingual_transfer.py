@@ -5,6 +5,7 @@ languages are tested by `fairseq-xling predict` and `eval transfer`.
 """
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import Head, check_labels, count_items, find_labels, heads
 from fairseq_xling.transfer.items import Item, parse_columns, parse_files
 from fairseq_xling.transfer.options import parse_options
+
+# How heads turn items into rows; a checkpoint without it is of 0.2.0 or older, form 1.
+HEAD_FORM = 2
 
 
 @dataclass
@@ -90,6 +94,7 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         # Part of a checkpoint, which restores it before the head is requested: a model's labels
         # must not depend on what the training file contains later.
         self.state.add_factory("labels", self._labels)
+        self.state.add_factory("head_form", self._head_form)
 
     @classmethod
     @exits_on_user_error
@@ -101,7 +106,13 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
     @functools.cached_property
     def head(self) -> Head:
         """The head, whose labels are those of the checkpoint or, at the start, of training."""
-        return self._kind(self.state.labels, self._options)
+        options = self._options
+        if self.state.head_form < HEAD_FORM:
+            options = dataclasses.replace(options, **self._kind.older)
+        return self._kind(self.state.labels, options)
+
+    def _head_form(self) -> int:
+        return 1 if self._trained else HEAD_FORM
 
     def _labels(self) -> dict[str, list[str]]:
         if self._trained:  # a file named in it must not be read instead

@@ -81,7 +81,23 @@ def _check_training(config: TrelmConfig) -> None:
                 f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
                 f"{config.transfer_objectives!r}"
             )
+    _check_orderings(config)
     for stage in stages:
         with about(f"`--{stage.name}-objectives`"):
             for name in names_in(stage.objectives):
                 _ = objectives[name]  # raises for an unknown one
+
+
+def _check_orderings(config: TrelmConfig) -> None:
+    """Refuse to translate in an order that no head of the transfer phases predicts."""
+    from fairseq_xling.generation.orderings import orderings  # imports torch
+
+    chosen = names_in(config.transfer_objectives)
+    if not any(name in objectives and objectives[name].reorders for name in chosen):
+        return
+    for name in config.ordering_list:
+        head = getattr(orderings[name], "head", "")
+        if config.transfer_steps and head and head not in names_in(config.auxiliary):
+            raise UserError(
+                f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
+            )

@@ -2,7 +2,9 @@
 
 Defaults suit a small model on a CPU; ``preset: trelm`` is the paper's (Li et al., 2021, Appendix
 A.5: peak learning rates 3e-5, 3e-5, 2e-5 over 20K, 20K, 80K steps of 128 sentences of at most 512
-tokens; warm-up, epsilon and clipping from the released code).
+tokens; WordPiece; every new embedding from mapped fastText vectors; 1M sentences of each language,
+1M pairs and 2M sentences in the phases; warm-up, epsilon and clipping from the released code) for
+English to Chinese, and ``trelm-id`` for English to Indonesian.
 """
 
 import dataclasses
@@ -38,7 +40,7 @@ class Stage:
 class TrelmConfig:
     """One sentence of help per field."""
 
-    preset: str = option("", "values of a published system: trelm")
+    preset: str = option("", "values of a published system: trelm, or trelm-id")
     source: str = option("", "source encoder: a Hugging Face folder or a fairseq checkpoint")
     source_data: str = option("", "location of a source checkpoint's dict.txt or data folder")
     source_language: str = option("", "language whose private parts of the source are used")
@@ -50,20 +52,26 @@ class TrelmConfig:
     alignment: tuple[str, ...] = option((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
     data: str = option("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
-    vocab_type: str = option("bpe", "bpe, unigram or word")
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
     vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
     segment: str = option("", "LANG=HOW for prepare, comma-separated")
     aligner: str = option("fast_align", "word aligner of parallel text without given links")
     prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
+    commonality_limit: int = option(
+        0, "commonality training with this many sentences of each language; 0 is all", least=0
+    )
     parallel_limit: int = option(0, "transfer with this many sentence pairs; 0 is all", least=0)
+    language_limit: int = option(
+        0, "the last phase with this many sentences of the target; 0 is all", least=0
+    )
     extra_mono: bool = option(
         False, "in the last phase, add the target's side of the pairs to its monolingual text"
     )
 
     embeddings: str = option(
         "skip-gram",
-        "vectors of the new subwords: skip-gram, random, or linked (means of the source's "
-        "embeddings by word alignment, which need no map)",
+        "vectors of the new subwords: skip-gram, fasttext (with character n-grams), random, or "
+        "linked (means of the source's embeddings by word alignment, which need no map)",
     )
     vectors: str = option("", "existing text file of vectors (.vec), instead of training them")
     embed_languages: str = option(
@@ -72,8 +80,8 @@ class TrelmConfig:
         choices=(TARGET, "both"),
     )
     copy_shared: bool = option(True, "copy the source's embedding for words with the same spelling")
-    embed_epochs: int = option(10, "passes of skip-gram over the text", least=1)
-    embed_threads: int = option(1, "threads of skip-gram; above 1 is not reproducible", least=1)
+    embed_epochs: int = option(10, "passes of skip-gram or fastText over the text", least=1)
+    embed_threads: int = option(1, "threads of that; above 1 is not reproducible", least=1)
     embed_args: str = option("", "more options of `fairseq-xling embed train`, as one text")
     mapping: str = option(
         "adversarial",
@@ -206,27 +214,43 @@ def result_settings(config: TrelmConfig) -> dict[str, Any]:
     return {name: v for name, v in dataclasses.asdict(config).items() if name != "jobs"}
 
 
+_TRELM: dict[str, Any] = {
+    "vocab_type": "wordpiece",
+    "vocab_size": 80_000,
+    "prepare_args": "--alphabet 30000 --vocab-sample 250",
+    "commonality_limit": 1_000_000,
+    "parallel_limit": 1_000_000,
+    "language_limit": 2_000_000,
+    "embeddings": "fasttext",
+    "embed_languages": "both",  # the whole vocabulary: also what only the source's text has
+    "embed_args": "--min-n 3 --max-n 6 --buckets 2000000",
+    "copy_shared": False,
+    "max_positions": 512,
+    "auxiliary": "",  # the order head's loss would reach the encoder
+    "orderings": "identity,oracle",
+    "commonality_steps": 20_000,
+    "commonality_lr": 3e-5,
+    "transfer_steps": 20_000,
+    "transfer_lr": 3e-5,
+    "language_steps": 80_000,
+    "language_lr": 2e-5,
+    "batch_size": 128,
+    "max_tokens": 0,
+    "warmup": 500,
+    "adam_betas": "0.9,0.999",
+    "adam_eps": 1e-6,
+    "weight_decay": 0.01,
+    "clip": 5.0,
+    "every": 2000,
+    "device": "cuda",
+}
 PRESETS: dict[str, dict[str, Any]] = {
-    "trelm": {
-        "vocab_size": 80_000,
-        "prepare_args": "--alphabet 30000",
-        "max_positions": 512,
-        "commonality_steps": 20_000,
-        "commonality_lr": 3e-5,
-        "transfer_steps": 20_000,
-        "transfer_lr": 3e-5,
-        "language_steps": 80_000,
-        "language_lr": 2e-5,
-        "batch_size": 128,
-        "max_tokens": 0,
-        "warmup": 500,
-        "adam_betas": "0.9,0.999",
-        "adam_eps": 1e-6,
-        "weight_decay": 0.01,
-        "clip": 5.0,
-        "every": 2000,
-        "device": "cuda",
+    "trelm": _TRELM,
+    "trelm-id": {
+        **_TRELM,
+        "vocab_size": 50_000,
+        "prepare_args": "--alphabet 1000 --vocab-sample 250",
     },
 }
 # By preset, the rows of the specification that it implements.
-SPEC_ROWS = {"trelm": ("P9",)}
+SPEC_ROWS = {"trelm": ("P9", "D3", "T14"), "trelm-id": ("P9", "D3", "T14")}

@@ -32,9 +32,9 @@ def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: 
     total = len(sides[0])
     if count > total:
         raise UserError(
-            f"`--parallel-limit` must be at most the {total} pairs of {data}, got {count}"
+            f"`--parallel-limit` must be at most the {total} pairs of {data}, got {count}; 0 is all"
         )
-    kept = np.sort(np.random.default_rng(seed).permutation(total)[:count])
+    kept = _drawn(total, count, seed)
     name = _name(folder, pair)
     changed = [f"train.{name}.{lang}" for lang in pair]
     orders = [f"train.{a}-{b}.order" for a, b in (tuple(pair), tuple(pair)[::-1])]
@@ -48,6 +48,41 @@ def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: 
     meta["parallel"]["train"][name] |= {"pairs": count, "tokens": tokens}
     _describe(meta, output, [f"parallel/{stem}" for stem in changed])
     write_json(output / "meta.json", {**meta, "derived": {"pairs": count, "seed": seed}})
+
+
+def keep_sentences(
+    data: Path, output: Path, languages: Sequence[str], count: int, seed: int, option: str
+) -> None:
+    """``data`` with ``count`` monolingual training sentences of each of ``languages``, drawn at
+    random; text of other languages is unchanged.
+
+    A smaller draw is a subset of a larger one, for the same seed.
+
+    Raises:
+        UserError: if there are fewer sentences; names ``option``.
+    """
+    folder = DataFolder(data)
+    files = {lang: folder.mono("train", lang) for lang in languages}
+    for lang, file in files.items():
+        if count > len(file):
+            raise UserError(
+                f"`{option}` must be at most the {len(file)} sentences of {lang!r} in {data}, got "
+                f"{count}; 0 is all"
+            )
+    stems = {lang: f"mono/train.{lang}" for lang in languages}
+    _link(data, output, list(stems.values()))
+    meta = read_json(data / "meta.json")
+    for lang, file in files.items():
+        kept = _drawn(len(file), count, seed)
+        write_items(output / stems[lang], (file[i] for i in kept.tolist()), file.dtype)
+        meta["mono"]["train"][lang] |= {"sentences": count, "tokens": int(file.sizes[kept].sum())}
+    _describe(meta, output, list(stems.values()))
+    write_json(output / "meta.json", {**meta, "derived": {"sentences": count, "seed": seed}})
+
+
+def _drawn(total: int, count: int, seed: int) -> np.ndarray:
+    """``count`` of ``total`` numbers, ascending, (count,) int64."""
+    return np.sort(np.random.default_rng(seed).permutation(total)[:count])
 
 
 def pairs_into_mono(data: Path, output: Path, pair: Sequence[str], lang: str) -> None:

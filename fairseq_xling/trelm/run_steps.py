@@ -17,6 +17,7 @@ from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_config import TrelmConfig, names_in
 from fairseq_xling.trelm.run_facts import Facts
 from fairseq_xling.trelm.run_text import (
+    commonality_folder,
     data_folder,
     first_weights,
     language_folder,
@@ -107,7 +108,8 @@ class _Phases:
 
     def commonality(self) -> None:
         if self.config.commonality_steps:
-            self._train("commonality", "commonality", self.outcome.data, self.pair)
+            data = commonality_folder(*self._where())
+            self._train("commonality", "commonality", data, self.pair)
             self.last = self.outcome.checkpoints["commonality"]
 
     def transfer(self) -> None:

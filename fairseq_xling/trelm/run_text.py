@@ -11,7 +11,7 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.trelm.run_book import Book
 from fairseq_xling.trelm.run_config import NO_MAP, TARGET, TrelmConfig, named_languages
-from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
+from fairseq_xling.trelm.run_data import keep_pairs, keep_sentences, pairs_into_mono
 from fairseq_xling.trelm.run_facts import Facts
 from fairseq_xling.trelm.run_training import segments, trilayer_options
 from fairseq_xling.trelm.run_vectors import VectorRequest, vector_ways, vectors_path
@@ -27,6 +27,14 @@ def data_folder(book: Book, config: TrelmConfig, facts: Facts, target: str, labe
     return book.run / "data" / book.add(f"prepare-{target}", label, build, plain=True)
 
 
+def commonality_folder(
+    book: Book, config: TrelmConfig, data: Path, target: str, label: str
+) -> Path:
+    """``data``, or a folder with fewer sentences of both languages (`--commonality-limit`)."""
+    pair = [config.source_lang, target]
+    return _limited(book, config, "commonality", label, data, target, pair)
+
+
 def transfer_folder(book: Book, config: TrelmConfig, data: Path, target: str, label: str) -> Path:
     """``data``, or a folder with fewer of its sentence pairs (`--parallel-limit`)."""
     if not config.parallel_limit:
@@ -37,11 +45,30 @@ def transfer_folder(book: Book, config: TrelmConfig, data: Path, target: str, la
 
 
 def language_folder(book: Book, config: TrelmConfig, data: Path, target: str, label: str) -> Path:
-    """``data``, or a folder with more monolingual text (`--extra-mono`)."""
+    """``data``, or a folder with fewer sentences of the target (`--language-limit`), or with the
+    pairs' (`--extra-mono`)."""
+    data = _limited(book, config, "language", label, data, target, [target])
     if not config.extra_mono:
         return data
     settings = {"pair": [config.source_lang, target], "lang": target}
     return _derived(book, f"extra-{target}", label, data, pairs_into_mono, settings)
+
+
+def _limited(
+    book: Book,
+    config: TrelmConfig,
+    stage: str,
+    label: str,
+    data: Path,
+    target: str,
+    languages: list[str],
+) -> Path:
+    count = getattr(config, f"{stage}_limit")
+    if not count:
+        return data
+    settings = {"languages": languages, "count": count, "seed": _SUBSET_SEED}
+    settings["option"] = f"--{stage}-limit"
+    return _derived(book, f"{stage}-text-{target}", label, data, keep_sentences, settings)
 
 
 def _prepare(run: Path, config: TrelmConfig, facts: Facts, target: str, name: str) -> Step:

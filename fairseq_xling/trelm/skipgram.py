@@ -95,12 +95,19 @@ class SkipGram:
     Args:
         files: training text.
         counts: (V,), `count_ids` of it.
+        symbols: the V spellings, for methods that read them.
 
     Raises:
         UserError: if no id occurs often enough.
     """
 
-    def __init__(self, files: Sequence[TokenFile], counts: np.ndarray, options: SkipGramOptions):
+    def __init__(
+        self,
+        files: Sequence[TokenFile],
+        counts: np.ndarray,
+        options: SkipGramOptions,
+        symbols: Sequence[str] = (),
+    ):
         self._files, self._options = files, options
         frequent = np.flatnonzero(counts >= max(options.min_count, 1))
         if not len(frequent):
@@ -111,23 +118,33 @@ class SkipGram:
         # Most frequent first, as gensim would sort them; ties by id, which it leaves open.
         self.ids = frequent[np.argsort(-counts[frequent], kind="stable")]
         self._words = int(counts.sum())
-        self._names = np.array([str(i) for i in range(len(counts))], dtype=object)
-        self._model = Word2Vec(
-            sg=1,
-            hs=0,
-            vector_size=options.dim,
-            window=options.window,
-            negative=options.negative,
-            min_count=1,
-            sample=options.sample,
-            alpha=options.lr,
-            min_alpha=LAST_LR,
-            workers=options.threads,
-            seed=options.seed,
-            sorted_vocab=0,
-            hashfxn=_no_hash,
-        )
-        self._model.build_vocab_from_freq({str(i): int(counts[i]) for i in self.ids.tolist()})
+        self._names = self._spell(len(counts), symbols)
+        settings = {
+            "sg": 1,
+            "hs": 0,
+            "vector_size": options.dim,
+            "window": options.window,
+            "negative": options.negative,
+            "min_count": 1,
+            "sample": options.sample,
+            "alpha": options.lr,
+            "min_alpha": LAST_LR,
+            "workers": options.threads,
+            "seed": options.seed,
+            "sorted_vocab": 0,
+            "hashfxn": _no_hash,
+        }
+        self._model = self._untrained(settings)
+        known = zip(self._names[self.ids].tolist(), counts[self.ids].tolist(), strict=True)
+        self._model.build_vocab_from_freq(dict(known))
+
+    def _spell(self, size: int, symbols: Sequence[str]) -> np.ndarray:
+        """(V,) the words that stand for the ids, all different."""
+        return np.array([str(i) for i in range(size)], dtype=object)
+
+    def _untrained(self, settings: dict[str, Any]) -> Any:
+        """The gensim model with these settings."""
+        return Word2Vec(**settings)
 
     def train_epoch(self, epoch: int, progress: Callable[[int], object]) -> None:
         """Epoch number ``epoch``, from 0; ``progress`` is called with the ids of each sentence."""
@@ -144,6 +161,14 @@ class SkipGram:
     def vectors(self) -> np.ndarray:
         """(K, D) float32, rows in the order of ``ids``."""
         return self._model.wv.vectors
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors by id, (V, D) float32, and which ids have one, (V,) bool."""
+        known = np.zeros(len(self._names), dtype=bool)
+        known[self.ids] = True
+        table = np.zeros((len(known), self._options.dim), dtype=np.float32)
+        table[self.ids] = self.vectors()
+        return table, known
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Everything needed to resume training: arrays, and a JSON value."""

@@ -1,6 +1,6 @@
 """Vectors of a data folder's subwords: trained on its text, or read from a ``.vec`` file.
 
-TreLM, section 3.2 and its released code: 10 epochs, window 5, 10 negative samples, every subword
+TreLM, Section 3.2 and its released code: 10 epochs, window 5, 10 negative samples, every subword
 however rare.
 
 Symbols: ``V`` ids of the vocabulary, ``D`` width.
@@ -24,11 +24,16 @@ from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.mapping.work import work_folder
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.text.progress import progress
-from fairseq_xling.trelm.skipgram import SkipGram, SkipGramOptions, count_ids
+from fairseq_xling.trelm.embedders import embedders
+from fairseq_xling.trelm.skipgram import SkipGramOptions, count_ids
 
 
 def train_vectors(
-    data: str | Path, output: str | Path, languages: Sequence[str], options: SkipGramOptions
+    data: str | Path,
+    output: str | Path,
+    languages: Sequence[str],
+    options: SkipGramOptions,
+    method: str = "skip-gram",
 ) -> dict[str, Any]:
     """Train subword vectors on the training text of ``languages`` (empty: all of the folder's).
 
@@ -37,6 +42,7 @@ def train_vectors(
 
     Args:
         output: vectors file to write, together with the returned report, ``<output>.json``.
+        options: those of the ``method``, a name in `trelm.embedders`.
 
     Raises:
         UserError: if a language or its text is missing, several languages have separate
@@ -47,28 +53,27 @@ def train_vectors(
     started = time.monotonic()
     files = [folder.mono("train", lang) for lang in languages]
     counts = count_ids(files, folder.vocab_sizes[languages[0]])
-    model = SkipGram(files, counts, options)
-    settings = {"method": "skip-gram", "languages": languages, **dataclasses.asdict(options)}
+    symbols = read_dictionary(folder.dictionary_path(languages[0]))
+    model = embedders[method].model(files, counts, options, symbols)
+    settings = {"method": method, "languages": languages, **dataclasses.asdict(options)}
     with work_folder(output, [settings, folder.meta]) as work:
         found = work.find("training")
         resumed = found[1]["epochs"] if found else 0
         if found:
             model.restore(found[0], found[1]["random"])
-        with progress(int(counts.sum()) * options.epochs, "skip-gram", "ids") as bar:
+        with progress(int(counts.sum()) * options.epochs, method, "ids") as bar:
             bar.update(int(counts.sum()) * resumed)
             for epoch in range(resumed, options.epochs):
                 model.train_epoch(epoch, bar.update)
                 arrays, random = model.state()
                 work.keep("training", arrays, {"epochs": epoch + 1, "random": random})
-        known = np.zeros(len(counts), dtype=bool)
-        known[model.ids] = True
-        table = np.zeros((len(counts), options.dim), dtype=np.float32)
-        table[model.ids] = model.vectors()
+        table, known = model.table()
         table = fill_missing(table, known, options.seed)
         report = {
             "settings": settings,
             "tokens": int(counts.sum()),
-            "trained_ids": int(known.sum()),
+            "trained_ids": len(model.ids),
+            "composed_ids": int(known.sum()) - len(model.ids),
             "untrained_ids": int((~known[SPECIALS:]).sum()),
             "resumed_after_epochs": resumed,
             "seconds": round(time.monotonic() - started, 1),

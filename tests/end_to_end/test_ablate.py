@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -89,6 +90,46 @@ def test_a_second_text_of_another_domain_takes_the_place_of_the_target_only(stud
     assert "subset-de: run" in plan
     assert "--mono train.de=" in plan
     assert "--mono train.en=" not in plan
+
+
+@pytest.mark.slow
+def test_further_test_sets_are_further_columns(tmp_path):
+    made = ("synthesize", tmp_path / "text", "--sentences", "120", "--held-out", "20")
+    run("fairseq-xling", *map(str, made), "--annotated", "60")
+    for path in [*(tmp_path / "text").glob("*/*test.*")]:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if path.name.startswith("test."):
+            lines = lines[: len(lines) // 2]  # sentences, not of trees
+        other = path.with_name(path.name.replace("test.", "test1.", 1))
+        other.write_text("".join(lines), encoding="utf-8")
+    small = "--seeds 1 --updates 2 --every 2 --max-tokens 512 --layers 2 --vocab-size 400"
+    small += " --settings A1 --tasks pos --test-splits test,test1"
+    ablate(tmp_path, *small.split(), "--task-args", "--epochs 1")
+    with open(tmp_path / "run" / "table.csv", newline="", encoding="utf-8") as file:
+        rows = {row["measure"]: row for row in csv.DictReader(file)}
+    both = ("sentence P@1", "sentence P@1 test1")
+    assert {*both, "POS", "POS test1"} <= set(rows)
+    first, second = (float(rows[name]["chance"]) for name in both)
+    assert second == 2 * first  # of half as many sentences
+
+
+@pytest.mark.slow
+def test_the_papers_settings_made_small_train_on_streams(study, tmp_path):
+    root, _ = study
+    small = (
+        "--preset paper --languages en,de --settings A5 --seeds 1 --vocab-size 400 --layers 2 "
+        "--arch separable_transformer_tiny --block 32 --batch-size 4 --processes 0 --update-freq 2 "
+        "--epochs 3 --epoch-size 20 --warmup 1 --device cpu --precision fp32"
+    )
+    text = ("--data-text", str(root / "text"), "--output", str(tmp_path / "run"))
+    command = ["fairseq-xling", "ablate", "emerging-structure", *text, *small.split()]
+    run(*command, "--tasks", "")
+    config = json.loads((tmp_path / "run" / "results.json").read_text())["config"]
+    assert (config["updates"], config["every"]) == (7, 2)  # 60 rows, 8 a step
+    log = (tmp_path / "run" / "logs" / "train-A5-en-de-1.log").read_text()
+    updates = [int(n) for n in re.findall(r'"valid_num_updates": "(\d+)"', log)]
+    assert updates == [2, 4, 6, 7]
+    assert "| A5 | Extra anchors | 400 |" in (tmp_path / "run" / "table.md").read_text()
 
 
 @pytest.mark.parametrize(

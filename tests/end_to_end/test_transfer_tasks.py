@@ -3,10 +3,12 @@
 import json
 
 import pytest
+import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli.main import main
-from tests.end_to_end.engine import logged, run
+from fairseq_xling.transfer.predict import Predictor
+from tests.end_to_end.engine import load, logged, run
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 1"
 
@@ -191,6 +193,15 @@ def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_
     assert main([str(x) for x in (*predict, *other)]) == 0
     record = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert record["files"]["de.plain.jsonl"]["scores"]["accuracy"] in (0, 50, 100)
+    # A model that was trained when the passage came first is read as it was trained.
+    trained = tmp_path / "tuned" / "checkpoint_last.pt"
+    assert Predictor.load(trained).head.options.first == "question"
+    state = load(trained)
+    del state["task_state"]["head_form"]
+    torch.save(state, tmp_path / "older.pt")
+    assert Predictor.load(tmp_path / "older.pt").head.options.first == "passage"
+    changed = Predictor.load(tmp_path / "older.pt", head_options="first=question")
+    assert changed.head.options.first == "question"
 
 
 @pytest.mark.parametrize(

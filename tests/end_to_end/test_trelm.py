@@ -89,6 +89,61 @@ def migrated(world):
     return world / "out", done.stdout
 
 
+PRESET = """\
+preset: trelm-id
+source: source/checkpoint_last.pt
+text: text
+languages: [en, de]
+vocab_size: 300
+prepare_args: --alphabet 60
+commonality_limit: 60
+parallel_limit: 50
+language_limit: 70
+embed_epochs: 1
+embed_args: --buckets 1000
+map_seeds: [1]
+map_keep_failed: yes
+map_args: --epochs 1 --epoch-size 64 --hidden 8
+commonality_steps: 3
+transfer_steps: 3
+language_steps: 3
+max_positions: 48
+warmup: 1
+every: 3
+batch_size: 16
+device: cpu
+precision: fp32
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.row("P9", "D3", "T14")
+def test_the_papers_settings_made_small(world):
+    (world / "preset.yaml").write_text(PRESET)
+    trelm(world, "--output", "preset", config="preset.yaml")
+    folder = world / "preset"
+    meta = {name: json.loads((folder / "data" / name / "meta.json").read_text()) for name in (
+        "prepare-de", "commonality-text-de", "subset-de", "language-text-de"
+    )}  # fmt: skip
+    assert meta["prepare-de"]["vocab"]["type"] == "wordpiece"
+    mono = {name: found["mono"]["train"] for name, found in meta.items()}
+    assert [mono["commonality-text-de"][lang]["sentences"] for lang in ("en", "de")] == [60, 60]
+    assert mono["language-text-de"]["de"]["sentences"] == 70
+    assert meta["subset-de"]["parallel"]["train"]["en-de"]["pairs"] == 50
+    report = json.loads((folder / "vectors" / "embed-de.safetensors.json").read_text())
+    assert report["settings"]["method"] == "fasttext" and report["settings"]["buckets"] == 1000
+    # No word has the source's embedding: not even those that both spell alike.
+    source = load(world / "source" / "checkpoint_last.pt")["model"]["encoder.tokens.shared.weight"]
+    first = load(folder / "models" / "init-de-1.pt")["model"]["encoder.tokens.shared.weight"]
+    alike = {tuple(row) for row in source[6:].tolist()} & {tuple(row) for row in first[6:].tolist()}
+    assert not alike
+    names = weights(folder, "forward").keys()
+    assert not [name for name in names if "auxiliary" in name]
+    assert sorted(path.name for path in (folder / "translations").iterdir()) == [
+        *("translate-identity-de-1", "translate-oracle-de-1"),
+    ]
+
+
 def weights(folder, phase):
     file = folder / "models" / f"{phase}-de-1.pt"
     file = file if file.is_file() else folder / "models" / f"{phase}-de-1" / "checkpoint_last.pt"

@@ -18,6 +18,7 @@ from fairseq_xling.runs.studies import STUDIES
 # modules with SPEC_ROWS by name, and how a user asks for one of these names
 _NAMED = {
     "fairseq_xling.transfer.study.presets": "fairseq-xling eval transfer --preset {}",
+    "fairseq_xling.runs.ablation_config": "fairseq-xling ablate emerging-structure --preset {}",
     "fairseq_xling.trelm.run_config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
     "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",

@@ -49,5 +49,5 @@ def measured_columns(header: Sequence[str]) -> list[str]:
     >>> measured_columns(["row", "", "parameters", "BLEU, de", "Δ", "Δ BLEU", "paper: BLEU"])
     ['BLEU, de']
     """
-    about = {"row", "setting", "", "parameters", "steps", "tokens"}
+    about = {"row", "setting", "", "BPE", "parameters", "steps", "tokens"}
     return [name for name in header if name not in about and not name.startswith(("Δ", "paper:"))]

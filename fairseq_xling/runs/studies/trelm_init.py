@@ -6,7 +6,8 @@ from typing import Any
 from fairseq_xling.runs.studies import STUDIES
 from fairseq_xling.trelm.run_study import Row, TrelmStudy
 
-# code: (what it is, settings, bits per word in the paper after 20K steps)
+# code: (what it is, settings, bits per word in the paper after 20K steps); {trained} is what
+# `--embeddings` names, or skip-gram.
 _WAYS: dict[str, tuple[str, dict[str, Any], float]] = {
     "random": ("random", {"embeddings": "random", "mapping": "none"}, 6.99),
     "random-adv": (
@@ -14,10 +15,10 @@ _WAYS: dict[str, tuple[str, dict[str, Any], float]] = {
         {"embeddings": "random", "mapping": "adversarial"},
         6.77,
     ),
-    "skipgram": ("skip-gram", {"embeddings": "skip-gram", "mapping": "none"}, 6.53),
+    "skipgram": ("{trained}", {"embeddings": "{trained}", "mapping": "none"}, 6.53),
     "skipgram-adv": (
-        "skip-gram, mapped adversarially",
-        {"embeddings": "skip-gram", "mapping": "adversarial"},
+        "{trained}, mapped adversarially",
+        {"embeddings": "{trained}", "mapping": "adversarial"},
         5.93,
     ),
 }
@@ -39,12 +40,15 @@ class TrelmInit(TrelmStudy):
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        from fairseq_xling.trelm.run_vectors import trained_way
+
+        trained = trained_way(config.embeddings)
         return [
             Row(
                 code if factor == 1 else f"{code}-{factor}x",
-                name,
+                name.format(trained=trained),
                 {
-                    **changes,
+                    **{key: value.format(trained=trained) for key, value in changes.items()},
                     "embed_languages": "both",
                     "copy_shared": False,
                     "map_keep_failed": True,

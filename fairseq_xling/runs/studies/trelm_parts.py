@@ -18,13 +18,15 @@ class TrelmParts(TrelmStudy):
         "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
         "as "
         "many steps; such a model is not trained to translate.",
-        "Without alignment, embeddings of new words are unmapped skip-gram vectors, and no word "
+        "Without alignment, embeddings of new words are unmapped vectors, and no word "
         "gets "
         "the source's embedding of the same spelling.",
         "The autoregressive translation model is in the row whose training time it was given.",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        from fairseq_xling.trelm.run_vectors import trained_way
+
         alone = {"autoregressive": False}
         return [
             Row("full", "the full migration"),
@@ -37,7 +39,7 @@ class TrelmParts(TrelmStudy):
                 "no-alignment",
                 "without alignment of the embeddings",
                 {
-                    "embeddings": "skip-gram",
+                    "embeddings": trained_way(config.embeddings),
                     "mapping": "none",
                     "copy_shared": False,
                     **alone,

@@ -64,6 +64,8 @@ class Head(ABC):
     metric: ClassVar[str]  # of `scores`; higher is better
     count_names: ClassVar[tuple[str, ...]]  # of `counts`
     fills: ClassVar[Mapping[str, int]] = {}  # padding of short fields, if not 0
+    # Settings of models that were trained by 0.2.0 or older, where they differ from the defaults.
+    older: ClassVar[Mapping[str, Any]] = {}
     Options: ClassVar[type] = NoOptions
 
     def __init__(self, labels: Mapping[str, Sequence[str]], options: Any = None):

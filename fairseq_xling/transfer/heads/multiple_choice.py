@@ -1,10 +1,13 @@
 """Which of several answers: a linear score of each candidate, and a softmax over a question's.
 
-TreLM, Appendix A.6 (C3 and CHID), after Radford et al. (2018), Section 3.3. B questions, R
-rows, C candidates of a question at most, T tokens, D width. Each candidate is a row, ``<s> context
-</s> question candidate </s>``, or ``<s> question </s> candidate </s>`` without a context.
+TreLM, Appendix A.6 (C3 and CHID): question and answer come first, the passage second. B questions,
+R rows, C candidates of a question at most, T tokens, D width. Each candidate is a row, ``<s>
+question candidate </s> context </s>``, or ``<s> question </s> candidate </s>`` without a context.
+``first=passage`` is the order of Radford et al. (2018), Section 3.3: ``<s> context </s> question
+candidate </s>``.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,10 +15,29 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.choices import ChoiceItem
 from fairseq_xling.transfer.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
 from fairseq_xling.transfer.offsets import on_one_line
+from fairseq_xling.transfer.options import at_test
+
+FIRST = ("question", "passage")
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceOptions(DropoutOptions):
+    """``first`` is what a row begins with: the question and its answer, or the passage."""
+
+    first: str = at_test("question")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.first not in FIRST:
+            raise UserError(
+                f"`--head-options`: {unknown_name('value of first', self.first, list(FIRST))}"
+            )
 
 
 @heads.register("multiple_choice")
@@ -26,7 +48,8 @@ class MultipleChoice(Head):
     format = "choices"
     metric = "accuracy"
     count_names = ("right", "items")
-    Options = DropoutOptions
+    Options = ChoiceOptions
+    older = {"first": "passage"}
 
     @classmethod
     def labels_of(cls, item: ChoiceItem) -> Mapping[str, Sequence[str]]:
@@ -46,8 +69,12 @@ class MultipleChoice(Head):
             codec.note_long(item, longest + 3)
         rows, segments = [], []
         for choice in choices:
-            *before, first, last = fit([*texts, choice], room)
-            parts = [*before, np.concatenate([first, last])] if before else [first, last]
+            *context, question, answer = fit([*texts, choice], room)
+            parts = [question, answer]
+            if context:
+                parts = [np.concatenate(parts), *context]
+            if self.options.first == "passage" and context:
+                parts.reverse()
             ids, segment = codec.frame(item, *parts)
             rows.append(ids)
             segments.append(segment)

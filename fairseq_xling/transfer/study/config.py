@@ -13,6 +13,7 @@ from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.items import parse_columns
 from fairseq_xling.transfer.options import parse_options
+from fairseq_xling.transfer.study.alphas import PAPER, parse_alphas
 from fairseq_xling.transfer.study.presets import PRESETS
 
 SCHEDULES = ("constant", "linear")
@@ -71,8 +72,11 @@ class TransferConfig:
     )  # fmt: skip
     shift_alpha: str = option(
         "auto",
-        "size of the shift, in mean differences; auto selects the best of 0.2 to 2.0 on "
+        "size of the shift, in mean differences; auto selects the best of --shift-alphas on "
         "--shift-dev",
+    )
+    shift_alphas: str = option(
+        PAPER, "sizes that auto tries: numbers separated by commas, or FIRST:LAST:STEP"
     )
     shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target to select alpha by; repeatable")
     shift_sentences: int = option(
@@ -162,6 +166,7 @@ def check_config(config: TransferConfig) -> None:
         raise UserError(f"`--warmup` must be a share below 1, got {config.warmup}")
     if config.shift_layer and config.shift_alpha == "auto" and not config.shift_dev:
         raise UserError("`--shift-alpha auto` needs `--shift-dev` of the target languages")
+    parse_alphas(config.shift_alphas)
     if config.shift_alpha != "auto":
         try:
             number = math.isfinite(float(config.shift_alpha))

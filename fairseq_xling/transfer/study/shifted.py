@@ -4,9 +4,9 @@ Liu et al. (2020), "A Study of Cross-Lingual Ability and Language-specific Infor
 Multilingual BERT", Section 4.3: XNLI, fine-tuned on English with the lower six layers frozen, is
 tested with ``h' = h + alpha D`` instead of the states h of layer 6, where the mean difference
 shift ``D`` (Section 4.1) points from the tested language to English. The paper does not state the
-direction; here ``D = mean(source) - mean(target)``. It selects alpha between 0.2 and 2.0 for each
-language on its dev set, as is done here in steps of 0.2, unless alpha is given. Means are over the
-tokens of unannotated text. Freezing is `--freeze-layers`.
+direction; here ``D = mean(source) - mean(target)``. It selects alpha for each language on its dev
+set, as is done here unless alpha is given; the alphas to try are those of `alphas`. Means are over
+the tokens of unannotated text. Freezing is `--freeze-layers`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.transfer.predict import Predictor
+from fairseq_xling.transfer.study.alphas import parse_alphas
 from fairseq_xling.transfer.study.plan import Test
-
-ALPHAS = tuple(round(0.2 * k, 1) for k in range(1, 11))
 
 
 @torch.no_grad()
@@ -88,7 +87,7 @@ def _alpha(
     if shift["alpha"] != "auto":
         return float(shift["alpha"]), {}
     curve = {}
-    for alpha in ALPHAS:
+    for alpha in parse_alphas(shift["alphas"]):
         with _shifted(predictor, shift["layer"], alpha * vector):
             scores = predictor.predict(test.reads, dev[test.lang]).scores
         if metric not in scores:

@@ -145,6 +145,7 @@ def _test(
         "alpha": config.shift_alpha,
         "dev": [f"{lang}={path}" for lang, path in dev],
         "sentences": config.shift_sentences,
+        **({"alphas": config.shift_alphas} if config.shift_layer else {}),
     }
     call = functools.partial(test_models, models, encoder, data, config, predictions, result, shift)
     # Zero-shot: test files must not be read before the test, so not when a run is planned.

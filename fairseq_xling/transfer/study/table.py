@@ -199,6 +199,10 @@ def _notes(config: TransferConfig, metric: str, results: Sequence[Mapping[str, A
         notes.append(
             f"shifted: states of layer {config.shift_layer} shifted by the languages' mean "
             "difference at test time, alpha "
-            + ("chosen on each target's dev file." if config.shift_alpha == "auto" else "given.")
+            + (
+                f"the best of {config.shift_alphas} on each target's dev file."
+                if config.shift_alpha == "auto"
+                else "given."
+            )
         )
     return [*notes, f"{machine()}."]

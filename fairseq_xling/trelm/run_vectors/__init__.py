@@ -51,6 +51,13 @@ class VectorWay(Protocol):
 vector_ways: Registry[VectorWay] = Registry("`--embeddings`", __name__)
 
 
+def trained_way(chosen: str) -> str:
+    """``chosen`` if it trains vectors on text, as a study's rows that need such vectors do; else
+    skip-gram."""
+    way = vector_ways[chosen]
+    return "skip-gram" if way.drawn or way.at_source else chosen
+
+
 def vectors_path(run: Path, name: str) -> Path:
     """The path of a step's vectors."""
     return run / "vectors" / f"{name}.safetensors"

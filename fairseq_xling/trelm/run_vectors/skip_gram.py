@@ -14,13 +14,21 @@ class SkipGramWay:
 
     drawn = False
     at_source = False
+    method: tuple[str, ...] = ()
 
-    @staticmethod
-    def step(request: VectorRequest, name: str) -> Step:
+    @classmethod
+    def step(cls, request: VectorRequest, name: str) -> Step:
+        """See `VectorWay`."""
         config, output = request.config, vectors_path(request.run, name)
         way = ["--vec", config.vectors] if config.vectors else ["--dim", str(request.width)]
         if not config.vectors:
-            way += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]
+            way += [
+                *cls.method,
+                "--epochs",
+                str(config.embed_epochs),
+                "--threads",
+                str(config.embed_threads),
+            ]
         command = [
             *("fairseq-xling", "embed", "train", str(request.data), "--output", str(output)),
             *("--languages", ",".join(request.languages), *way),

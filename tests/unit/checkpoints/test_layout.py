@@ -23,7 +23,7 @@ WHOLE = {
             "num_updates": 3,
         }
     ],
-    "task_state": {"labels": {"label": ["a", "b"]}},
+    "task_state": {"labels": {"label": ["a", "b"]}, "head_form": 2},
     "extra_state": {
         "best": 1.5,
         "val_loss": 2.5,
@@ -121,6 +121,7 @@ def test_what_a_training_needs_is_asked_for(place):
             "a list of an optimiser's settings",
         ),
         ("task_state.labels", {"label": [1]}, "lists of names by name"),
+        ("task_state.head_form", "2", "a whole number of at least 1"),
     ],
 )
 def test_what_is_inside_an_entry_has_a_kind_too(place, wrong, rule):

@@ -27,23 +27,25 @@ def cells(tmp_path):
 
 
 def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
-    header, rows = table(summarise(cells))
+    header, rows = table(summarise(cells), 2000)
     assert header == [
         "setting",
         "",
+        "BPE",
         "parameters",
         "sentence P@1, de",
         "sentence P@1, zh",
         "Δ sentence P@1",
         "paper: XNLI",
     ]
-    assert rows[0] == ["A1", "Default", 1000, "0.515 ± 0.007", "0.415 ± 0.007", "+0.000", "70.2"]
-    assert rows[1][:3] == ["A2", "Other domain", 2000]
+    assert rows[0][:4] == ["A1", "Default", "2,000", 1000]
+    assert rows[0][4:] == ["0.515 ± 0.007", "0.415 ± 0.007", "+0.000", "70.2"]
+    assert rows[1][:4] == ["A2", "Other domain", "2,000", 2000]
 
 
 def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
-    _, rows = table(summarise(cells))
-    assert rows[1][5] == "-0.200"
+    _, rows = table(summarise(cells), 2000)
+    assert rows[1][6] == "-0.200"
 
 
 def test_measures_that_were_not_run_have_no_column(cells):
@@ -63,7 +65,7 @@ def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
         row = {"metric": "accuracy", "tests": [{"scores": scores}]}
         write_json(folder / "results.json", {"results": [row]})
         with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
-    header, rows = table(summarise(with_task))
-    assert header[6:9] == ["POS, de", "POS, zh", "Δ POS"]
-    assert rows[0][6:9] == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
-    assert rows[1][6:9] == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]
+    header, rows = table(summarise(with_task), 2000)
+    assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]
+    assert rows[0][7:10] == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
+    assert rows[1][7:10] == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]

@@ -1,5 +1,6 @@
 """The whole of `prepare` inside one process: what may change the result and what may not."""
 
+import dataclasses
 import gc
 import json
 from pathlib import Path
@@ -216,11 +217,14 @@ def test_no_workers_are_refused(own):
 
 
 def test_the_vocabulary_does_not_see_more_text_than_asked(own, monkeypatch):
-    seen = []
-    learn = vocabulary.learn_pieces
-    monkeypatch.setattr(
-        vocabulary, "learn_pieces", lambda lines, *rest: seen.append(lines) or learn(lines, *rest)
-    )
+    seen, bpe = [], vocabulary.vocabulary_types["bpe"]
+
+    def learn(lines, *rest):
+        seen.append(lines)
+        return bpe.learn(lines, *rest)
+
+    changed = dataclasses.replace(bpe, learn=learn)
+    monkeypatch.setattr(vocabulary, "vocabulary_types", {"bpe": changed})
     own[1](vocab_sample=0.005)
     assert 4000 < sum(len(line.encode()) + 1 for line in seen[0]) < 5600
 

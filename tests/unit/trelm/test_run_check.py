@@ -13,6 +13,7 @@ def here(tmp_path, monkeypatch):
 
 def test_settings_that_hang_together_pass(here, config):
     check_config(config())
+    check_config(config(auxiliary="", orderings="identity,oracle"))
     check_config(config(trilayer=False, transfer_objectives="tlm,mlm"))
     check_config(config(batch_size=0, max_tokens=100, commonality_steps=0, languages="en,de,id"))
 
@@ -45,13 +46,15 @@ def test_settings_that_hang_together_pass(here, config):
         ),
         ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
         (
-            {"vocab_type": "wordpiece"},
-            "`--vocab-type`: unknown vocabulary type 'wordpiece'; did you mean 'word'",
+            {"vocab_type": "wordpieces"},
+            "`--vocab-type`: unknown vocabulary type 'wordpieces'; did you mean 'wordpiece'",
         ),
         (
             {"aligner": "fastalign"},
             "`--aligner`: unknown aligner 'fastalign'; did you mean 'fast_align'",
         ),
+        ({"auxiliary": ""}, "`--orderings` predicted needs `--auxiliary order`, got ''"),
+        ({"orderings": "orakle"}, "unknown `--ordering` 'orakle'; did you mean 'oracle'"),
         ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
         ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
         (

@@ -3,7 +3,7 @@ import pytest
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.trelm.run_data import keep_pairs, pairs_into_mono
+from fairseq_xling.trelm.run_data import keep_pairs, keep_sentences, pairs_into_mono
 
 PAIR = ["en", "de"]
 
@@ -75,7 +75,39 @@ def test_more_pairs_than_there_are_is_an_error(tiny_corpus, tmp_path):
     with pytest.raises(UserError) as error:
         keep_pairs(tiny_corpus.path, tmp_path / "many", PAIR, 21, seed=1)
     assert str(error.value) == (
-        f"`--parallel-limit` must be at most the 20 pairs of {tiny_corpus.path}, got 21"
+        f"`--parallel-limit` must be at most the 20 pairs of {tiny_corpus.path}, got 21; 0 is all"
+    )
+
+
+def mono_of(path, lang):
+    return rows(DataFolder(path).mono("train", lang))
+
+
+@pytest.mark.row("P9")
+def test_a_limit_of_sentences_concerns_the_named_languages_only(make_corpus, tmp_path):
+    corpus = make_corpus(digests=True)
+    whole = {lang: mono_of(corpus.path, lang) for lang in PAIR}
+    for name, languages in (("both", PAIR), ("german", ["de"])):
+        keep_sentences(corpus.path, tmp_path / name, languages, 7, seed=1, option="--x")
+        for lang in PAIR:
+            kept, rest = mono_of(tmp_path / name, lang), iter(whole[lang])
+            assert len(kept) == (7 if lang in languages else len(whole[lang]))
+            assert all(row in rest for row in kept)  # in the same order
+        found = DataFolder(tmp_path / name).meta["mono"]["train"]["de"]
+        tokens = sum(map(len, mono_of(tmp_path / name, "de")))
+        assert (found["sentences"], found["tokens"]) == (7, tokens)
+        assert pairs_of(tmp_path / name) == pairs_of(corpus.path)
+        before, after = (DataFolder(p).meta["files"] for p in (corpus.path, tmp_path / name))
+        assert sum(after[file] != before[file] for file in before) == 2 * len(languages)
+    assert mono_of(tmp_path / "both", "de") == mono_of(tmp_path / "german", "de")
+
+
+def test_more_sentences_than_there_are_is_an_error(tiny_corpus, tmp_path):
+    with pytest.raises(UserError) as error:
+        keep_sentences(tiny_corpus.path, tmp_path / "x", ["de"], 31, 1, "--language-limit")
+    assert str(error.value) == (
+        f"`--language-limit` must be at most the 30 sentences of 'de' in {tiny_corpus.path}, got "
+        "31; 0 is all"
     )
 
 

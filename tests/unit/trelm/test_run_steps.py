@@ -5,6 +5,7 @@ import pytest
 
 from fairseq_xling.trelm.run import trelm_steps
 from fairseq_xling.trelm.run_book import Book
+from fairseq_xling.trelm.run_config import PRESETS
 from fairseq_xling.trelm.run_steps import add_migration
 
 RUN = Path("run")
@@ -98,6 +99,45 @@ def test_every_phase_is_a_model_of_the_sources_sizes(plan):
     assert value(steps["init-de-1"], "--max-positions") == "32"
 
 
+@pytest.mark.row("P9", "D3", "T14")
+def test_the_steps_of_the_papers_preset(plan):
+    steps, _ = plan(**PRESETS["trelm"])
+    prepare = steps["prepare-de"]
+    assert value(prepare, "--vocab-type") == "wordpiece" and value(prepare, "--vocab") == "joint"
+    assert value(prepare, "--vocab-size") == "80000" and value(prepare, "--alphabet") == "30000"
+    embed = steps["embed-de"]
+    assert value(embed, "--method") == "fasttext" and value(embed, "--languages") == "en,de"
+    assert value(embed, "--min-n") == "3" and value(embed, "--max-n") == "6"
+    # The whole vocabulary has mapped vectors, and no embedding of equal spelling.
+    assert value(steps["map-de"], "--vectors") == "run/vectors/embed-de.safetensors"
+    assert value(steps["init-de-1"], "--vectors") == "run/vectors/map-de.safetensors"
+    assert not flag(steps["init-de-1"], "--copy-shared")
+    # Each phase reads its own share of the text, and has no head besides the language model's.
+    limits = {
+        "commonality-text-de": {"languages": ["en", "de"], "count": 1_000_000},
+        "subset-de": {"pair": ["en", "de"], "count": 1_000_000},
+        "language-text-de": {"languages": ["de"], "count": 2_000_000},
+    }
+    for name, expected in limits.items():
+        assert expected.items() <= dict(steps[name].settings).items()
+    folders = ("commonality-text-de", "subset-de", "subset-de", "language-text-de")
+    phases = ("commonality", "forward", "backward", "language")
+    for phase, folder in zip(phases, folders, strict=True):
+        step = steps[f"{phase}-de-1"]
+        assert step.commands[0][1] == f"run/data/{folder}"
+        assert Path(f"run/data/{folder}") in step.inputs
+        assert not flag(step, "--auxiliary")
+    assert [name for name in steps if name.startswith("translate")] == [
+        *("translate-identity-de-1", "translate-oracle-de-1"),
+    ]
+
+
+def test_extra_text_is_added_to_the_limited_one(plan):
+    steps, _ = plan(language_limit=5, extra_mono=True)
+    assert steps["extra-de"].inputs == [Path("run/data/language-text-de")]
+    assert steps["language-de-1"].commands[0][1] == "run/data/extra-de"
+
+
 @pytest.mark.parametrize(
     ("embeddings", "mapping", "expected"),
     [
@@ -105,6 +145,7 @@ def test_every_phase_is_a_model_of_the_sources_sizes(plan):
         ("skip-gram", "none", ["embed-de"]),
         ("random", "adversarial", ["source-vectors", "embed-de", "map-de"]),
         ("linked", "none", ["source-vectors", "embed-de"]),
+        ("fasttext", "none", ["embed-de"]),
         ("skip-gram", "identical", ["source-vectors", "embed-de", "map-de"]),
     ],
 )

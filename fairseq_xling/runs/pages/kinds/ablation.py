@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fairseq_xling.runs.encoder_training import describe_steps
 from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.pages.kinds import KINDS
 from fairseq_xling.runs.pages.page import Measured, Page, Result, caption, seeds_in_words
@@ -12,6 +13,13 @@ from fairseq_xling.runs.pages.studies import column_bars, measured_columns, pars
 from fairseq_xling.runs.report import Section
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
+_OLDER = "Of an older version: A5 has the union vocabulary, A9 and A10 the joint one."
+
+
+def older_note(record: Mapping[str, Any]) -> list[str]:
+    """A line about a record of a version that gave some settings another vocabulary."""
+    changed = {"A5", "A9", "A10"} & {row[0] for row in record["rows"]}
+    return [_OLDER] if changed and "BPE" not in record["header"] else []
 
 
 @KINDS.register("ablation")
@@ -27,9 +35,9 @@ class Ablation:
         names = [f"{row[0]} {row[1]}" for row in rows]
         columns = measured_columns(header)
         facts = (
-            f"{config['arch']}, {config['layers']} layers, {config['updates']:,} steps of at most "
-            f"{config['max_tokens']:,} tokens.",
+            f"{config['arch']}, {config['layers']} layers, {describe_steps(config)}.",
             seeds_in_words(config["seeds"]),
+            *older_note(record),
         )
         figure = draw_bars(column_bars(names, header, rows, columns))
         return Page(

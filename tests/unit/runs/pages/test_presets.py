@@ -14,7 +14,10 @@ def test_studies_and_named_settings_say_which_rows_they_are_of():
         *(f"A{n}" for n in range(1, 11)),
         "A12",
     }
-    assert rows_of("fairseq-xling trelm run --preset trelm") == ("P9",)
+    assert rows_of("fairseq-xling trelm run --preset trelm") == ("P9", "D3", "T14")
+    assert rows_of("fairseq-xling trelm run --preset trelm-id") == ("P9", "D3", "T14")
+    paper = "fairseq-xling ablate emerging-structure --preset paper"
+    assert rows_of(paper) == ("P8", "D2", "A12")
     assert rows_of("fairseq-xling eval transfer --preset clue-tnews") == ("E6",)
     assert rows_of("fairseq-train --arch separable_transformer_base") == ("P8",)
     assert rows_of("fairseq-train --objectives tlm") == ("P3",)

@@ -44,15 +44,26 @@ def run(head, network, dataset, indices):
     return batch["net_input"]["fields"], network(states, batch["net_input"]["fields"])
 
 
-def test_each_candidate_is_a_row_after_context_and_question(head, codec):
+@pytest.mark.row("E6")
+def test_question_and_answer_come_first_and_the_passage_second(head, codec):
+    """TreLM, Appendix A.6."""
     one, ids = codec(), codec().text
     encoded = head.encode(item(1, "the dog", "cat", context="he sees"), one)
     assert [row.tolist() for row in encoded.rows] == [
-        [CLS, *ids("he sees"), SEP, *ids("who ran the dog"), SEP],
-        [CLS, *ids("he sees"), SEP, *ids("who ran cat"), SEP],
+        [CLS, *ids("who ran the dog"), SEP, *ids("he sees"), SEP],
+        [CLS, *ids("who ran cat"), SEP, *ids("he sees"), SEP],
     ]
-    assert encoded.segments[1].tolist() == [0] * 4 + [1] * 4
+    assert encoded.segments[1].tolist() == [0] * 5 + [1] * 3
     assert (encoded.fields["rows"], encoded.fields["label"]) == (2, 1)
+
+
+def test_the_passage_comes_first_on_request(codec):
+    options = parse_options("--head-options", "first=passage", MultipleChoice.Options)
+    one, ids = codec(), codec().text
+    encoded = MultipleChoice({}, options).encode(item(1, "cat", "the", context="he sees"), one)
+    assert encoded.rows[0].tolist() == [CLS, *ids("he sees"), SEP, *ids("who ran cat"), SEP]
+    with pytest.raises(UserError, match="unknown value of first 'context'; known: question, pass"):
+        parse_options("--head-options", "first=context", MultipleChoice.Options)
 
 
 def test_without_context_the_question_comes_first(head, codec):
@@ -68,9 +79,9 @@ def test_what_is_too_long_loses_its_context_first_and_candidates_stay_apart(head
     ids = short.text
     assert encoded.rows[0].tolist() == [
         CLS,
-        *ids(LONG)[:4],
-        SEP,
         *ids("who ran the big dog"),
+        SEP,
+        *ids(LONG)[:4],
         SEP,
     ]
     assert all(len(row) == 12 for row in encoded.rows)

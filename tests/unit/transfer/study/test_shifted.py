@@ -11,7 +11,10 @@ from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.transfer.study import plan, shifted
-from fairseq_xling.transfer.study.shifted import ALPHAS, language_mean
+from fairseq_xling.transfer.study.alphas import PAPER, parse_alphas
+from fairseq_xling.transfer.study.shifted import language_mean
+
+ALPHAS = parse_alphas(PAPER)
 
 
 @pytest.fixture(params=["", "1", "TRILayer"])
@@ -61,8 +64,17 @@ def test_a_layer_that_is_not_there_is_refused(model, layer):
         pass
 
 
-def test_the_papers_range_of_alpha_is_tried():
-    assert ALPHAS == (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+@pytest.mark.row("S14")
+def test_every_alpha_that_the_paper_chose_is_tried():
+    assert tuple(round(0.1 * k, 1) for k in range(1, 21)) == ALPHAS
+    assert {1.5, 0.9, 0.7, 0.3, 0.5} <= set(ALPHAS)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1,1", "0.1:2", "2:1:0.1", "0:1:0", "0:1:1e-4", "1,nan"])
+def test_alphas_that_are_no_numbers_to_try_are_refused(text):
+    rule = "must be different numbers, or FIRST:LAST:STEP with at most 1000 steps"
+    with pytest.raises(UserError, match=f"`--shift-alphas` {rule}, got {text!r}"):
+        parse_alphas(text)
 
 
 class Labels:
@@ -113,9 +125,9 @@ def predictor():
 TESTS = [plan.Test("en", "en", Path("test")), plan.Test("de", "de", Path("test"))]
 
 
-def scores(predictor, alpha, dev=None):
+def scores(predictor, alpha, dev=None, alphas=PAPER):
     predictor.read.clear()
-    settings = {"layer": 1, "sentences": 40, "alpha": alpha}
+    settings = {"layer": 1, "sentences": 40, "alpha": alpha, "alphas": alphas}
     return shifted.test_shifted(predictor, TESTS, "en", dev or {}, settings, "accuracy")
 
 
@@ -136,16 +148,30 @@ def test_the_dev_file_chooses_alpha_and_nothing_else_is_read_for_it(predictor):
     assert predictor.read == [Path("dev")] * len(ALPHAS) + [Path("test")]
     assert found["alpha"] == 1.0 and found["dev"]["1"] == 100
     assert sorted(map(float, found["dev"])) == list(ALPHAS)
-    # Were the test file's own best taken, it would be another alpha.
-    gold = predictor.gold[Path("dev")]
-    try:
-        vector = language_mean(predictor, "en", 1, 40) - language_mean(predictor, "de", 1, 40)
-        with shifting(predictor.model.encoder, 1, 0.8 * vector):
-            predictor.gold[Path("dev")] = predictor._best(predictor.files[Path("dev")], "de")
-        found = scores(predictor, "auto", {"de": Path("dev")})["de"]
-    finally:
-        predictor.gold[Path("dev")] = gold
-    assert found["alpha"] == 0.8 and found["scores"]["accuracy"] < 100
+
+
+@pytest.fixture
+def planted(predictor):
+    """A dev file whose labels are those of states shifted by .7 of the difference."""
+    kept = predictor.gold[Path("dev")]
+    vector = language_mean(predictor, "en", 1, 40) - language_mean(predictor, "de", 1, 40)
+    with shifting(predictor.model.encoder, 1, 0.7 * vector):
+        predictor.gold[Path("dev")] = predictor._best(predictor.files[Path("dev")], "de")
+    yield {"de": Path("dev")}
+    predictor.gold[Path("dev")] = kept
+
+
+@pytest.mark.row("S14")
+def test_a_planted_alpha_is_found_on_dev_although_the_test_file_would_choose_another(
+    predictor, planted
+):
+    found = scores(predictor, "auto", planted)["de"]
+    assert found["alpha"] == 0.7 and found["dev"]["0.7"] == 100
+    assert [alpha for alpha, score in found["dev"].items() if score == 100] == ["0.7"]
+    assert found["scores"]["accuracy"] < 100
+    # Steps of .2 pass it by.
+    coarse = scores(predictor, "auto", planted, "0.2:2:0.2")["de"]
+    assert coarse["alpha"] != 0.7 and max(coarse["dev"].values()) < 100
 
 
 @pytest.mark.row("G15")
