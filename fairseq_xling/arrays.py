@@ -35,4 +35,6 @@ def mapped(path: Path, kind: str, shape: tuple[int | None, ...], remedy: str) ->
             f"{path}: must be {_KINDS[kind]} of shape {wanted}, got {array.dtype} of shape "
             f"{array.shape}; {remedy}"
         )
+    if path.stat().st_size != array.offset + array.nbytes:  # else each value may be out of place
+        raise UserError(f"{path}: must end with its last value, got more; {remedy}")
     return array

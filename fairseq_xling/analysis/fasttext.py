@@ -57,6 +57,9 @@ class FastTextOptions:
             raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
 
 
+LONGEST = 1000  # letters of a word; one has as many n-grams, and what is longer is no word
+
+
 class WordVectors:
     """The vectors in training, an epoch at a time, so that the state can be saved in between.
 
@@ -74,7 +77,9 @@ class WordVectors:
 
     def __init__(self, counts: Counter[str], options: FastTextOptions):
         self._options = options
-        kept = {word: n for word, n in counts.items() if n >= options.min_count}
+        kept = {
+            word: n for word, n in counts.items() if n >= options.min_count and len(word) <= LONGEST
+        }
         if not kept:
             most = max(counts.values(), default=0)
             raise UserError(

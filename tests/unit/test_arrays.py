@@ -33,6 +33,14 @@ def test_another_kind_or_shape_is_refused(tmp_path, array, got):
     )
 
 
+def test_an_array_with_more_behind_it_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(3, int))
+    path.write_bytes(path.read_bytes() + b"abc")
+    with pytest.raises(UserError, match=r"x.npy: must end with its last value, got more; write it"):
+        mapped(path, "i", (None,), "write it again")
+
+
 @pytest.mark.parametrize("data", [b"", b"text", b"\x93NUMPY\x01\x00\x0a\x00{'descr': 1}"])
 def test_what_is_no_array_is_refused(tmp_path, data):
     path = tmp_path / "x.npy"

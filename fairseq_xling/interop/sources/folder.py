@@ -139,9 +139,11 @@ def _safetensors(file: Path) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     try:
-        return load_file(file)
+        tensors = load_file(file)
     except (SafetensorError, OSError, ValueError) as error:
         raise UserError(f"{file}: damaged or not safetensors ({_first(error)})") from None
+    check_tensors(tensors, file, "weights")
+    return tensors
 
 
 def _plain(file: Path) -> dict[str, Tensor]:
