@@ -12,6 +12,8 @@ OUT/dictionary/A-B.tsv                   source word, target word, weight
 OUT/gold/SPLIT.LANG.conllu               parts of speech, trees, entities (Entity= in MISC)
 OUT/gold/tags.SPLIT.LANG.tsv             word, part of speech, entity tag (IOB2)
 OUT/gold/nli.SPLIT.LANG.tsv              premise, hypothesis, label (with --nli)
+OUT/gold/structures.SPLIT.LANG.jsonl     trees with mentions, events, roles and relations, as
+                                         `struct` reads them (with --structures)
 OUT/provenance.json                      settings, version, seed, counts
 
 Languages: en, de, zh, id; made from English: xx and yy (relabelled), xp (relabelled and permuted),
@@ -55,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="training entailment pairs (0: no pairs at all)",
     )
     add(
+        "--structures",
+        type=Number(int, NOT_NEGATIVE),
+        default=0,
+        help="training sentences per language with relations and events (0: none at all)",
+    )
+    add(
         "--annotated",
         type=Number(int, NOT_NEGATIVE),
         default=1000,
@@ -75,6 +83,7 @@ def run(args: argparse.Namespace) -> None:
         parallel_sentences=args.parallel_sentences,
         held_out=args.held_out,
         nli=args.nli,
+        structures=args.structures,
         annotated=args.annotated,
         seed=args.seed,
         domain=args.domain,

@@ -1,6 +1,6 @@
 """Predictions of a fine-tuned model for files, with scores if they are annotated."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from fairseq_xling.compat import prepare_engine
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.interop.encoder import to_device
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.transfer.formats import find_format
 from fairseq_xling.transfer.heads import total_counts
 from fairseq_xling.transfer.items import Item
@@ -86,7 +87,6 @@ class Predictor:
             task.format = find_format(head.format, format)
         return cls(models[0], task, usable)
 
-    @torch.no_grad()
     def predict(self, lang: str, path: str | Path, max_tokens: int = 8192) -> Predicted:
         """Read a file, and predict all of it.
 
@@ -95,6 +95,30 @@ class Predictor:
             line).
         """
         items = self.task.read(lang, path)
+        found = self.predict_items(lang, items, max_tokens)
+        annotated = sum(map(self.head.annotated, items))
+        sums = total_counts(self.head, items, found) if annotated else {}
+        scores = self.head.scores(sums) if annotated else {}
+        return Predicted(lang, Path(path), items, found, annotated, scores)
+
+    @torch.no_grad()
+    def predict_items(
+        self,
+        lang: str,
+        items: Sequence[Item],
+        max_tokens: int = 8192,
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[Any]:
+        """The predictions for items of the head's kind, in their order.
+
+        Args:
+            done: called with the number of items of each batch.
+
+        Raises:
+            UserError: for a language that the model does not have.
+        """
+        if lang not in self.task.languages:
+            raise unknown_name("language of this model", lang, self.task.languages)
         dataset = self.task.make_dataset([(lang, items)])
         found: list[Any] = [None] * len(items)
         for rows in dataset.batch_by_size(dataset.ordered_indices(), max_tokens):
@@ -103,10 +127,8 @@ class Predictor:
             predictions = self.head.decode(outputs, batch["net_input"]["fields"])
             for index, prediction in zip(rows.tolist(), predictions, strict=True):
                 found[index] = prediction
-        annotated = sum(map(self.head.annotated, items))
-        sums = total_counts(self.head, items, found) if annotated else {}
-        scores = self.head.scores(sums) if annotated else {}
-        return Predicted(lang, Path(path), items, found, annotated, scores)
+            done(len(rows))
+        return found
 
     def write(self, predicted: Predicted, path: str | Path) -> None:
         """Predictions in the format of the input file."""

@@ -33,11 +33,13 @@ from fairseq_xling.text.synthetic.dictionary import dictionary
 from fairseq_xling.text.synthetic.meaning import Meaning
 from fairseq_xling.text.synthetic.nli import LABELS, draw_pairs
 from fairseq_xling.text.synthetic.realiser import LANGUAGES
+from fairseq_xling.text.synthetic.structures import draw_structure
+from fairseq_xling.text.synthetic.structures import line as structure_line
 from fairseq_xling.text.synthetic.tables import DOMAINS
 from fairseq_xling.text.synthetic.tokens import Sentence, align
 
 BLOCK = 1 << 40
-HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO = 0, 1, 2, 16
+HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
 PROVENANCE = "provenance.json"
 
 
@@ -51,6 +53,8 @@ class Settings:
         parallel_sentences: parallel training sentences.
         held_out: sentences of valid, and of test.
         nli: training entailment pairs; valid and test have ``held_out`` each (none if 0).
+        structures: training sentences with relations and events in each language; valid and test
+            have ``held_out`` each (none if 0).
         annotated: training sentences with gold trees and entities, the first of each language.
         seed: random seed; each gives a different corpus.
         domain: a key of ``DOMAINS``.
@@ -62,6 +66,7 @@ class Settings:
     parallel_sentences: int = numbers(0, NOT_NEGATIVE)
     held_out: int = numbers(1000, NOT_NEGATIVE)
     nli: int = numbers(0, NOT_NEGATIVE)
+    structures: int = numbers(0, NOT_NEGATIVE)
     annotated: int = numbers(1000, NOT_NEGATIVE)
     seed: int = numbers(1, SEEDS)
     domain: str = "default"
@@ -73,6 +78,13 @@ class Settings:
         check_fields(type(self), self)
         if self.domain not in DOMAINS:
             raise unknown_name("`--domain`", self.domain, sorted(DOMAINS))
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings, for provenance; what older versions lack is left out if unused."""
+        found = asdict(self)
+        if not self.structures:
+            del found["structures"]
+        return json.loads(json.dumps(found))
 
 
 class HeldOut:
@@ -134,6 +146,8 @@ class _Writer:
             self.mono(place, code)
         if settings.nli:
             self.pairs_of_meaning()
+        if settings.structures:
+            self.structures()
         for source, target in self.pairs:
             with ExitStack() as files:
                 out = self.open(files, f"dictionary/{source}-{target}.tsv")
@@ -225,6 +239,44 @@ class _Writer:
                     self.bar.update()
             self.counts[f"nli.{split}"] = count
 
+    def structures(self) -> None:
+        """Relations and events: valid and test the same in every language, training text not."""
+        seen = HeldOut()
+        stream = self.structured(FIRST_STRUCTURES, self.languages, seen)
+        for split in ("valid", "test"):
+            with ExitStack() as files:
+                out = {
+                    code: self.open(files, f"gold/structures.{split}.{code}.jsonl")
+                    for code in self.languages
+                }
+                for _ in range(self.settings.held_out):
+                    index, meaning, sentences = next(stream)
+                    seen.add(meaning, sentences)
+                    for code, file in out.items():
+                        file.write(structure_line(meaning, sentences[code], str(index)))
+                    self.bar.update()
+            self.counts[f"structures.{split}"] = self.settings.held_out
+        for place, code in enumerate(self.languages, start=1):
+            stream = self.structured(FIRST_STRUCTURES + place, (code,), seen)
+            with ExitStack() as files:
+                out = self.open(files, f"gold/structures.train.{code}.jsonl")
+                for _ in range(self.settings.structures):
+                    index, meaning, sentences = next(stream)
+                    out.write(structure_line(meaning, sentences[code], str(index)))
+                    self.bar.update()
+            self.counts[f"structures.train.{code}"] = self.settings.structures
+
+    def structured(
+        self, block: int, languages: tuple[str, ...], seen: HeldOut
+    ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
+        """The sentences of a block that clash with nothing held out, endlessly."""
+        english = LANGUAGES["en"].sentence
+        for index in count_from(block * BLOCK):
+            meaning = draw_structure(self.settings.seed, index, self.settings.domain, english)
+            sentences = {code: LANGUAGES[code].sentence(meaning) for code in languages}
+            if not seen.clashes(meaning, sentences):
+                yield index, meaning, sentences
+
     def realise(self, meaning: Meaning) -> dict[str, Sentence]:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
 
@@ -264,7 +316,7 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     """
     settings.check()
     out = Path(out)
-    made_with = json.loads(json.dumps({"settings": asdict(settings), "version": __version__}))
+    made_with = {"settings": settings.to_json(), "version": __version__}
     if out.resolve() == Path.cwd():
         raise UserError("`OUT` must not be the current folder, which cannot be written atomically")
     if _is_there(out, made_with):
@@ -286,6 +338,8 @@ def _write_and_rename(
         total = settings.sentences * len(settings.languages) + 2 * settings.held_out
         total += settings.parallel_sentences if len(settings.languages) > 1 else 0
         total += settings.nli + 2 * settings.held_out if settings.nli else 0
+        if settings.structures:
+            total += settings.structures * len(settings.languages) + 2 * settings.held_out
         with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
             writer = _Writer(settings, folder, bar)
             writer.write()

@@ -1,8 +1,8 @@
 """CoNLL-U: dependency trees, ten tab-separated columns, a blank line after each sentence.
 
 Multiword tokens (``1-2``), empty nodes (``1.1``) and comments are kept in the output, but have no
-prediction; in a word's row, only HEAD and DEPREL are replaced (not DEPS). A file with ``_`` for
-every HEAD is unannotated.
+prediction; in a word's row, only HEAD and DEPREL are replaced (not DEPS), and UPOS by a model that
+predicts it. A file with ``_`` for every HEAD is unannotated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,14 @@ class Tree(NamedTuple):
 
     heads: tuple[int, ...]
     relations: tuple[str, ...]
+
+
+class TaggedTree(NamedTuple):
+    """A tree with the universal part of speech of each word; its first two fields are `Tree`'s."""
+
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    upos: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -71,15 +79,19 @@ class Conllu(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[TreeItem], predictions: Sequence[Tree], columns: Mapping
+        path: Path,
+        items: Sequence[TreeItem],
+        predictions: Sequence[Tree | TaggedTree],
+        columns: Mapping,
     ) -> None:
         """See `Format`: line for line as in the input."""
         with atomic_write(path, "w") as file:
             for item, tree in zip(items, predictions, strict=True):
                 lines = [*item.lines]
-                for row, head, relation in zip(item.rows, *tree, strict=True):
+                for row, head, relation, *tag in zip(item.rows, *tree, strict=True):
                     cells = lines[row].split("\t")
                     cells[_HEAD], cells[_DEPREL] = str(head), relation
+                    cells[_UPOS] = tag[0] if tag else cells[_UPOS]
                     lines[row] = "\t".join(cells)
                 file.writelines(f"{line}\n" for line in lines)
 
