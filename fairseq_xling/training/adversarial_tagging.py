@@ -254,6 +254,14 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
             raise unknown_name("language of this model", lang, self.languages)
         return list(self.format.read(Path(path), self.columns))
 
+    @staticmethod
+    def read_plain(path: str | Path) -> list[TaggedItem]:
+        """The sentences of a text, without tags."""
+        return [
+            TaggedItem(str(path), number, tuple(words), None, tuple(words))
+            for number, words in enumerate(read_text(path), start=1)
+        ]
+
     def make_dataset(self, files: list[tuple[str, list[TaggedItem]]]) -> Sentences:
         """The items that `read` returns, encoded."""
         for _, items in files:
@@ -268,7 +276,7 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
         if split != "train":
             held_out = self._texts("--valid-text-file", self.cfg.valid_text_file)
             self.datasets[split] = self.make_dataset(
-                [*files, *((lang, _as_items(path)) for lang, path in held_out)]
+                [*files, *((lang, self.read_plain(path)) for lang, path in held_out)]
             )
             return
         streams: list[Any] = [self.make_dataset([one]) for one in files]
@@ -403,13 +411,6 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
     @property
     def target_dictionary(self):
         return None
-
-
-def _as_items(path: Path) -> list[TaggedItem]:
-    return [
-        TaggedItem(str(path), number, tuple(words), None, tuple(words))
-        for number, words in enumerate(read_text(path), start=1)
-    ]
 
 
 def _check(cfg: AdversarialTaggingConfig, languages: list[str]) -> None:
