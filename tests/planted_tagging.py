@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 
 from fairseq_xling.models.adversarial_tagger import AdversarialTagger, Contents
 from fairseq_xling.tagging.adversaries import Settings, adversaries
-from fairseq_xling.tagging.measure import pooled
+from fairseq_xling.tagging.measure import fresh_accuracy, pooled
 
 CLASSES, LENGTH = 4, 6
 
@@ -20,9 +19,9 @@ def settings(width, **changes):
     """The model's options, small and without letters."""
     own = {
         **{"word_dim": width, "chars": "none", "char_filters": "shared", "char_dim": 5},
-        **{"char_maps": 5, "char_widths": "2,3,4", "encoder_hidden": 24, "tagger_hidden": 16},
-        **{"projection": 16, "dropout": 0.0, "tagger": "softmax", "discriminator_maps": 24},
-        **{"discriminator_widths": "2,3", "discriminator_dropout": 0.0},
+        **{"char_maps": 5, "char_widths": "2,3,4", "encoder_hidden": 8, "tagger_hidden": 16},
+        **{"projection": 16, "dropout": 0.3, "tagger": "softmax", "discriminator_maps": 24},
+        **{"discriminator_widths": "2,3", "discriminator_dropout": 0.2},
     }
     return SimpleNamespace(**{**own, **changes})
 
@@ -67,10 +66,10 @@ def tagger(tables, w, adversary, **changes):
     return model
 
 
-def train(model, adversary, source, target, updates, weight=1.0, batch=20, lr=0.003, seed=1):
+def train(model, adversary, source, target, updates, ramp=True, decay=1e-3, batch=40, seed=1):
     """``model`` after ``updates`` on random batches of both parts; the target's tags are unread."""
-    losses = adversaries[adversary](Settings(smoothing=0.1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    losses = adversaries[adversary](Settings(smoothing=0.1, steps=3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=decay)
     generator = torch.Generator().manual_seed(seed)
     model.train()
     for update in range(updates):
@@ -78,16 +77,13 @@ def train(model, adversary, source, target, updates, weight=1.0, batch=20, lr=0.
         if model.discriminator is not None:
             part = _some(target, batch, generator)
             parts.append({name: value for name, value in part.items() if name != "tag"})
-        ramp = 2 / (1 + np.exp(-10 * update / updates)) - 1
-        found = losses(
-            model,
-            parts,
-            update,
-            weight * ramp,
-            lambda out, parts=parts: model.tagging_loss(out, parts),
-        )
+        weight = 2 / (1 + np.exp(-10 * update / updates)) - 1 if ramp else 1.0
+
+        def tag(found, parts=parts):
+            return model.tagging_loss(found, parts)
+
         optimizer.zero_grad()
-        found.total.backward()
+        losses(model, parts, update, weight, tag).total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
     return model.eval()
@@ -108,13 +104,6 @@ def accuracy(model, part):
 
 @torch.no_grad()
 def language_accuracy(model, source, target):
-    """A fresh classifier of the language on pooled states; half of the sentences are for it to
-    learn from."""
-    rows = [
-        pooled(found["states"], found["lengths"]) for found in (model([source]), model([target]))
-    ]
-    half = len(rows[0]) // 2
-    x = [torch.cat([r[:half] for r in rows]), torch.cat([r[half:] for r in rows])]
-    y = np.repeat([0, 1], half)
-    fresh = LogisticRegression(max_iter=2000).fit(x[0].numpy(), y)
-    return fresh.score(x[1].numpy(), y)
+    """That of a fresh classifier on pooled states."""
+    found = [model([part]) for part in (source, target)]
+    return fresh_accuracy(*(pooled(f["states"], f["lengths"]).numpy() for f in found))

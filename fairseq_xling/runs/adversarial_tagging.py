@@ -179,7 +179,7 @@ class _Book:
 
     def model(self, row: TaggingRow, target: str, seed: int) -> None:
         """Training and test of one model."""
-        config, run = self.config, self.run
+        config, run, source = self.config, self.run, self.config.source
         name = f"{row.code}-{target}-{seed}"
         keep = config.curves and seed == config.seed_list[0] and row.code in _CURVES
         command, inputs = self._training(row, target)
@@ -194,7 +194,7 @@ class _Book:
         step = resumable_training(f"train-{name}", command, inputs, folder, log, updates)
         self.add(step)
         result, predictions = run / "results" / f"{name}.json", run / "predictions" / name
-        read = [target] if row.target == "all" else config.language_list[:1] + [target]
+        read = [target] if row.target == "all" else [source, target]
         cell = Cell(row.code, target, seed, folder, log, result)
         # What is known of the language is measured on sentences that nothing was trained on.
         held_out = {}

@@ -191,7 +191,7 @@ def _notes(
         f"best by {config.valid_sentences:,} dev sentences of the language trained on (row 5: by "
         f"{config.few} of the target's).",
         "D is the accuracy of the model's own discriminator, fresh classifier that of a logistic "
-        "regression on the mean and maximum of the shared states; both on held-out sentences, the "
+        "regression on the mean of the shared states; both on held-out sentences, the "
         "mean over targets, chance 50.",
     ]
     for one in compared:

@@ -87,7 +87,7 @@ def _language(predictor: Predictor, held_out: Mapping[str, Path]) -> dict[str, f
 
 
 def states_of(predictor: Predictor, lang: str, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Pooled shared states (B, 2D) of a file's sentences, and whether D takes each for the target.
+    """Pooled shared states (B, D) of a file's sentences, and whether D takes each for the target.
 
     The file is annotated if it is the source's; its tags are not used.
     """
