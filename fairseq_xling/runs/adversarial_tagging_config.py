@@ -5,10 +5,10 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.precision import CHOICES, HELP
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.config_file import option, parse_seeds
+from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.transfer.items import parse_columns, parse_files
 
 LANG = "{lang}"
@@ -93,7 +93,7 @@ class AdversarialTaggingConfig:
     train_args: str = option("", "more options of every fairseq-train, as one text")
     seeds: str = option("1", "seeds of training")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = option("fp32", HELP, choices=CHOICES)
+    precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property

@@ -295,7 +295,8 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         if not hasattr(cfg, "tagger_hidden"):
             raise UserError("`--arch` must be adversarial_tagger with this task")
-        if not from_checkpoint:
+        # Not `from_checkpoint`, which fairseq does not pass through a decorated method.
+        if not self._trained:
             if cfg.word_dim not in (0, self._space.width):
                 raise UserError(
                     f"`--word-dim` must be the width of `--vectors`, {self._space.width}, got "
@@ -303,7 +304,7 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
                 )
             cfg.word_dim = self._space.width  # in the configuration that is saved
         model = super().build_model(cfg, from_checkpoint)
-        if not from_checkpoint:
+        if not self._trained:
             model.set_words(self._space.tables, self._space.w)
         return model
 
