@@ -66,24 +66,25 @@ def tagger(tables, w, adversary, **changes):
     return model
 
 
-def train(model, adversary, source, target, updates, ramp=True, decay=1e-3, batch=40, seed=1):
+def train(model, adversary, source, target, updates, ramp=True, decay=1e-3, weight=1.0, seed=1):
     """``model`` after ``updates`` on random batches of both parts; the target's tags are unread."""
     losses = adversaries[adversary](Settings(smoothing=0.1, steps=3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=decay)
     generator = torch.Generator().manual_seed(seed)
     model.train()
     for update in range(updates):
-        parts = [_some(source, batch, generator)]
+        parts = [_some(source, 40, generator)]
         if model.discriminator is not None:
-            part = _some(target, batch, generator)
+            part = _some(target, 40, generator)
             parts.append({name: value for name, value in part.items() if name != "tag"})
-        weight = 2 / (1 + np.exp(-10 * update / updates)) - 1 if ramp else 1.0
+        share = 2 / (1 + np.exp(-10 * update / updates)) - 1 if ramp else 1.0
 
         def tag(found, parts=parts):
             return model.tagging_loss(found, parts)
 
+        optimizer.param_groups[0]["lr"] = 0.1 * (1 - 0.9 * update / updates)
         optimizer.zero_grad()
-        losses(model, parts, update, weight, tag).total.backward()
+        losses(model, parts, update, weight * share, tag).total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
     return model.eval()

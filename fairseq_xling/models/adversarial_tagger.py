@@ -172,7 +172,7 @@ class AdversarialTagger(BaseFairseqModel):
         Args:
             parts: sentences of one language each (see `tagging.sentences`); rows of the outputs
                 are those of the parts, one after the other.
-            fields: not read; what a head may have beside them.
+            fields: not read; the fields that a head may have.
             through: between the shared states h and the discriminator; in evaluation nothing.
             only_language: h has no gradient, and there are no tags.
 

@@ -270,7 +270,7 @@ def _metric(config: AdversarialTaggingConfig) -> str:
 
 
 def _report(vectors: Path) -> Path:
-    """What `embed` and `map` write beside a file of vectors."""
+    """The report that `embed` and `map` write next to a file of vectors."""
     return vectors.with_name(f"{vectors.name}.json")
 
 

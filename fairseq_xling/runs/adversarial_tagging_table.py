@@ -51,7 +51,7 @@ def write_table(
         "metric": metric,
         **{"header": header, "rows": rows, "notes": notes, "comparisons": compared},
         "curves": curves,
-        "results": list(results.values()),
+        "models": list(results.values()),
     }
     svg = to_svg(draw(panels(record)))
     write_svg(run / "plot.svg", svg)
