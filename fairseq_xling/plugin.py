@@ -10,14 +10,17 @@ MODULES = (
     "fairseq_xling.models.tri_encoder",
     "fairseq_xling.models.transfer_encoder",
     "fairseq_xling.models.clcr",
+    "fairseq_xling.models.adversarial_tagger",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.word_alignment",
     "fairseq_xling.training.clcr_criterion",
+    "fairseq_xling.training.tagging_criterion",
     "fairseq_xling.training.bilingual_mlm",
     "fairseq_xling.training.cdlm",
     "fairseq_xling.training.cross_lingual_transfer",
     "fairseq_xling.training.clcr",
+    "fairseq_xling.training.adversarial_tagging",
 )
 
 prepare_engine()

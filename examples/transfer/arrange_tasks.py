@@ -3,12 +3,13 @@
     python examples/transfer/arrange_tasks.py sick jsick.tsv OUT
     python examples/transfer/arrange_tasks.py xsid FOLDER OUT --languages en,de
     python examples/transfer/arrange_tasks.py lower en/train.conll.gz OUT --column 1
+    python examples/transfer/arrange_tasks.py words en/train.conll.gz en.txt --column 1
 
 SICK with its Japanese translation (jsick) becomes `{train,trial}.{en,ja}.tsv`: premise, hypothesis,
 label. xSID becomes `slots.SPLIT.LANG.conll` (word, slot) and `intents.SPLIT.LANG.tsv` (utterance,
 intent). Utterances with a tag that is none, or with an empty word, are left out and counted.
 `lower` writes a file again, plain, with one column in small letters; OUT/NAME is its name, after
-that of its folder if that is a language.
+that of its folder if that is a language. `words` writes the words of one column, a sentence a line.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.transfer.formats.conll import Conll
 from fairseq_xling.transfer.spans import is_bio
 
 Utterance = tuple[list[str], list[str], str]  # words, slots, intent
@@ -98,19 +100,27 @@ def write_lower(file: Path, output: Path, column: int) -> None:
     )
 
 
+def write_words(file: Path, output: Path, column: int) -> None:
+    """The words of a file with columns as text."""
+    items = Conll.read(file, {"token": str(column)})
+    write_lines(output, (" ".join(item.words) for item in items))
+
+
 @exits_on_user_error
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=("sick", "xsid", "lower"))
-    parser.add_argument("given", help="the file (sick, lower) or the folder (xsid)")
-    parser.add_argument("output", type=Path, help="folder to write")
+    parser.add_argument("kind", choices=("sick", "xsid", "lower", "words"))
+    parser.add_argument("given", help="the file, or the folder (xsid)")
+    parser.add_argument("output", type=Path, help="folder to write; of words, the file")
     parser.add_argument("--languages", default="en,de,id,zh,ja", help="of xSID's validation sets")
-    parser.add_argument("--column", type=int, default=0, help="of the words, for lower")
+    parser.add_argument("--column", type=int, default=0, help="that of the words (lower, words)")
     args = parser.parse_args()
     if args.kind == "sick":
         arrange_sick(args.given, args.output)
     elif args.kind == "lower":
         write_lower(Path(args.given), args.output, args.column)
+    elif args.kind == "words":
+        write_words(Path(args.given), args.output, args.column)
     else:
         arrange_xsid(Path(args.given), args.output, args.languages.split(","))
 

@@ -2,8 +2,8 @@
 
     python examples/transfer/make_readme.py RUN [RUN ...]
 
-Each RUN is the `--output` folder of `fairseq-xling eval transfer`, of `fairseq-xling ablate
-emerging-structure --tasks` or of `fairseq-xling ablate mapped-layers`; what was run, where and when
+Each RUN is the `--output` folder of `fairseq-xling eval transfer`, or of `fairseq-xling ablate
+emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`; what was run, where and when
 is taken from it.
 """
 
@@ -28,6 +28,7 @@ layers.
     examples/transfer/3_cdlm.sh                             the same, by encoders that translate
     examples/transfer/encoder.sh DATA ENCODER               six languages from real text
     examples/transfer/2_real.sh DATA ENCODER MIGRATED       real tasks
+    examples/transfer/4_adversarial.sh                      names; with DATA set, WikiANN
     python examples/transfer/make_readme.py RUN [RUN ...]   writes this page
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
@@ -35,7 +36,8 @@ MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `real.yaml`
 contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all layers, T the lower
 half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
-that were trained to translate, and the same with their initial weights. The others are real:
+that were trained to translate, and the same with their initial weights. The `adversarial` ones are
+BiLSTMs over mapped word vectors with a language discriminator. The others are real:
 `six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that was migrated to German,
 and `before` the same before migration. At this scale names and trees transfer in part; parts of
 speech and Japanese entailment are no better than with new weights, slots hardly. Question answering
@@ -47,6 +49,8 @@ from.
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
     config, older = record["config"], []
+    if record.get("study") == "adversarial-tagging":
+        return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
     if "settings" in config:
         older = [line for note in older_note(record) for line in ("", note)]
         record = {**record, **_turned(record["header"], record["rows"])}
@@ -59,6 +63,14 @@ def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
     figures = [[name, *(row[n] for row in rows)] for n, name in enumerate(header) if n > 1]
     filled = [row for row in figures if any(cell not in ("", None) for cell in row[1:])]
     return {"header": ["", *names], "rows": filled}
+
+
+def _tagging(config: dict[str, Any]) -> str:
+    return (
+        f"{config['sentences']:,} annotated sentences, {config['epochs']} epochs at learning rate "
+        f"{config['lr']:g}; map {config['map']}, adversary {config['adversary']}, weight "
+        f"{config['adversary_weight']:g} ({config['adversary_schedule']}); {config['precision']}."
+    )
 
 
 def _facts(config: dict[str, Any]) -> str:

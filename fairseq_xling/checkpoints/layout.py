@@ -115,6 +115,8 @@ KINDS = {
     "task_state": MAPPING_OR_NONE,
     "task_state.labels": LABELS,
     "task_state.head_form": POSITIVE,
+    "task_state.words": LABELS,
+    "task_state.letters": LABELS,
     "extra_state": MAPPING,
     "extra_state.best": NUMBER_OR_NONE,
     "extra_state.val_loss": NUMBER_OR_NONE,

@@ -17,7 +17,11 @@ GROUP = "Transfer"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task cross_lingual_transfer")
+    add(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="of fairseq-train --task cross_lingual_transfer, or adversarial_tagging",
+    )
     add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.tsv")
     add("--output", required=True, metavar="DIR", help="folder for the predictions")
     add("--data", metavar="DATA", help="the encoder's data folder, if it has moved")

@@ -80,7 +80,9 @@ class Predictor:
         except SystemExit as error:  # one line, meant for fairseq's own programs
             raise program_error(error) from None
         if not hasattr(task, "head"):
-            raise UserError(f"{checkpoint}: is not of `--task cross_lingual_transfer`")
+            raise UserError(
+                f"{checkpoint}: is not of `--task cross_lingual_transfer` or adversarial_tagging"
+            )
         head = task.head
         head.options = change_options("--head-options", head_options, head.options)
         if format:  # not among the overrides: an older checkpoint has no such option

@@ -22,13 +22,24 @@ class Tagger(Head):
 
     format = "conll"
     fills: ClassVar[Mapping[str, int]] = {"tag": IGNORE}
+    spans: ClassVar[bool] = False  # whether tags are those of spans, in BIO
     Options = DropoutOptions
+
+    @staticmethod
+    def check(item: TaggedItem) -> None:
+        """Reject tags that cannot be read; names file and line."""
+
+    @staticmethod
+    def finish(tags: list[str]) -> list[str]:
+        """Predicted tags as they are written."""
+        return tags
 
     @classmethod
     def labels_of(cls, item: TaggedItem) -> Mapping[str, Sequence[str]]:
         return {"tag": item.tags or ()}
 
     def encode(self, item: TaggedItem, codec: Codec) -> Encoded:
+        self.check(item)
         rows, row, place = word_rows(item, codec)
         tags = [IGNORE] * len(item.words)
         if item.tags is not None:
@@ -55,7 +66,7 @@ class Tagger(Head):
         best = outputs["logits"].argmax(-1).tolist()
         lengths = fields["words"].tolist()
         return [
-            [names[number] for number in row[:length]]
+            self.finish([names[number] for number in row[:length]])
             for row, length in zip(best, lengths, strict=True)
         ]
 

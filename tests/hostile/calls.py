@@ -54,6 +54,9 @@ _MAP = "{w}/sentences-de {w}/sentences-en --pairs rows --output map"
 # Verb (sub-verbs after a space) to a call that ends well. `--dry-run` where a run takes long: a
 # plan is refused for the same reasons as the run.
 VERBS = {
+    "ablate adversarial-tagging": "--train {w}/text/gold/tags.train.{{lang}}.tsv --valid "
+    "{w}/text/gold/tags.valid.{{lang}}.tsv --test {w}/text/gold/tags.test.{{lang}}.tsv "
+    "--unlabelled {w}/text/mono/train.{{lang}}.txt --columns token=0,tag=2 --output out --dry-run",
     "ablate emerging-structure": f"{_STUDY} --settings A1 --dry-run",
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from fairseq_xling.transfer.encode import Codec, Encoded
 from fairseq_xling.transfer.formats.conll import TaggedItem
-from fairseq_xling.transfer.heads import Fields, f1, heads
+from fairseq_xling.transfer.heads import f1, heads
 from fairseq_xling.transfer.spans import check_bio, count_spans, repair
 from fairseq_xling.transfer.tagger import Tagger
 
@@ -16,13 +15,9 @@ class Ner(Tagger):
     help = "spans of words as BIO tags (named entities)"
     metric = "f1"
     count_names = ("right", "predicted", "gold")
-
-    def encode(self, item: TaggedItem, codec: Codec) -> Encoded:
-        check_bio(item)
-        return super().encode(item, codec)
-
-    def decode(self, outputs: Fields, fields: Fields) -> list[list[str]]:
-        return [repair(tags) for tags in super().decode(outputs, fields)]
+    spans = True
+    check = staticmethod(check_bio)
+    finish = staticmethod(repair)
 
     def counts(self, item: TaggedItem, prediction: Sequence[str]) -> Sequence[float]:
         return count_spans(item.tags or (), prediction)

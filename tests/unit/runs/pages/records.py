@@ -127,6 +127,31 @@ RECORDS = {
             }
         ],
     },
+    "adversarial-tagging": {
+        "study": "adversarial-tagging",
+        "config": {"languages": "en,de", "seeds": "1,2"},
+        "metric": "f1",
+        "header": [
+            *("row", "", "f1, de", "mean of targets", "f1, en", "D (%)", "fresh classifier (%)"),
+        ],
+        "rows": [
+            ["2", "mapped", "40.0 ± 7.1", "40.0 ± 7.1", "90.0 ± 1.0", "-", "99.0 ± 1.0"],
+            ["6", "supervised", "80.0 ± 1.0", "80.0 ± 1.0", "-", "-", "-"],
+        ],
+        "notes": ["note one"],
+        "comparisons": [{"row": "2", "against": "1", "gaps": [1.0, 2.0], "mean": 1.5, "p": 0.2}],
+        "curves": [
+            {
+                **{"row": "4", "target": "de", "seed": 1, "source": [50.0, 90.0]},
+                **{"figures": [20.0, 40.0], "discriminator": [0.75, 0.5]},
+            },
+            {
+                **{"row": "2", "target": "de", "seed": 1, "source": [55.0, 91.0]},
+                **{"figures": [10.0, 35.0], "discriminator": []},
+            },
+        ],
+        "models": [],
+    },
     "size-window": {
         "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},
         "header": [

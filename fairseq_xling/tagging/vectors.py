@@ -1,0 +1,147 @@
+"""Word vectors of one language: read from a file, frozen, looked up by word.
+
+V words, D width.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+from fairseq_xling.mapping.normalize import normalize
+from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
+
+OURS = ".safetensors"  # ending of the files of `fairseq-xling embed` and `map`
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """``words``, most frequent first, their ``vectors`` (V, D) float32 and ``counts`` (V,) int64.
+
+    The counts of a text file, which has none, are ranks: V for the first word, 1 for the last.
+    """
+
+    words: Sequence[str]
+    vectors: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.vectors.shape[1]
+
+    def as_file(self) -> Vectors:
+        """The same as `fairseq-xling map` reads it."""
+        return Vectors(self.vectors, self.counts, list(self.words))
+
+
+def read_word_vectors(path: str | Path, most: int) -> WordVectors:
+    """The vectors of the ``most`` frequent words of a file of `fairseq-xling embed`, or ``.vec``.
+
+    Subwords inside a word, and words that never occur, are left out.
+
+    Raises:
+        UserError: for a missing or damaged file, or one without words.
+    """
+    path = Path(path)
+    if path.name.endswith(OURS):
+        found = read_vectors(path)
+        if found.symbols is None:
+            raise UserError(f"{path}: its vectors have no words; make it from a data folder")
+        order = np.argsort(-found.counts, kind="stable")
+        order = np.array(
+            [i for i in order if found.counts[i] > 0 and found.symbols[i].startswith(WORD_MARK)],
+            dtype=np.int64,
+        )[:most]
+        words = [found.symbols[i].removeprefix(WORD_MARK) for i in order]
+        vectors, counts = found.vectors[order], found.counts[order]
+    else:
+        words = _words_of_text(path, most)
+        vectors, _ = read_text_vectors(path, [WORD_MARK + word for word in words])
+        counts = np.arange(len(words), 0, -1)
+    if not words:
+        raise UserError(f"{path}: has no vectors of words (symbols that begin with {WORD_MARK!r})")
+    check_bound("ids", len(words), path)
+    return WordVectors(words, vectors, counts)
+
+
+def _words_of_text(path: Path, most: int) -> list[str]:
+    """The first words of a text file of vectors, without the mark, each once."""
+    words: dict[str, None] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        word, _, rest = line.partition(" ")
+        if number == 1 and word.isdigit() and rest.strip().isdigit():
+            continue  # how many there are, and their width
+        if word and rest:
+            words.setdefault(word.removeprefix(WORD_MARK))
+        if len(words) == most:
+            break
+    return list(words)
+
+
+def check_widths(read: Mapping[str, WordVectors], files: Mapping[str, Path]) -> int:
+    """The width of all vectors.
+
+    Raises:
+        UserError: if two files have different ones.
+    """
+    widths = {lang: vectors.width for lang, vectors in read.items()}
+    if len(set(widths.values())) > 1:
+        found = ", ".join(f"{width} ({files[lang]})" for lang, width in widths.items())
+        raise UserError(f"`--vectors` must have equal width, got {found}")
+    return next(iter(widths.values()))
+
+
+def read_matrix(path: str | Path, width: int) -> np.ndarray:
+    """W (D, D) of a file that `fairseq-xling map` wrote.
+
+    Raises:
+        UserError: if it has none, or one of another width.
+    """
+    w = read_vectors(path).map
+    if w is None:
+        raise UserError(
+            f"`--map` {path}: contains no map; `fairseq-xling map adversarial` makes it"
+        )
+    if len(w) != width:
+        raise UserError(f"`--map` {path}: must be {width} wide like the vectors, got {len(w)}")
+    return w
+
+
+def make_table(
+    vectors: WordVectors, w: np.ndarray | None = None, steps: str = "none"
+) -> np.ndarray:
+    """The frozen table (V + 1, D) float32: row 0 is zero, for unknown words, then those of words.
+
+    Args:
+        w: (D, D), or None for the identity.
+        steps: normalisation before the map.
+    """
+    own = normalize(torch.from_numpy(vectors.vectors), steps).double()
+    if w is not None:
+        own = own @ torch.from_numpy(w).double()
+    return np.concatenate([np.zeros((1, vectors.width), np.float32), own.float().numpy()])
+
+
+class Lexicon:
+    """The row of each word in a table: as it is spelt, or else in small letters, or else 0.
+
+    >>> Lexicon(["the", "House"]).rows(["The", "House", "house"])
+    [1, 2, 0]
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self._rows: dict[str, int] = {}
+        for row, word in enumerate(words, start=1):
+            self._rows.setdefault(word, row)
+
+    def rows(self, words: Iterable[str]) -> list[int]:
+        """The rows of several words."""
+        find = self._rows.get
+        return [find(word) or find(word.lower(), 0) for word in words]

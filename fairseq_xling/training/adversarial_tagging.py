@@ -1,0 +1,447 @@
+"""`--task adversarial_tagging`: tag words of a language that has no annotation.
+
+Adversarial cross-lingual name tagging: words of both languages in one space, a shared encoder, and
+a discriminator of the language whose gradient the encoder works against. Zero-shot training reads
+annotated files of the first language and plain text of the second; `--low-resource` reads a little
+annotation of the second, too. `fairseq-xling predict` tags other files.
+"""
+
+import functools
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, List
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II, MISSING
+
+from fairseq_xling.checkpoints import origin
+from fairseq_xling.compat import early_stopping_state, restore_early_stopping
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.adversarial_tagger import Contents
+from fairseq_xling.ranges import COUNT as FROM_ONE
+from fairseq_xling.ranges import NOT_NEGATIVE, Range, ranged
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.tagging.adversaries import Settings, adversaries
+from fairseq_xling.tagging.dataset import Sentences, Together
+from fairseq_xling.tagging.head import WordHead, find_tags
+from fairseq_xling.tagging.joint_space import joint_space
+from fairseq_xling.tagging.scheme import SCHEMES
+from fairseq_xling.tagging.sentences import Spelling, Text, WordCodec, read_text
+from fairseq_xling.training.checked import Checked
+from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
+from fairseq_xling.training.private import leaving_alone, zero_untouched
+from fairseq_xling.training.tagging_criterion import COUNT, LANGUAGE
+from fairseq_xling.transfer.formats import find_format
+from fairseq_xling.transfer.formats.conll import TaggedItem
+from fairseq_xling.transfer.heads import check_labels, count_items
+from fairseq_xling.transfer.items import parse_columns, parse_files
+
+SCHEDULES = ("constant", "ramp")
+
+
+@dataclass
+class AdversarialTaggingConfig(PrecisionConfig):
+    languages: str = field(
+        default=MISSING,
+        metadata={"help": "the annotated language and the target, e.g. en,de, or one language"},
+    )
+    vectors: str = field(
+        default=MISSING,
+        metadata={"help": "word vectors: en=FILE,de=FILE, of `fairseq-xling embed`, or .vec text"},
+    )
+    map: str = field(
+        default="none",
+        metadata={
+            "help": "map of the first language's vectors into the second's space: none, "
+            "adversarial (learnt here), or a file of `fairseq-xling map`"
+        },
+    )
+    normalize: str = field(
+        default="none",
+        metadata={"help": "normalisation of both vectors before the map, e.g. centre,scale"},
+    )
+    most_words: int = field(
+        default=200_000, metadata=ranged("most frequent words of each language", FROM_ONE)
+    )
+    head: str = field(default="ner", metadata={"help": "what is predicted: ner, slots or pos"})
+    scheme: str = field(default="bio", metadata={"help": "tags that are predicted: bio, or iobes"})
+    train_file: str = field(
+        default="", metadata={"help": "annotated training files: en=FILE[,de=FILE]"}
+    )
+    valid_file: str = field(
+        default="", metadata={"help": "annotated files for selecting the checkpoint: en=FILE"}
+    )
+    text_file: str = field(
+        default="",
+        metadata={"help": "the target's text, words separated by spaces: de=FILE"},
+    )
+    valid_text_file: str = field(
+        default="",
+        metadata={"help": "more of it, for the discriminator's accuracy in validation: de=FILE"},
+    )
+    low_resource: bool = field(
+        default=False,
+        metadata={"help": "also train on annotated sentences of the target, and select by them"},
+    )
+    adversary: str = field(
+        default="none", metadata={"help": "against the language: none, reversal or flip"}
+    )
+    adversary_weight: float = field(
+        default=1.0, metadata=ranged("weight of the adversary's gradient", NOT_NEGATIVE)
+    )
+    adversary_schedule: str = field(
+        default="constant",
+        metadata={"help": "this weight: constant, or ramp, from 0 over the whole training"},
+    )
+    flip_steps: int = field(
+        default=6, metadata=ranged("updates of the tagger for one of D, with flip", FROM_ONE)
+    )
+    language_smoothing: float = field(
+        default=0.3,
+        metadata=ranged("smoothing of the labels that D learns", Range(0, 0.5, below=True)),
+    )
+    epoch_sentences: int = field(
+        default=0,
+        metadata=ranged(
+            "sentences of each language per epoch; 0 is the larger side once", NOT_NEGATIVE
+        ),
+    )
+    format: str = field(default="", metadata={"help": "format of the files (default: conll)"})
+    columns: str = field(
+        default="", metadata={"help": "which column holds what, e.g. token=1,tag=2"}
+    )
+    unknown_labels: str = field(
+        default="wrong",
+        metadata={"help": "labels not seen in training: refuse, or wrong (count as mistakes)"},
+    )
+    seed: int = II("common.seed")
+    max_epoch: int = II("optimization.max_epoch")
+    max_update: int = II("optimization.max_update")
+    update_freq: List[int] = II("optimization.update_freq")
+    save_dir: str = II("checkpoint.save_dir")
+
+
+@register_task("adversarial_tagging", dataclass=AdversarialTaggingConfig)
+class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
+    """Files, words, batches of both languages, and the adversary."""
+
+    def __init__(self, cfg: AdversarialTaggingConfig):
+        super().__init__(cfg)
+        self.languages = parse_languages(cfg.languages)
+        self.update = 0  # number of updates before this one
+        self._total = math.inf  # of the whole training
+        self._trained = False  # whether a checkpoint brings the contents
+        self._items: dict[str, list[tuple[str, list[TaggedItem]]]] = {}
+        self._untouched: list[torch.nn.Parameter] = []
+        _check(cfg, self.languages)
+        self.columns = parse_columns(cfg.columns)
+        settings = Settings(cfg.flip_steps, cfg.language_smoothing)
+        self.adversary = adversaries[cfg.adversary](settings)
+        self.format = find_format("conll", cfg.format)
+        # Parts of a checkpoint, which restores them before they are requested: what a model's rows
+        # and numbers mean must not depend on what the files contain later.
+        for name in ("labels", "words", "letters"):
+            self.state.add_factory(name, functools.partial(self._first, name))
+
+    @classmethod
+    @exits_on_user_error
+    def setup_task(cls, cfg: AdversarialTaggingConfig, **kwargs: Any):
+        task = cls(cfg)
+        task._trained = bool(kwargs.get("from_checkpoint"))
+        return task
+
+    @functools.cached_property
+    def contents(self) -> Contents:
+        """Words, letters and tags, those of the checkpoint or, at the start, of the files."""
+        words = self.state.words
+        missing = [lang for lang in self.languages if lang not in words]
+        if missing:
+            raise UserError(f"{origin()}: must have words of {missing[0]!r}, got none")
+        return Contents(
+            {lang: words[lang] for lang in self.languages},
+            self.state.letters.get("letter", []),
+            self.state.labels.get("tag", []),
+            self.adversary.discriminates,
+        )
+
+    @functools.cached_property
+    def head(self) -> WordHead:
+        """The head with the tags of the contents."""
+        return WordHead(self.cfg.head, self.cfg.scheme, self.contents.tags)
+
+    @functools.cached_property
+    def _codecs(self) -> dict[str, WordCodec]:
+        spelling = Spelling(self.contents.letters)
+        words = self.contents.words
+        return {lang: WordCodec(lang, words[lang], spelling) for lang in self.languages}
+
+    @functools.cached_property
+    def _space(self):
+        """The frozen vectors of both languages; reads their files."""
+        cfg = self.cfg
+        files = dict(parse_files("--vectors", cfg.vectors))
+        for lang in self.languages:
+            if lang not in files:
+                raise UserError(f"`--vectors` must have a file of {lang!r}, got {cfg.vectors!r}")
+        files = {lang: files[lang] for lang in self.languages}
+        work = Path(cfg.save_dir) / "map"
+        return joint_space(files, cfg.map, cfg.normalize, cfg.most_words, work, cfg.seed)
+
+    def _first(self, name: str) -> dict[str, list[str]]:
+        """The labels, words or letters of a training that begins."""
+        if self._trained:  # a file named in a checkpoint must not be read instead
+            raise UserError(f"{origin()}: must have {name} (`task_state.{name}`), got none")
+        if name == "labels":
+            items = [item for _, items in self._read("train") for item in items]
+            return {"tag": find_tags(self.cfg.head, self.cfg.scheme, items)}
+        if name == "words":
+            return {lang: list(words) for lang, words in self._space.words.items()}
+        found: set[str] = set()
+        for _, items in self._read("train"):
+            found.update(letter for item in items for word in item.words for letter in word)
+        for _, path in self._texts("--text-file", self.cfg.text_file):
+            found.update(letter for words in read_text(path) for word in words for letter in word)
+        return {"letter": sorted(found)}
+
+    def _texts(self, option: str, text: str) -> list[tuple[str, Path]]:
+        files = parse_files(option, text) if text else []
+        for lang, _ in files:
+            if lang not in self.languages[1:]:
+                target = " ".join(self.languages[1:]) or "a second of `--languages`"
+                raise UserError(f"`{option}` must be text of the target, {target}, got {lang!r}")
+        return files
+
+    def _read(self, split: str) -> list[tuple[str, list[TaggedItem]]]:
+        """The annotated files of a split; of the target's, only with `--low-resource`."""
+        if split not in self._items:
+            text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
+            if text is None:
+                raise UserError(
+                    f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
+                )
+            option, source = f"--{split}-file", self.languages[0]
+            files = parse_files(option, text)
+            wanted = self.languages if self.cfg.low_resource else [source]
+            for lang, _ in files:
+                if lang not in wanted:
+                    raise UserError(
+                        f"`{option}` must be in {' and '.join(wanted)}, got {lang!r}; "
+                        "`--low-resource` also reads annotation of the target"
+                    )
+            for lang in wanted:
+                if lang not in dict(files):
+                    raise UserError(f"`{option}` must have a file of {lang!r}, got {text!r}")
+            self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
+            for (_, path), (_, items) in zip(files, self._items[split], strict=True):
+                count_items(self.head_kind, option, path, items)
+        return self._items[split]
+
+    @property
+    def head_kind(self) -> Any:
+        """The head's class, which needs no contents."""
+        from fairseq_xling.tagging.head import word_head
+
+        return word_head(self.cfg.head)
+
+    def read(self, lang: str, path: str | Path) -> list[TaggedItem]:
+        """The items of a file."""
+        if lang not in self.languages:
+            raise unknown_name("language of this model", lang, self.languages)
+        return list(self.format.read(Path(path), self.columns))
+
+    @staticmethod
+    def read_plain(path: str | Path) -> list[TaggedItem]:
+        """The sentences of a text, without tags."""
+        return [
+            TaggedItem(str(path), number, tuple(words), None, tuple(words))
+            for number, words in enumerate(read_text(path), start=1)
+        ]
+
+    def make_dataset(self, files: list[tuple[str, list[TaggedItem]]]) -> Sentences:
+        """The items that `read` returns, encoded."""
+        for _, items in files:
+            if self.cfg.unknown_labels == "refuse":
+                check_labels(self.head, items)
+        parts = [(self._codecs[lang], self.languages.index(lang), x) for lang, x in files]
+        return Sentences(parts, self.head)
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        files = self._read(split)
+        if split != "train":
+            held_out = self._texts("--valid-text-file", self.cfg.valid_text_file)
+            self.datasets[split] = self.make_dataset(
+                [*files, *((lang, self.read_plain(path)) for lang, path in held_out)]
+            )
+            return
+        streams: list[Any] = [self.make_dataset([one]) for one in files]
+        texts = self._texts("--text-file", self.cfg.text_file)
+        if self.adversary.discriminates:
+            if not texts and not self.cfg.low_resource:
+                raise UserError(
+                    f"`--adversary {self.cfg.adversary}` needs `--text-file`, text of "
+                    f"{self.languages[1]}"
+                )
+            for lang, path in texts:
+                streams.append(Text(self.languages.index(lang), self._codecs[lang], path))
+        self.datasets[split] = Together(streams, self.cfg.seed, self.cfg.epoch_sentences)
+
+    @exits_on_user_error
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
+        if not hasattr(cfg, "tagger_hidden"):
+            raise UserError("`--arch` must be adversarial_tagger with this task")
+        # Not `from_checkpoint`, which fairseq does not pass through a decorated method.
+        if not self._trained:
+            if cfg.word_dim not in (0, self._space.width):
+                raise UserError(
+                    f"`--word-dim` must be the width of `--vectors`, {self._space.width}, got "
+                    f"{cfg.word_dim}"
+                )
+            cfg.word_dim = self._space.width  # in the configuration that is saved
+        model = super().build_model(cfg, from_checkpoint)
+        if not self._trained:
+            model.set_words(self._space.tables, self._space.w)
+        return model
+
+    @exits_on_user_error
+    def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
+        """fairseq's, but nothing is dropped, and each epoch has its own batches."""
+        kwargs |= {
+            "required_batch_size_multiple": 1,
+            "disable_iterator_cache": True,
+            "max_positions": None,
+        }
+        made = super().get_batch_iterator(dataset, *args, **kwargs)
+        if dataset is self.datasets.get("train"):
+            steps = -(-len(made.frozen_batches) // kwargs.get("num_shards", 1))
+            self._total = self._updates(steps)
+        return made
+
+    def _updates(self, batches: int) -> float:
+        """The updates of the whole training, of epochs of as many batches on one worker."""
+        epochs, updates = self.cfg.max_epoch, self.cfg.max_update
+        per_epoch = -(-batches // self.cfg.update_freq[-1])
+        return min(epochs * per_epoch or math.inf, updates or math.inf)
+
+    def weight_now(self) -> float:
+        """lambda at this update: constant, or 2 / (1 + exp(-10 p)) - 1 times it at the share p of
+        the training (Ganin and Lempitsky, 2015)."""
+        if self.cfg.adversary_schedule == "constant":
+            return self.cfg.adversary_weight
+        if math.isinf(self._total):
+            raise UserError("`--adversary-schedule ramp` needs `--max-epoch` or `--max-update`")
+        share = min(self.update / self._total, 1.0)
+        return self.cfg.adversary_weight * (2 / (1 + math.exp(-10 * share)) - 1)
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        first = all(parameter.grad is None for parameter in parameters)
+        self.update = update_num
+        with self.precision():
+            result = super().train_step(
+                sample, model, criterion, optimizer, update_num, ignore_grad
+            )
+        if first:  # all batches of an update are of the same kind
+            self._untouched = zero_untouched(parameters)
+        return result
+
+    def optimizer_step(self, optimizer, model, update_num):
+        with leaving_alone(optimizer, self._untouched):
+            optimizer.step()
+
+    def valid_step(self, sample, model, criterion):
+        with self.precision():
+            return super().valid_step(sample, model, criterion)
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The scores in validation: the head's, by which the epoch is chosen; those on the source
+        in low-resource mode; D's accuracy, the mean over the languages, if there is one."""
+        names = list(self.head.scores(dict.fromkeys(self.head.count_names, 0.0)))
+        if self.cfg.low_resource:
+            names += [f"source_{name}" for name in names]
+        return names + ["language_accuracy"] * self.adversary.discriminates
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        """Losses, speed, D's accuracy and, in validation, the head's scores."""
+        super().reduce_metrics(logging_outputs, criterion)
+        heads = [
+            f"{side}_{name}" for side in ("source", "target") for name in self.head.count_names
+        ]
+        validating = any(f"{COUNT}{heads[0]}" in log for log in logging_outputs)
+        for name in (*LANGUAGE, *(heads if validating else ())):
+            total = sum(float(log.get(f"{COUNT}{name}", 0)) for log in logging_outputs)
+            metrics.log_scalar_sum(f"_{name}", total)
+        for name in self.metric_names:
+            if validating or name == "language_accuracy":
+                metrics.log_derived(name, functools.partial(self._score, name=name))
+
+    def _score(self, meters: Any, name: str) -> float:
+        def total(key: str) -> float:
+            return float(meters[f"_{key}"].sum)
+
+        if name == "language_accuracy":
+            shares = [
+                total(f"language_{side}_right") / max(total(f"language_{side}_read"), 1.0)
+                for side in ("source", "target")
+            ]
+            return round(sum(shares) / 2, 4)
+        own = name.removeprefix("source_")
+        side = "target" if self.cfg.low_resource and own == name else "source"
+        sums = {count: total(f"{side}_{count}") for count in self.head.count_names}
+        return round(self.head.scores(sums)[own], 3)
+
+    def get_checkpoint_dict(self) -> dict[str, Any]:
+        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
+
+    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
+        restore_early_stopping(state.get("early_stopping", {}))
+
+    def max_positions(self) -> None:
+        """There are none."""
+
+    @property
+    def source_dictionary(self):
+        return None
+
+    @property
+    def target_dictionary(self):
+        return None
+
+
+def _check(cfg: AdversarialTaggingConfig, languages: list[str]) -> None:
+    for name, allowed in (
+        ("unknown_labels", ("refuse", "wrong")),
+        ("adversary_schedule", SCHEDULES),
+        ("scheme", tuple(SCHEMES)),
+    ):
+        if getattr(cfg, name) not in allowed:
+            option = "--" + name.replace("_", "-")
+            raise UserError(
+                f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
+            )
+    if len(languages) > 2:
+        raise UserError(f"`--languages` must be one or two, got {cfg.languages!r}")
+    needs_two = [
+        option
+        for option, chosen in (
+            (f"--adversary {cfg.adversary}", adversaries[cfg.adversary].discriminates),
+            ("--low-resource", cfg.low_resource),
+            (f"--map {cfg.map}", cfg.map != "none"),
+        )
+        if chosen
+    ]
+    if needs_two and len(languages) < 2:
+        raise UserError(
+            f"`--languages` must be two with `{needs_two[0]}`, e.g. en,de, got {cfg.languages!r}"
+        )
+    check_precision(cfg)
+
+
+# By task, the rows of the specification that it implements.
+SPEC_ROWS = {"adversarial_tagging": ("E12",)}
