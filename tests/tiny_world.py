@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from fairseq_xling import USER_DIR
 from tests.end_to_end.engine import checked, command
 from tests.tiny_sources import write_folder, write_tokenizer
@@ -79,6 +81,11 @@ MORE_STEPS = [
             ("span_qa", "questions", "{w}/squad.json"),
         )
     ),
+    "fairseq-train --task adversarial_tagging --arch adversarial_tagger --criterion "
+    "adversarial_tagging --languages en,de --vectors en={w}/en.vec,de={w}/de.vec --columns "
+    f"token=0,tag=2 --train-file en={_TAGS}.train.en.tsv --valid-file en={_TAGS}.valid.en.tsv "
+    f"--text-file de={{w}}/text/mono/train.de.txt --adversary reversal --batch-size 8 {_TRAIN} "
+    "names",
     "fairseq-xling eval tatoeba sentences-en sentences-de --output tatoeba.json",
     "fairseq-xling probe convert text/gold/train.en.conllu --task pos --output rows.jsonl",
     "fairseq-xling probe texts rows.jsonl --output rows.txt",
@@ -152,9 +159,19 @@ def build_world(root: Path) -> World:
     return World(root)
 
 
+def _write_vectors(path: Path, text: Path) -> None:
+    """Vectors of the words of a text, in fastText's format."""
+    words = sorted(set(text.read_text().split()))
+    rows = np.random.default_rng(len(words)).normal(size=(len(words), 8))
+    lines = [f"{w} {' '.join(f'{x:.3f}' for x in row)}" for w, row in zip(words, rows, strict=True)]
+    path.write_text("\n".join([f"{len(words)} 8", *lines]) + "\n")
+
+
 def complete_world(world: World) -> World:
     """The ``world`` with what every call of `tests.hostile.calls` reads."""
     (world.root / "squad.json").write_text(_SQUAD)
+    for lang in ("en", "de"):
+        _write_vectors(world.root / f"{lang}.vec", world.root / f"text/mono/train.{lang}.txt")
     _carry_out(world.root, MORE_STEPS)
     write_folder(world.root / "hf", "bert")
     write_tokenizer(world.root / "hf")

@@ -17,7 +17,7 @@ from fairseq_xling.compat import lean_engine
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator"),
-    *("pos", "clcr", "points", "order"),
+    *("pos", "clcr", "points", "order", "names"),
 )
 
 _DATA = "--data {w}/data"
@@ -54,9 +54,9 @@ _MAP = "{w}/sentences-de {w}/sentences-en --pairs rows --output map"
 # Verb (sub-verbs after a space) to a call that ends well. `--dry-run` where a run takes long: a
 # plan is refused for the same reasons as the run.
 VERBS = {
-    "ablate adversarial-tagging": "--train {w}/text/gold/tags.train.{{lang}}.tsv --valid "
-    "{w}/text/gold/tags.valid.{{lang}}.tsv --test {w}/text/gold/tags.test.{{lang}}.tsv "
-    "--unlabelled {w}/text/mono/train.{{lang}}.txt --columns token=0,tag=2 --output out --dry-run",
+    "ablate adversarial-tagging": "--train {w}/text/gold/tags.train.{lang}.tsv --valid "
+    "{w}/text/gold/tags.valid.{lang}.tsv --test {w}/text/gold/tags.test.{lang}.tsv "
+    "--unlabelled {w}/text/mono/train.{lang}.txt --columns token=0,tag=2 --output out --dry-run",
     "ablate emerging-structure": f"{_STUDY} --settings A1 --dry-run",
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "
@@ -162,6 +162,13 @@ _POS = (
 _ALIGNED = (
     f"{{w}}/data --task clcr --arch clcr --criterion clcr --max-tokens 300 {_PLUGIN} {_TRAIN}"
 )
+_TAGGER = (
+    "--task adversarial_tagging --arch adversarial_tagger --criterion adversarial_tagging "
+    "--languages en,de --vectors en={w}/en.vec,de={w}/de.vec --columns token=0,tag=2 "
+    "--train-file en={w}/text/gold/tags.train.en.tsv --valid-file "
+    "en={w}/text/gold/tags.valid.en.tsv --text-file de={w}/text/mono/train.de.txt "
+    f"--adversary reversal --batch-size 8 {_PLUGIN} {_TRAIN}"
+)
 # fairseq's programs, by a name for each call.
 PROGRAMS = {
     "fairseq-train": _LM,
@@ -173,6 +180,8 @@ PROGRAMS = {
     "fairseq-train cross_lingual_transfer": f"{_POS} --encoder {{w}}/lm.pt",
     "fairseq-train clcr": f"{_ALIGNED} --encoder en={{w}}/lm.pt,de={{w}}/lm.pt",
     "fairseq-train clcr --clcr-start": f"{_ALIGNED} --clcr-start {{w}}/clcr.pt --clcr-phase lm1",
+    "fairseq-train adversarial_tagging": _TAGGER,
+    "fairseq-train adversarial_tagging --restore-file": f"{_TAGGER} --restore-file {{w}}/names.pt",
     "fairseq-validate": f"{{w}}/data --path {{w}}/lm.pt --task bilingual_mlm --max-tokens 256 "
     f"{_PLUGIN}",
     "fairseq-generate": f"{{w}}/data --path {{w}}/translator.pt --task cdlm --source-lang en "

@@ -66,6 +66,8 @@ def _verb_cases() -> Iterator[Case]:
 
 # Owners of fairseq-train's options that are ours, and a call in which they are read.
 _OWNERS = {
+    "adversarial_tagging": "fairseq-train adversarial_tagging",
+    "adversarial_tagger": "fairseq-train adversarial_tagging",
     "bilingual_mlm": "fairseq-train",
     "cdlm": "fairseq-train cdlm",
     "cross_lingual_transfer": "fairseq-train cross_lingual_transfer",

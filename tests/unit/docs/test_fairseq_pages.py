@@ -17,12 +17,14 @@ def sections(text):
 
 def test_every_task_and_criterion_of_ours_has_a_section(made):
     assert sections(made["reference/tasks.md"]) == [
+        "adversarial_tagging",
         "bilingual_mlm",
         "cdlm",
         "clcr",
         "cross_lingual_transfer",
     ]
     assert sections(made["reference/criterions.md"]) == [
+        "adversarial_tagging",
         "clcr",
         "cross_lingual_transfer",
         "unified_lm",
