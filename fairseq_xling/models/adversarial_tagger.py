@@ -18,6 +18,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from fairseq_xling.checkpoints import origin
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, ranged
@@ -240,7 +241,7 @@ class AdversarialTagger(BaseFairseqModel):
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:
             first = str(error).splitlines()[1:2] or [str(error)]
-            raise UserError(f"the checkpoint does not fit ({first[0].strip()})") from None
+            raise UserError(f"{origin()} does not fit ({first[0].strip()})") from None
 
 
 def _identity(contents: Contents) -> dict[str, Any]:

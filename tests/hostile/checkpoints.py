@@ -270,7 +270,7 @@ _weights("that is a number", lambda x: 1.5)
 _weights("that is text", lambda x: CODE)
 _weights("that is None", lambda x: None)
 _weights("that is a list", lambda x: x.tolist())
-_weights("transposed", lambda x: x.t().contiguous())
+_weights("transposed", lambda x: x.transpose(0, -1).contiguous())
 _weights("without rows", lambda x: x[:0])
 _weights("of one dimension more", lambda x: x[None])
 _weights("of a tebibyte in a few bytes", lambda x: torch.zeros(1).expand(1 << 20, 1 << 18))
@@ -641,6 +641,14 @@ _SETTINGS_NOT_READ = {
     ),
     "combine": "settings are copied, and checked where a model is built from them",
 }
+
+
+def _not_read(call: str, name: str) -> str:
+    if name == "names":  # whose settings have other names; the options of the command line hold
+        return "a tagger has no encoder of ours"
+    return _SETTINGS_NOT_READ.get(call, "")
+
+
 # Runs whose plan does not read the encoders: carried out, their first step does.
 _READ_LATE = re.compile(r"ablate (mapped|similarity)|clcr-(run|train)|eval-(matrix|transfer)")
 
@@ -683,7 +691,7 @@ def every_case() -> Iterator[Case]:
                     " ".join(words),
                     functools.partial(_place, kind, name),
                     accepted=about.accepted,
-                    either=about.either or (about.setting and _SETTINGS_NOT_READ.get(call, "")),
+                    either=about.either or (about.setting and _not_read(call, name)),
                     # Where the file does no harm, the run goes on to where so few steps lead.
                     names=("no sentence has two pivots",) if late else (),
                     keeps="a run keeps the logs of its steps" if late else "",

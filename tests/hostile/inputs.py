@@ -349,7 +349,8 @@ def _read(call: str, world: World) -> set[Path]:
 def _file_cases(call: str, number: int, name: str, world: World) -> Iterator[Case]:
     if "--dry-run" not in calls()[call] and Path(name) not in _read(call, world):
         return
-    stem, text, names = f"file: {call}: {name}", calls()[call], (Path(name).name,)
+    stem, text = f"file: {call}: {name}", calls()[call]
+    names = (Path(name).name, "names.pt does not fit")  # text that is another than a checkpoint's
     words, kinds = _moved(text, number, name), kinds_of(world.root / name)
     for kind, make in (("a folder", _folder), ("a pipe", _pipe)):
         yield Case(f"{stem}: {kind}", words, functools.partial(make, name), names)
