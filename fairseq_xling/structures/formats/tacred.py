@@ -1,9 +1,9 @@
 """The JSON list of TACRED (Zhang et al. 2017), which preprocessors of ACE write as well.
 
-An entry is a sentence with one pair: ``token, stanford_pos, stanford_head, stanford_deprel`` (lists),
-``subj_start, subj_end, obj_start, obj_end`` (words from 0, the end included), ``subj_type,
-obj_type`` and ``relation``; ``no_relation`` is the label of pairs without one. Predictions replace
-``relation`` alone, so a ``relation`` missing from the input reads as ``no_relation``.
+An entry is a sentence with one pair: the lists ``token, stanford_pos, stanford_head,
+stanford_deprel``; ``subj_start, subj_end, obj_start, obj_end`` (words from 0, the end included);
+``subj_type, obj_type`` and ``relation``. ``no_relation``, also read if there is no ``relation``, is
+the label of pairs without one. Predictions replace ``relation`` alone.
 
 ``stanford_pos`` is taken as it stands: the tags of both languages must be of one kind, as UPOS is.
 """
