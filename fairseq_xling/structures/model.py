@@ -1,8 +1,8 @@
 """The classifier of pairs of mentions on a dependency tree (the transfer note, section 3).
 
-Words x_i = [v_i; p_i; t_i; r_i] (all features that are chosen) pass a network; maxima over the words
-of the two mentions and of the whole graph, z = [m_a; m_s; m_b], pass two ReLU layers and a linear
-one. Symbols as in `fairseq_xling.structures.batch`.
+Words x_i = [v_i; p_i; t_i; r_i] (the features that are chosen) pass a network; maxima over the
+words of the two mentions and of the whole graph, z = [m_a; m_s; m_b], pass two ReLU layers and a
+linear one. Symbols as in `fairseq_xling.structures.batch`.
 """
 
 import torch

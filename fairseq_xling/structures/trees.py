@@ -14,7 +14,7 @@ def adjacency(heads: Tensor) -> Tensor:
     [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
     """
     up = _parents(heads)
-    words = torch.diag_embed((heads >= 0))
+    words = torch.diag_embed(heads >= 0)
     return up | up.mT | words
 
 

@@ -4,6 +4,7 @@ Each source answers with a table and the row of each word, so that training gath
 is computed twice. The tables are no parameters: training cannot move them.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +133,7 @@ class EncoderStates:
             states = layers[-1].cpu().numpy()
             for row, number in enumerate(indices.tolist()):
                 self._fill(table[starts[number] : starts[number + 1]], states[row], pieces[number])
-        rows = [np.arange(a, b) for a, b in zip(starts, starts[1:], strict=False)]
+        rows = [np.arange(a, b) for a, b in itertools.pairwise(starts)]
         return Words(table, rows, int((~table[1:].any(1)).sum()))
 
     def _fill(self, into: np.ndarray, states: np.ndarray, pieces: Sequence[np.ndarray]) -> None:

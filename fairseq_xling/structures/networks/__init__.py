@@ -1,6 +1,5 @@
 """The part of the model that lets words see each other. To add one, add a file here."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -29,4 +28,3 @@ class Network(Protocol):
 
 
 networks: Registry[Any] = Registry("network", __name__)
-Settings = Mapping[str, Any]
