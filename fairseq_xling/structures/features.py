@@ -6,6 +6,7 @@ and the relation to the head. To add one, register another function of a sentenc
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,29 +18,53 @@ WORD = "word"  # the feature that is not learnt
 OUTSIDE = "O"  # the type of a word that no mention covers
 UNKNOWN = 0  # row of names that the training data lack
 
-Feature = Callable[[Sentence], Sequence[str]]
+
+@dataclass(frozen=True)
+class Feature:
+    """One learnt feature.
+
+    Attributes:
+        names: the name of each word of a sentence, (W,).
+        of_tree: whether the sentence must have a tree.
+    """
+
+    names: Callable[[Sentence], Sequence[str]]
+    of_tree: bool
+
+
 features: Registry[Feature] = Registry("feature")
+Names = Callable[[Sentence], Sequence[str]]
 
 
-@features.register("pos")
+def feature(name: str, of_tree: bool) -> Callable[[Names], Names]:
+    """Registers the function below as `Feature` ``name``."""
+
+    def add(names: Names) -> Names:
+        features.register(name)(Feature(names, of_tree))
+        return names
+
+    return add
+
+
+@feature("pos", of_tree=True)
 def pos(sentence: Sentence) -> Sequence[str]:
     """The part of speech, as the file has it; UPOS where languages are to share it."""
     return sentence.upos
 
 
-@features.register("entity")
+@feature("entity", of_tree=False)
 def entity(sentence: Sentence) -> Sequence[str]:
     """The type of the mention that covers the word."""
     return covering(sentence.entities, len(sentence.words))
 
 
-@features.register("relation")
+@feature("relation", of_tree=True)
 def relation(sentence: Sentence) -> Sequence[str]:
     """The relation to the head, its universal part: ``nmod`` of ``nmod:poss``."""
     return [name.partition(":")[0] for name in sentence.deprels]
 
 
-@features.register("trigger")
+@feature("trigger", of_tree=False)
 def trigger(sentence: Sentence) -> Sequence[str]:
     """The type of the event whose trigger covers the word."""
     return covering(sentence.triggers, len(sentence.words))
@@ -96,12 +121,12 @@ class Tables:
         found: dict[str, set[str]] = {name: set() for name in chosen if name != WORD}
         for sentence in sentences:
             for name, seen in found.items():
-                seen.update(features[name](sentence))
+                seen.update(features[name].names(sentence))
         return cls({name: sorted(seen) for name, seen in found.items()})
 
     def rows(self, sentence: Sentence) -> np.ndarray:
         """(F, W) int64, the row of each of F features for each word."""
         found = np.zeros((len(self.names), len(sentence.words)), dtype=np.int64)
         for number, (name, rows) in enumerate(self._rows.items()):
-            found[number] = [rows.get(one, UNKNOWN) for one in features[name](sentence)]
+            found[number] = [rows.get(one, UNKNOWN) for one in features[name].names(sentence)]
         return found

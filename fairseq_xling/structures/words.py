@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class WordSource(Protocol):
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
         """The vectors of the words of ``sentences``."""
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         """What a model file records: paths and digests, which `source_from` reads."""
 
 
@@ -86,7 +86,7 @@ class VectorFiles:
         chosen = [np.array([rows[word] for word in one], dtype=np.int64) for one in sentences]
         return Words(table, chosen, sum(int((one == 0).sum()) for one in chosen))
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         """See `WordSource`."""
         return {
             "vectors": {
@@ -150,7 +150,7 @@ class EncoderStates:
             )
             into[inside] = (sums[ends] - sums[firsts[inside]]) / lengths[inside, None]
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         """See `WordSource`."""
         return {"encoder": {**self._settings, "sha256": self._digest}}
 
@@ -163,6 +163,32 @@ class NoWords:
         rows = [np.zeros(len(one), dtype=np.int64) for one in sentences]
         return Words(np.zeros((1, 0), dtype=np.float32), rows)
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         """See `WordSource`."""
         return {}
+
+
+def find_source(
+    needed: bool,
+    vectors: Mapping[str, str | Path],
+    encoder: str = "",
+    encoder_data: str = "",
+    pool: str = "first",
+    device: str = "cpu",
+) -> WordSource:
+    """The source of word vectors that options name.
+
+    Args:
+        needed: whether the feature ``word`` is chosen.
+
+    Raises:
+        UserError: unless exactly one is named if it is needed, and none otherwise.
+    """
+    if bool(vectors) + bool(encoder) != int(needed):
+        raise UserError(
+            "`--vectors` or `--encoder` must be given, one of the two, if and only if `--features` "
+            f"has word, got {'both' if vectors and encoder else 'one' if not needed else 'neither'}"
+        )
+    if vectors:
+        return VectorFiles({lang: Path(path) for lang, path in vectors.items()})
+    return EncoderStates(encoder, encoder_data or None, pool, device) if encoder else NoWords()

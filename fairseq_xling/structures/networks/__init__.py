@@ -1,6 +1,6 @@
 """The part of the model that lets words see each other. To add one, add a file here."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -11,9 +11,11 @@ class Network(Protocol):
     """A module made with ``(inputs, layers, width, dropout)``.
 
     Attributes:
+        needs_tree: whether its layers read ``heads``.
         outputs: width of its states; ``inputs`` without layers.
     """
 
+    needs_tree: ClassVar[bool]
     outputs: int
 
     def __call__(self, x: Tensor, heads: Tensor, mask: Tensor) -> Tensor:

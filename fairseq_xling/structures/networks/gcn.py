@@ -19,6 +19,8 @@ from fairseq_xling.structures.trees import adjacency
 class Gcn(nn.Module):
     """See the module's docstring; ``layers`` may be 0: the states are then the inputs."""
 
+    needs_tree = True
+
     def __init__(self, inputs: int, layers: int, width: int, dropout: float):
         super().__init__()
         self.layers = nn.ModuleList(

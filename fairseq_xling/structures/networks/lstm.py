@@ -12,6 +12,8 @@ from fairseq_xling.structures.networks import networks
 class Lstm(nn.Module):
     """``layers`` of them, ``width`` units in both directions together; reads no tree."""
 
+    needs_tree = False
+
     def __init__(self, inputs: int, layers: int, width: int, dropout: float):
         super().__init__()
         if width % 2:
