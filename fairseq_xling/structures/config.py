@@ -15,6 +15,7 @@ from fairseq_xling.structures.model_file import needs_trees
 from fairseq_xling.structures.settings import OPTIMIZERS, FitSettings, ModelSettings
 from fairseq_xling.structures.words import POOLS, WordSource, find_source
 from fairseq_xling.transfer.items import parse_files
+from fairseq_xling.transfer.run_predict import output_names
 
 Settings = TypeVar("Settings")
 
@@ -131,20 +132,11 @@ def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
     return found
 
 
-def test_names(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
-    """Test files by the name that tables and folders of predictions give them.
-
-    Raises:
-        UserError: if two have one language and file name.
-    """
-    found: dict[str, tuple[str, Path]] = {}
-    for lang, path in given:
-        name = path.name if path.name.startswith(f"{lang}.") else f"{lang}.{path.name}"
-        name = name.removesuffix(".gz")
-        if name in found:
-            raise UserError(f"`--test` {path}: there are two files of that name and language")
-        found[name] = lang, path
-    return found
+def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+    """Test files by the name that tables and folders of predictions give them."""
+    endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
+    names = output_names(given, "")
+    return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}
 
 
 def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:

@@ -22,11 +22,11 @@ from fairseq_xling.runs.config_file import load_config, parse_seeds
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.structures.ablations import Variant, variants
-from fairseq_xling.structures.config import MatrixConfig, by_language, files, test_names
+from fairseq_xling.structures.config import MatrixConfig, by_language, files, named_tests
 from fairseq_xling.structures.matrix_table import write_matrix
 from fairseq_xling.structures.model_file import read_model, write_model
 from fairseq_xling.structures.networks import networks
-from fairseq_xling.structures.run_train import test
+from fairseq_xling.structures.run_train import predict_file
 from fairseq_xling.structures.scores import micro_scores
 from fairseq_xling.structures.training import Library, Place, majority, train
 from fairseq_xling.text.progress import progress
@@ -64,7 +64,7 @@ def run_matrix(args: argparse.Namespace) -> None:
     device = usable_device(config.device)
     places = by_language(files("--train", config.train))
     dev = by_language(files("--valid", config.valid))
-    tests = test_names(files("--test", config.test))
+    tests = named_tests(files("--test", config.test))
     if not places or not tests:
         raise UserError(f"`--{'test' if places else 'train'}` must be given")
     rows = _rows(config, places, dev)
@@ -190,7 +190,7 @@ def _tested(
     record = read_json(output / "trained" / f"{job.name}.json")
     predictions = output / "predictions" / job.name
     scores = {
-        name: test(trained, library, place, config.format, predictions / name)
+        name: predict_file(trained, library, place, config.format, predictions / name)
         for name, place in tests.items()
     }
     about = {"row": job.row, "network": job.network, "variant": job.variant.name, "seed": job.seed}

@@ -7,10 +7,10 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import same_place, write_json
 from fairseq_xling.runs.provenance import provenance
-from fairseq_xling.structures.config import files, test_names
+from fairseq_xling.structures.config import files, named_tests
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.model_file import MODEL, read_model
-from fairseq_xling.structures.run_train import print_scores, test
+from fairseq_xling.structures.run_train import predict_file, print_scores
 from fairseq_xling.structures.training import Library
 
 
@@ -29,7 +29,7 @@ def run_predict(args: argparse.Namespace) -> None:
         args.device,
     )  # fmt: skip
     reader.check()
-    places = test_names(files("FILE", [",".join(args.files)]))
+    places = named_tests(files("FILE", [",".join(args.files)]))
     output = Path(args.output)
     for name, (_, path) in places.items():
         if same_place(output / name, path):
@@ -41,7 +41,7 @@ def run_predict(args: argparse.Namespace) -> None:
     for place in places.values():
         library.words(place, about.features)  # every file is read before anything is written
     scores = {
-        name: test(trained, library, place, args.format, output / name)
+        name: predict_file(trained, library, place, args.format, output / name)
         for name, place in places.items()
     }
     used = {"model": model, **{name: path for name, (_, path) in places.items()}}

@@ -12,7 +12,7 @@ from fairseq_xling.runs.config_file import load_config
 from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.runs.tables import text_table
-from fairseq_xling.structures.config import TrainConfig, files, test_names
+from fairseq_xling.structures.config import TrainConfig, files, named_tests
 from fairseq_xling.structures.features import parse_features
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.model_file import MODEL, read_model, write_model
@@ -35,7 +35,7 @@ def run_train(args: argparse.Namespace) -> None:
     device = usable_device(config.device)
     reader = config.reader([(chosen, model)])
     places, dev = files("--train", config.train), files("--valid", config.valid)
-    tests = test_names(files("--test", config.test))
+    tests = named_tests(files("--test", config.test))
     for name, given in (("train", places), ("valid", dev)):
         if not given:
             raise UserError(f"`--{name}` must be given")
@@ -73,7 +73,9 @@ def run_train(args: argparse.Namespace) -> None:
         if tests:
             trained = read_model(path, device)
             scores = {
-                name: test(trained, library, place, config.format, output / "predictions" / name)
+                name: predict_file(
+                    trained, library, place, config.format, output / "predictions" / name
+                )
                 for name, place in tests.items()
             }
             write_json(
@@ -87,7 +89,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def test(trained: Any, library: Library, place: Place, form: str, output: Path) -> dict[str, Any]:
+def predict_file(
+    trained: Any, library: Library, place: Place, form: str, output: Path
+) -> dict[str, Any]:
     """Predict a file, write it with its predictions, and return its record of scores."""
     chosen = trained.about.features
     file = library.file(place)
