@@ -52,7 +52,7 @@ class Batch:
         heads = self.heads[self.graph]
         keep = near_path(heads, self.a, self.b, most) & self.mask[self.graph]
         size = int(keep.sum(1).max())
-        order = (~keep).long().argsort(1, stable=True)[:, :size]
+        order = (~keep).long().argsort(dim=1, stable=True)[:, :size]
         mask = keep.gather(1, order)
         # The new place of each old word, from 1; 0 for one that is gone.
         places = (keep.cumsum(1) * keep).long()
