@@ -57,8 +57,8 @@ class Description:
 
     @property
     def tables(self) -> Tables:
-        """The tables of its learnt features."""
-        return Tables(dict(self.names))
+        """The tables of its learnt features, in their order (that of a file's keys is another)."""
+        return Tables({name: self.names[name] for name in self.features if name != WORD})
 
     @property
     def needs_trees(self) -> bool:

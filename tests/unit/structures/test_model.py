@@ -105,9 +105,7 @@ def permuted(one, order):
         upos=tuple(one.upos[n] for n in order),
         heads=tuple(one.heads[n] and place[one.heads[n] - 1] + 1 for n in order),
         deprels=tuple(one.deprels[n] for n in order),
-        entities=tuple(
-            Mention(place[m.start], place[m.start] + 1, m.type) for m in one.entities
-        ),
+        entities=tuple(Mention(place[m.start], place[m.start] + 1, m.type) for m in one.entities),
     )
 
 
