@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model file, or the folder of `struct train`")
+    add("model", metavar="MODEL", help="folder of `struct train`, or its model.safetensors")
     add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.jsonl")
     add("--output", required=True, metavar="DIR", help="folder for the predictions")
     add("--format", default="json_lines", metavar="NAME", help="json_lines, tacred or kbp37")
@@ -80,7 +80,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--trees",
         default="",
         metavar="PARSER",
-        help="trees instead of the files' own: a parser's checkpoint, or LANG=FILE.conllu,...",
+        help="trees of sentences without one: a trained parser, or LANG=FILE.conllu,...",
     )
     add(
         "--trees-data", default="", metavar="DATA", help="the parser's data folder, if it has moved"

@@ -43,8 +43,8 @@ class Reader:
 
     Attributes:
         task: a name in `tasks`; format: one in `formats`; segment: of running text.
-        trees: where trees come from instead of the file: none, a parser's checkpoint, or
-            ``LANG=FILE.conllu`` items.
+        trees: where trees come from besides the files: nowhere, a trained parser (for sentences
+            without one), or ``LANG=FILE.conllu`` items (for all sentences of the language).
         trees_data: the parser's data folder, if it has moved.
         needs_trees: whether a sentence without a tree is refused.
         device: for the parser.

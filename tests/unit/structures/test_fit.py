@@ -79,6 +79,7 @@ def accuracy(model, test, decides):
     return micro_scores([labels[int(own[0])] for own in predict(model, test)], gold).f1
 
 
+@pytest.mark.row("G17")
 @pytest.mark.parametrize("decides", CHOSEN)
 def test_each_representation_decides_what_only_it_can_tell(decides):
     model, _, test = trained(decides, CHOSEN)

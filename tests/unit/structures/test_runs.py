@@ -57,7 +57,7 @@ def test_train_and_predict_give_scores_and_files_in_the_form_of_the_input(world,
 
 
 def test_a_model_read_from_its_file_predicts_as_the_one_that_was_written(world, tmp_path):
-    train(world, tmp_path / "model", "--epochs 3")
+    train(world, tmp_path / "model", "--epochs 8 --lr 0.01 --width 32 --hidden 32")
     training = read_json(tmp_path / "model/training.json")
     call(f"predict {tmp_path}/model en={world}/valid.en.jsonl --output {tmp_path}/found")
     found = read_json(tmp_path / "found/scores.json")["files"]["valid.en.jsonl"]["f1"]
@@ -315,6 +315,7 @@ def test_a_model_whose_vectors_have_changed_or_that_is_damaged_is_refused(world,
 
 
 @pytest.mark.slow
+@pytest.mark.row("E13")
 @pytest.mark.timeout(900)
 def test_the_tree_transfers_between_orders_of_words_and_the_sequence_does_not(tmp_path):
     """Two clauses: 1 is contiguous, 2 has all subjects before all objects."""

@@ -5,6 +5,7 @@ from sklearn.metrics import precision_recall_fscore_support
 from fairseq_xling.structures.scores import micro_scores
 
 
+@pytest.mark.row("E13")
 def test_micro_scores_are_those_computed_by_hand():
     gold = ["A", "A", "B", "NONE", "NONE", "C"]
     found = micro_scores(["A", "B", "B", "A", "NONE", "NONE"], gold)
