@@ -56,14 +56,6 @@ def test_train_and_predict_give_scores_and_files_in_the_form_of_the_input(world,
     ]
 
 
-def test_a_model_read_from_its_file_predicts_as_the_one_that_was_written(world, tmp_path):
-    train(world, tmp_path / "model", "--epochs 8 --lr 0.01 --width 32 --hidden 32")
-    training = read_json(tmp_path / "model/training.json")
-    call(f"predict {tmp_path}/model en={world}/valid.en.jsonl --output {tmp_path}/found")
-    found = read_json(tmp_path / "found/scores.json")["files"]["valid.en.jsonl"]["f1"]
-    assert found == training["dev_f1"][training["epoch"] - 1] > 0.1
-
-
 def test_the_width_of_the_input_is_printed_for_every_choice(world, tmp_path, capsys):
     train(world, tmp_path / "one")
     train(world, tmp_path / "two", "--features word,pos,trigger")

@@ -1,4 +1,4 @@
-"""`fairseq-xling struct matrix`: relations or roles learnt on trees, by training set and language."""
+"""`fairseq-xling struct matrix`: relations or roles, by training set and language."""
 
 import statistics
 from collections.abc import Iterator, Mapping
