@@ -2,9 +2,9 @@
 
     python benchmarks/structures.py [--device cuda]
 
-Sentences have lengths like those of UD English-EWT, random trees and one pair of mentions each. Both
-systems begin with the same sentences and weights; a step is forward, backward and SGD. That both
-have the same loss and gradients is checked first.
+Sentences have lengths like those of UD English-EWT, random trees and one pair of mentions each,
+in batches of similar length as in training. Both systems begin with the same batches and weights; a
+step is forward, backward and SGD. That both have the same loss and gradients is checked first.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def world(args: argparse.Namespace) -> tuple[Examples, StructureModel, list[np.n
     sizes = {name: 1 + len(names) for name, names in tables.names.items()}
     settings = ModelSettings(width=args.width, dropout=0.0)
     model = StructureModel(args.vectors, sizes, len(LABELS), settings).to(args.device)
-    return examples, model, examples.batches(rng.permutation(args.sentences), args.batch_size)
+    return examples, model, examples.shuffled(rng, args.batch_size)
 
 
 def batched(model: StructureModel, examples: Examples, chosen: np.ndarray) -> torch.Tensor:

@@ -17,6 +17,7 @@ from fairseq_xling.structures.trees import near_path
 from fairseq_xling.structures.words import Words
 
 PADDING = -1  # the head of a padded word
+_POOL = 20  # batches whose sentences are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,11 @@ class Examples:
                 start, total = place, 0
             total += int(count)
         return [*found, order[start:]] if total else found
+
+    def shuffled(self, generator: np.random.Generator, most: int) -> list[np.ndarray]:
+        """`batches` of sentences of similar length, in random order: each sentence once."""
+        order = generator.permutation(len(self.sizes))
+        pool = np.cumsum(self.counts[order]) // (_POOL * most)
+        order = order[np.lexsort((self.sizes[order], pool))]
+        found = self.batches(order, most)
+        return [found[number] for number in generator.permutation(len(found))]

@@ -138,10 +138,9 @@ def _epoch(
     """One pass over the training candidates; returns the mean loss."""
     model.train()
     seeds = np.random.SeedSequence([settings.seed, number])
-    order = np.random.default_rng(seeds).permutation(len(train.counts))
     torch.manual_seed(int(seeds.generate_state(1)[0]))
     total, count = 0.0, 0
-    for chosen in train.batches(order, settings.batch_size):
+    for chosen in train.shuffled(np.random.default_rng(seeds), settings.batch_size):
         batch = train.batch(chosen).to(device)
         loss = F.cross_entropy(model(batch), batch.labels)
         optimizer.zero_grad()

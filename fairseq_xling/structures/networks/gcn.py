@@ -34,13 +34,15 @@ class Gcn(nn.Module):
         if not self.layers:
             return x
         edges = adjacency(heads).to(x.dtype)
-        edges = edges / edges.sum(-1, keepdim=True).clamp(min=1)
+        edges = edges / edges.sum(-1, keepdim=True).clamp_(min=1)
+        words = x[mask]  # no weight is multiplied with padding
         for number, layer in enumerate(self.layers):
             if number:
-                x = F.dropout(x, self.dropout, self.training)
-            # W before the sum or after it is the same; the narrower side is summed.
-            if layer.out_features <= layer.in_features:
-                x = torch.relu(edges @ F.linear(x, layer.weight) + layer.bias)
-            else:
-                x = torch.relu(F.linear(edges @ x, layer.weight, layer.bias))
-        return x
+                words = F.dropout(words, self.dropout, self.training)
+            moved = F.linear(words, layer.weight)
+            padded = moved.new_zeros((*mask.shape, moved.shape[1]))
+            padded[mask] = moved
+            words = torch.relu((edges @ padded)[mask] + layer.bias)
+        states = words.new_zeros((*mask.shape, self.outputs))
+        states[mask] = words
+        return states
