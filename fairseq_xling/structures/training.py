@@ -120,6 +120,8 @@ def tested(trained: Trained, file: Loaded, words: Words) -> tuple[list[list[str]
         if label not in trained.about.labels:
             unseen[label] = unseen.get(label, 0) + 1
     scores: dict[str, Any] = {**micro_scores(flat, file.gold).values()}
+    right = sum(one == other for one, other in zip(flat, file.gold, strict=True))
+    scores |= {"accuracy": right / len(flat)}  # NONE is a label like any other
     scores |= {"candidates": len(flat), "unseen_labels": dict(sorted(unseen.items()))}
     scores |= {
         "unknown_words": words.unknown,
