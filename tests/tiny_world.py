@@ -112,6 +112,8 @@ MORE_STEPS = [
             },
         }.items()
     ),
+    "fairseq-xling struct train --train en=structures.jsonl --valid en=structures.jsonl --epochs 1 "
+    "--features pos,entity,relation --output structures",
     "fairseq-xling eval transfer --encoder {w}/lm.pt --data {w}/data --head ner "
     "--columns token=0,tag=2 --epochs 1 "
     f"--train en={_TAGS}.train.en.tsv --valid en={_TAGS}.valid.en.tsv --lrs 1e-3 "
@@ -122,6 +124,15 @@ MORE_STEPS = [
 _SQUAD = (
     '{"data": [{"paragraphs": [{"context": "the dog sees the cat", "qas": [{"id": "1", '
     '"question": "who", "answers": [{"text": "dog", "answer_start": 4}]}]}]}]}'
+)
+_STRUCTURE = (
+    '{"id": "1", "words": ["the", "dog", "sees", "the", "cat"], '
+    '"upos": ["DET", "NOUN", "VERB", "DET", "NOUN"], "heads": [2, 3, 0, 5, 3], '
+    '"deprels": ["det", "nsubj", "root", "det", "obj"], '
+    '"entities": [{"span": [1, 2], "type": "A"}, {"span": [4, 5], "type": "A"}], '
+    '"triggers": [{"span": [2, 3], "type": "see"}], '
+    '"relations": [{"from": 0, "to": 1, "label": "sees"}], '
+    '"arguments": [{"trigger": 0, "entity": 0, "role": "Agent"}]}\n'
 )
 
 
@@ -172,6 +183,7 @@ def complete_world(world: World) -> World:
     (world.root / "squad.json").write_text(_SQUAD)
     for lang in ("en", "de"):
         _write_vectors(world.root / f"{lang}.vec", world.root / f"text/mono/train.{lang}.txt")
+    (world.root / "structures.jsonl").write_text(2 * _STRUCTURE)
     _carry_out(world.root, MORE_STEPS)
     write_folder(world.root / "hf", "bert")
     write_tokenizer(world.root / "hf")

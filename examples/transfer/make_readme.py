@@ -2,17 +2,21 @@
 
     python examples/transfer/make_readme.py RUN [RUN ...]
 
-Each RUN is the `--output` folder of `fairseq-xling eval transfer`, or of `fairseq-xling ablate
-emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`; what was run, where and when
-is taken from it.
+Each RUN is the `--output` folder of `fairseq-xling eval transfer`, of `fairseq-xling ablate
+emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`, or of `fairseq-xling struct
+matrix`; what was run, where and when is taken from it.
 """
 
+import statistics
 from pathlib import Path
 from typing import Any
+
+from scipy.stats import ttest_rel
 
 from fairseq_xling.runs.encoder_training import describe_steps
 from fairseq_xling.runs.examples_page import table_lines, write_page
 from fairseq_xling.runs.pages.kinds.ablation import older_note
+from fairseq_xling.runs.tables import markdown_table
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -29,6 +33,8 @@ layers.
     examples/transfer/encoder.sh DATA ENCODER               six languages from real text
     examples/transfer/2_real.sh DATA ENCODER MIGRATED       real tasks
     examples/transfer/4_adversarial.sh                      names; with DATA set, WikiANN
+    examples/transfer/5_structures.sh synthetic             relations and roles on trees
+    examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER
     python examples/transfer/make_readme.py RUN [RUN ...]   writes this page
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
@@ -51,10 +57,74 @@ def body(record: dict[str, Any]) -> list[str]:
     config, older = record["config"], []
     if record.get("study") == "adversarial-tagging":
         return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
+    if "structures" in record:
+        return _structures(record)
     if "settings" in config:
         older = [line for note in older_note(record) for line in ("", note)]
         record = {**record, **_turned(record["header"], record["rows"])}
     return [_facts(config), *older, "", *table_lines(record)]
+
+
+# The transfer note, Table of section 3: F1 in en / zh / ar of what was trained on each.
+_PAPER = {
+    "relations": (
+        ("en", "68.2", "42.5", "58.7"),
+        ("zh", "62.6", "69.4", "54.0"),
+        ("ar", "58.6", "35.2", "67.4"),
+    ),
+    "roles": (
+        ("en", "63.9", "59.0", "61.8"),
+        ("zh", "51.6", "59.3", "60.6"),
+        ("ar", "43.1", "50.1", "64.0"),
+        ("en + zh", "", "", "63.1"),
+        ("en + ar", "", "60.1", ""),
+        ("zh + ar", "51.9", "", ""),
+    ),
+}
+
+
+def _structures(record: dict[str, Any]) -> list[str]:
+    """The table, the paper's, and paired tests between the networks."""
+    config = record["config"]
+    facts = (
+        f"`struct matrix --task {config['task']}`, {config['networks']}, features "
+        f"{config['features']}, {config['layers']} layers of {config['width']}, "
+        f"{config['optimizer']}, at most {config['epochs']} epochs."
+    )
+    lines = [facts, "", *table_lines(record), *_paired(record), ""]
+    if len(record["languages"]) > 1:
+        rows = [list(row) for row in _PAPER[config["task"]]]
+        lines += ["The paper's (ACE 2005; other data, so only the pattern is comparable):", ""]
+        lines += [markdown_table(["trained on", "en", "zh", "ar"], rows), ""]
+    return lines
+
+
+def _paired(record: dict[str, Any]) -> list[str]:
+    """The first network against each other one: F1 of languages not trained on, paired by seed."""
+    away = [one for one in record["structures"] if not one["variant"]]
+    means: dict[str, dict[int, float]] = {}
+    for network in dict.fromkeys(one["network"] for one in away):
+        for seed in sorted({one["seed"] for one in away}):
+            values = [
+                100 * scores["f1"]
+                for one in away
+                if (one["network"], one["seed"]) == (network, seed)
+                for scores in one["scores"].values()
+                if scores["language"] not in record["sources"][one["row"]]
+            ]
+            if values:
+                means.setdefault(network, {})[seed] = statistics.fmean(values)
+    found = []
+    for other in list(means)[1:]:
+        first = next(iter(means))
+        pairs = list(zip(means[first].values(), means[other].values(), strict=True))
+        gain = statistics.fmean(a - b for a, b in pairs)
+        text = f"- {first} over {other}, languages not trained on: {gain:+.1f} points"
+        if len(pairs) > 1:
+            test = ttest_rel(*zip(*pairs, strict=True))
+            text += f", paired t-test over {len(pairs)} seeds: p = {test.pvalue:.3f}"
+        found.append(text)
+    return found
 
 
 def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:

@@ -19,6 +19,11 @@ LEAVES = {
     "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
     "how-to/reports.md": ["pages/eval.html"],
     "how-to/resume.md": ["encoder/checkpoint_last.pt"],
+    "how-to/structures.md": [
+        "relations/model.safetensors",
+        "relations-found/scores.json",
+        "roles/heat-map.gcn.svg",
+    ],
     "how-to/token-translation.md": ["mds-en-de/results.json"],
     "how-to/training-options.md": [
         f"{name}/checkpoint_last.pt" for name in ("separate", "tlm", "anchors")

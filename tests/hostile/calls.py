@@ -49,6 +49,11 @@ _TASK = (
     "--task-test de={w}/text/gold/tags.test.de.tsv"
 )
 _READY = "--encoder en={w}/lm.pt --encoder de={w}/lm.pt --data en={w}/data --data de={w}/data"
+_STRUCTURES = (
+    "--train en={w}/structures.jsonl --valid en={w}/structures.jsonl "
+    "--test en={w}/structures.jsonl --encoder {w}/lm.pt --encoder-data {w}/data --epochs 1 "
+    "--output out"
+)
 _MAP = "{w}/sentences-de {w}/sentences-en --pairs rows --output map"
 
 # Verb (sub-verbs after a space) to a call that ends well. `--dry-run` where a run takes long: a
@@ -127,6 +132,9 @@ VERBS = {
     "probe-convert": "{w}/text/gold/test.en.conllu --task pos --output rows.jsonl",
     "probe-texts": "{w}/rows.jsonl --output texts",
     "report": "{w}/tatoeba.json --output out",
+    "struct matrix": f"--task roles {_STRUCTURES} --seeds 1",
+    "struct predict": "{w}/structures en={w}/structures.jsonl --output out",
+    "struct train": f"{_STRUCTURES} --pool mean",
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "
     "--output out.txt",

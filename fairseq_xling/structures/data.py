@@ -1,0 +1,161 @@
+"""Files of structures with trees and candidates, ready to be learnt from or predicted."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256
+from fairseq_xling.structures.formats import formats
+from fairseq_xling.structures.sentence import NONE, Sentence
+from fairseq_xling.structures.tasks import Candidate, tasks
+from fairseq_xling.transfer.formats.conllu import Conllu
+from fairseq_xling.transfer.items import parse_files
+
+CONLLU = (".conllu", ".conllu.gz")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A file.
+
+    Attributes:
+        lang, path: its language and location; digest: SHA-256 of its bytes.
+        sentences: with trees if any feature or network needs one; candidates: of each.
+    """
+
+    lang: str
+    path: Path
+    digest: str
+    sentences: list[Sentence]
+    candidates: list[list[Candidate]]
+
+    @property
+    def gold(self) -> list[str]:
+        """The label of each candidate, sentence by sentence."""
+        return [one.label for some in self.candidates for one in some]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How files are read.
+
+    Attributes:
+        task: a name in `tasks`; format: one in `formats`; segment: of running text.
+        trees: where trees come from besides the files: nowhere, a trained parser (for sentences
+            without one), or ``LANG=FILE.conllu`` items (for all sentences of the language).
+        trees_data: the parser's data folder, if it has moved.
+        needs_trees: whether a sentence without a tree is refused.
+        device: for the parser.
+    """
+
+    task: str
+    format: str = "json_lines"
+    segment: str = ""
+    trees: str = ""
+    trees_data: str = ""
+    needs_trees: bool = True
+    device: str = "cpu"
+
+    def check(self) -> None:
+        """Check names and paths before anything is read.
+
+        Raises:
+            UserError: for an unknown name, a format without the task, or a missing file.
+        """
+        tasks[self.task]
+        if self.task not in formats[self.format].tasks:
+            allowed = ", ".join(formats[self.format].tasks)
+            raise UserError(
+                f"`--task` must be {allowed} with format {self.format}, got {self.task!r}"
+            )
+        for path in self._files().values() if self._is_files else [Path(self.trees or ".")]:
+            if not path.exists():
+                raise UserError(f"`--trees` {path}: no such file")
+
+    @property
+    def _is_files(self) -> bool:
+        """Whether trees come from files instead of a parser."""
+        return self.trees.endswith(CONLLU) and "=" in self.trees
+
+    def _files(self) -> dict[str, Path]:
+        return dict(parse_files("--trees", self.trees))
+
+    def read(self, lang: str, path: Path) -> Loaded:
+        """A file of one language.
+
+        Raises:
+            UserError: if it is missing or damaged, or a sentence has no tree but needs one.
+        """
+        sentences = list(formats[self.format].read(path, self.segment))
+        if self.trees:
+            add = self._from_files if self._is_files else self._parsed
+            sentences = add(lang, path, sentences)
+        for one in sentences:
+            if self.needs_trees and not one.has_tree:
+                raise UserError(
+                    f"{one.place}: has no tree; `--trees` names a parser, or a CoNLL-U file"
+                )
+        candidates = [tasks[self.task].candidates(one) for one in sentences]
+        if not any(candidates):
+            raise UserError(f"{path}: has no candidates for {self.task}")
+        return Loaded(lang, path, sha256(path), sentences, candidates)
+
+    def _from_files(self, lang: str, path: Path, sentences: list[Sentence]) -> list[Sentence]:
+        """Trees sentence by sentence from the language's CoNLL-U file; those of several files of
+        structures follow each other in it only if it is of one of them."""
+        files = self._files()
+        if lang not in files:
+            return sentences
+        trees = list(Conllu.read(files[lang], {}))
+        if len(trees) != len(sentences):
+            by_words: dict[tuple[str, ...], Any] = {tree.words: tree for tree in trees}
+            trees = [by_words.get(one.words) for one in sentences]
+        found = []
+        for one, tree in zip(sentences, trees, strict=True):
+            if tree is None:
+                raise UserError(f"{one.place}: `--trees` {files[lang]}: has no sentence of these "
+                                "words")  # fmt: skip
+            if tree.words != one.words:
+                raise UserError(
+                    f"{tree.place}: must have the words of {one.place}, got "
+                    f"{' '.join(tree.words)[:60]!r}"
+                )
+            if tree.tree is None:
+                raise UserError(f"{tree.place}: must have HEAD and DEPREL, got _")
+            found.append(one.with_tree(tree.upos, tree.tree.heads, tree.tree.relations))
+        return found
+
+    def _parsed(self, lang: str, path: Path, sentences: list[Sentence]) -> list[Sentence]:
+        """Trees by a parser of this project, of sentences that have none."""
+        bare = [one for one in sentences if not one.has_tree]
+        if not bare:
+            return sentences
+        from fairseq_xling.transfer.parser import Parser
+
+        parser = Parser.load(self.trees, data=self.trees_data or None, device=self.device)
+        trees = iter(parser.parse([one.words for one in bare], lang))
+        return [one if one.has_tree else _with(one, next(trees)) for one in sentences]
+
+
+def _with(sentence: Sentence, tree: Any) -> Sentence:
+    return sentence.with_tree(tree.upos, tree.heads, tree.deprels)
+
+
+def label_names(files: Sequence[Loaded]) -> list[str]:
+    """`NONE`, then the labels of training files, sorted.
+
+    Raises:
+        UserError: if there is no other label.
+    """
+    found = sorted({label for file in files for label in file.gold} - {NONE})
+    if not found:
+        raise UserError(f"{files[0].path}: must have at least 1 annotated pair, got 0")
+    return [NONE, *found]
+
+
+def joined(files: Sequence[Loaded], what: Callable[[Loaded], Sequence[Any]]) -> Iterator[Any]:
+    """The values of all files, one file after another."""
+    for file in files:
+        yield from what(file)

@@ -1,0 +1,145 @@
+"""A sentence with its tree, mentions, triggers, relations and arguments, and what is checked.
+
+Spans are half-open and count words from 0; heads count from 1, 0 is the root.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.transfer.formats.conllu import tree_fault
+from fairseq_xling.transfer.items import Item
+
+NONE = "NONE"  # the label of a candidate that is not annotated
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An entity mention, or the trigger of an event.
+
+    Attributes:
+        start, end: its words, [start, end).
+        type: of the entity or event.
+    """
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A labelled pair.
+
+    Attributes:
+        first, second: numbers of two entities, or of a trigger and an entity.
+        label: the relation, or the role of the entity.
+    """
+
+    first: int
+    second: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Sentence(Item):
+    """One sentence.
+
+    Attributes:
+        name: its id in the file.
+        words: W of them, at least one.
+        upos, heads, deprels: its tree, W of each, or all empty if it has none.
+        entities, triggers: mentions.
+        relations: between entities, directed.
+        arguments: of triggers; ``first`` is a trigger, ``second`` an entity.
+        pairs: the candidates for relations where the file names them; None: all ordered pairs.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    upos: tuple[str, ...] = ()
+    heads: tuple[int, ...] = ()
+    deprels: tuple[str, ...] = ()
+    entities: tuple[Mention, ...] = ()
+    triggers: tuple[Mention, ...] = ()
+    relations: tuple[Link, ...] = ()
+    arguments: tuple[Link, ...] = ()
+    pairs: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether its words have heads."""
+        return bool(self.heads)
+
+    def with_tree(
+        self, upos: Sequence[str], heads: Sequence[int], deprels: Sequence[str]
+    ) -> "Sentence":
+        """The sentence with another tree; errors as `check`."""
+        return check(replace(self, upos=tuple(upos), heads=tuple(heads), deprels=tuple(deprels)))
+
+
+def check(sentence: Sentence) -> Sentence:
+    """``sentence``, if it keeps every rule.
+
+    Raises:
+        UserError: for no words, a tree of another length, with a cycle, without or with two roots,
+            a head or span out of range, an index of a mention that does not exist, or a pair that
+            is annotated twice; one line with file and line.
+    """
+    place, size = sentence.place, len(sentence.words)
+    if not size:
+        raise UserError(f"{place}: `words` must have at least 1 word, got 0")
+    _check_tree(sentence, place, size)
+    for what in ("entities", "triggers"):
+        for number, one in enumerate(getattr(sentence, what)):
+            if not 0 <= one.start < one.end <= size:
+                raise UserError(
+                    f"{place}: `{what}` {number}: `span` must be [a, b) with 0 <= a < b <= {size}, "
+                    f"got [{one.start}, {one.end}]"
+                )
+    entities, triggers = len(sentence.entities), len(sentence.triggers)
+    _check_links(place, "relations", sentence.relations, (entities, "entity", entities, "entity"))
+    _check_links(place, "arguments", sentence.arguments, (triggers, "trigger", entities, "entity"))
+    return sentence
+
+
+def _check_tree(sentence: Sentence, place: str, size: int) -> None:
+    lengths = {name: len(getattr(sentence, name)) for name in ("upos", "heads", "deprels")}
+    if not any(lengths.values()):
+        return
+    for name, length in lengths.items():
+        if length != size:
+            raise UserError(f"{place}: `{name}` must have {size} values, as many as words, "
+                            f"got {length}")  # fmt: skip
+    for word, head in enumerate(sentence.heads, start=1):
+        if not 0 <= head <= size:
+            raise UserError(
+                f"{place}: `heads` must be numbers from 0 to {size}, got {head} at word {word}"
+            )
+    if fault := tree_fault(sentence.heads):
+        raise UserError(f"{place}: `heads`, word {fault[0] + 1}: {fault[1]}")
+
+
+def _check_links(
+    place: str, what: str, links: Sequence[Link], known: tuple[int, str, int, str]
+) -> None:
+    firsts, first, seconds, second = known
+    seen: set[tuple[int, int]] = set()
+    for number, link in enumerate(links):
+        for index, size, kind in ((link.first, firsts, first), (link.second, seconds, second)):
+            if not 0 <= index < size:
+                raise UserError(
+                    f"{place}: `{what}` {number}: must name one of {size} {kind} mentions from 0, "
+                    f"got {index}"
+                )
+        if (link.first, link.second) in seen:
+            raise UserError(
+                f"{place}: `{what}` {number}: the pair {link.first}, {link.second} must have one "
+                "label, got a second"
+            )
+        if link.label == NONE:
+            raise UserError(
+                f"{place}: `{what}` {number}: {NONE} is the label of pairs that are not annotated; "
+                "leave the entry out"
+            )
+        seen.add((link.first, link.second))

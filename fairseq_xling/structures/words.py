@@ -1,0 +1,194 @@
+"""Frozen vectors of words: files of one space, or the states of an encoder of this project.
+
+Each source answers with a table and the row of each word, so that training gathers rows and nothing
+is computed twice. The tables are no parameters: training cannot move them.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256
+from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
+
+POOLS = ("first", "mean")
+
+
+@dataclass(frozen=True)
+class Words:
+    """Vectors of the words of some sentences.
+
+    Attributes:
+        table: (V, D) float32; row 0 is zero.
+        rows: for each sentence the rows of its words, (W,) int64.
+        unknown: the number of words without a vector.
+    """
+
+    table: np.ndarray
+    rows: list[np.ndarray]
+    unknown: int = 0
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.table.shape[1]
+
+
+class WordSource(Protocol):
+    """Where vectors come from."""
+
+    def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
+        """The vectors of the words of ``sentences``."""
+
+    def about(self) -> dict[str, Any]:
+        """What a model file records: paths and digests, which `source_from` reads."""
+
+
+class VectorFiles:
+    """A ``.vec`` file for each language, all in one space.
+
+    A word that a file spells in small letters alone, as mapped vectors often do, has that vector;
+    one that it does not have at all is a zero vector.
+    """
+
+    def __init__(self, paths: Mapping[str, Path]):
+        self.paths = {lang: Path(path) for lang, path in paths.items()}
+        for path in self.paths.values():
+            if not path.is_file():
+                raise UserError(f"`--vectors` {path}: no such file")
+
+    def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
+        """See `WordSource`.
+
+        Raises:
+            UserError: if there is no file of the language, or it is damaged or has none of them.
+        """
+        if lang not in self.paths:
+            known = ", ".join(self.paths) or "none"
+            raise UserError(f"`--vectors` must name a file of {lang}, got files of {known}")
+        words = sorted({word for one in sentences for word in one})
+        spelt = sorted({*words, *(word.lower() for word in words)})
+        found, known_rows = read_text_vectors(
+            self.paths[lang], [f"{WORD_MARK}{word}" for word in spelt]
+        )
+        table = np.concatenate([np.zeros((1, found.shape[1]), np.float32), found])
+        places = {
+            word: row
+            for row, (word, has) in enumerate(zip(spelt, known_rows, strict=True), 1)
+            if has
+        }
+        rows = {word: places.get(word, places.get(word.lower(), 0)) for word in words}
+        chosen = [np.array([rows[word] for word in one], dtype=np.int64) for one in sentences]
+        return Words(table, chosen, sum(int((one == 0).sum()) for one in chosen))
+
+    def about(self) -> dict[str, Any]:
+        """See `WordSource`."""
+        return {
+            "vectors": {
+                lang: {"path": str(path.resolve()), "sha256": sha256(path)}
+                for lang, path in sorted(self.paths.items())
+            }
+        }
+
+
+class EncoderStates:
+    """The last layer of an encoder of this project, of each word's first subword or their mean.
+
+    Words beyond the encoder's positions are zero vectors. All states of a file are in memory.
+    """
+
+    def __init__(
+        self, checkpoint: str, data: str | None = None, pool: str = "first", device: str = "cpu"
+    ):
+        from fairseq_xling.interop.encoder import Encoder
+
+        if pool not in POOLS:
+            raise UserError(f"`--pool` must be {' or '.join(POOLS)}, got {pool!r}")
+        self._settings = {
+            "checkpoint": str(Path(checkpoint).resolve()),
+            "data": str(Path(data).resolve()) if data else None,
+            "pool": pool,
+        }
+        self._encoder = Encoder.load(checkpoint, data=data, device=device)
+        self._pool = pool
+        self._digest = sha256(checkpoint)
+
+    def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
+        """See `WordSource`; raises a UserError for a language that the model does not have."""
+        from fairseq_xling.data.folder import SEP
+        from fairseq_xling.transfer.encode import Codec
+
+        encoder = self._encoder
+        codec = Codec(encoder.folder.path, lang, encoder.model.max_positions())
+        pieces = [codec.words(one) for one in sentences]
+        ids = [np.concatenate([*one, np.array([SEP])]) for one in pieces]
+        starts = np.concatenate([[1], 1 + np.cumsum([len(one) for one in sentences])])
+        table = np.zeros((int(starts[-1]), encoder.width), dtype=np.float32)
+        for indices, layers, _ in encoder.states(ids, lang):
+            states = layers[-1].cpu().numpy()
+            for row, number in enumerate(indices.tolist()):
+                self._fill(table[starts[number] : starts[number + 1]], states[row], pieces[number])
+        rows = [np.arange(a, b) for a, b in itertools.pairwise(starts)]
+        return Words(table, rows, int((~table[1:].any(1)).sum()))
+
+    def _fill(self, into: np.ndarray, states: np.ndarray, pieces: Sequence[np.ndarray]) -> None:
+        """``into`` (W, D) from ``states`` (T, D); state 0 is that of ``<s>``."""
+        lengths = np.array([len(one) for one in pieces])
+        firsts = 1 + np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        if self._pool == "first":
+            lengths = np.ones_like(lengths)
+        inside = firsts + lengths < len(states)  # the last state is that of </s>, or padding
+        if inside.any():
+            ends = (firsts + lengths)[inside]
+            sums = np.concatenate(
+                [np.zeros((1, states.shape[1])), np.cumsum(states, 0, np.float64)]
+            )
+            into[inside] = (sums[ends] - sums[firsts[inside]]) / lengths[inside, None]
+
+    def about(self) -> dict[str, Any]:
+        """See `WordSource`."""
+        return {"encoder": {**self._settings, "sha256": self._digest}}
+
+
+class NoWords:
+    """Without the feature ``word``: vectors of width 0."""
+
+    def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
+        """See `WordSource`."""
+        rows = [np.zeros(len(one), dtype=np.int64) for one in sentences]
+        return Words(np.zeros((1, 0), dtype=np.float32), rows)
+
+    def about(self) -> dict[str, Any]:
+        """See `WordSource`."""
+        return {}
+
+
+def find_source(
+    needed: bool,
+    vectors: Mapping[str, str | Path],
+    encoder: str = "",
+    encoder_data: str = "",
+    pool: str = "first",
+    device: str = "cpu",
+) -> WordSource:
+    """The source of word vectors that options name.
+
+    Args:
+        needed: whether the feature ``word`` is chosen.
+
+    Raises:
+        UserError: unless exactly one is named if it is needed, and none otherwise.
+    """
+    if bool(vectors) + bool(encoder) != int(needed):
+        raise UserError(
+            "`--vectors` or `--encoder` must be given, one of the two, if and only if `--features` "
+            f"has word, got {'both' if vectors and encoder else 'one' if not needed else 'neither'}"
+        )
+    if vectors:
+        return VectorFiles({lang: Path(path) for lang, path in vectors.items()})
+    return EncoderStates(encoder, encoder_data or None, pool, device) if encoder else NoWords()

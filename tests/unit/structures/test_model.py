@@ -1,0 +1,198 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.structures.batch import Batch, Examples
+from fairseq_xling.structures.features import Tables, features, parse_features
+from fairseq_xling.structures.model import StructureModel
+from fairseq_xling.structures.networks import networks
+from fairseq_xling.structures.networks.gcn import Gcn
+from fairseq_xling.structures.sentence import Mention, Sentence
+from fairseq_xling.structures.settings import ModelSettings
+from fairseq_xling.structures.tasks import Relations
+from fairseq_xling.structures.words import Words
+from tests.unit.structures.test_trees import padded, random_heads, walked
+
+CHOSEN = ("word", "pos", "entity", "relation")
+DEPRELS = ["nsubj", "obj", "nmod:poss", "root"]
+
+
+def sentence(rng, size):
+    return Sentence(
+        "x.jsonl",
+        1,
+        "1",
+        tuple(f"w{rng.integers(50)}" for _ in range(size)),
+        tuple(str(one) for one in rng.choice(["NOUN", "VERB"], size)),
+        tuple(int(head) for head in random_heads(rng, size)),
+        tuple(str(one) for one in rng.choice(DEPRELS, size)),
+        tuple(Mention(n, n + 1, f"T{n % 2}") for n in range(0, size, 3)),
+    )
+
+
+def world(sizes, chosen=CHOSEN, seed=1, **settings):
+    """Sentences of those sizes, their examples, and a model in double precision."""
+    rng = np.random.default_rng(seed)
+    sentences = [sentence(rng, size) for size in sizes]
+    table = rng.normal(size=(51, 7)).astype(np.float32)
+    tables = Tables.of(sentences, chosen)
+
+    def examples(given):
+        rows = [np.array([1 + int(word[1:]) for word in one.words]) % 51 for one in given]
+        candidates = [Relations.candidates(one) for one in given]
+        return Examples(given, candidates, [Words(table, rows)], tables, ["NONE", "A"])
+
+    torch.manual_seed(seed)
+    rows = {name: 1 + len(names) for name, names in tables.names.items()}
+    model = StructureModel(7, rows, 4, ModelSettings(width=12, hidden=9, **settings))
+    return sentences, examples, model.double().eval()
+
+
+def double(batch: Batch) -> Batch:
+    return dataclasses.replace(batch, vectors=batch.vectors.double())
+
+
+def whole(model, examples, count):
+    return model(double(examples.batch(range(count))))
+
+
+@pytest.mark.row("E13")
+def test_a_layer_equals_the_dense_formula_and_a_loop_over_nodes():
+    rng = np.random.default_rng(1)
+    trees = [random_heads(rng, size) for size in (1, 5, 9)]
+    heads = padded(trees)
+    for inputs, width in ((4, 6), (6, 4)):
+        torch.manual_seed(1)
+        layer = Gcn(inputs, 1, width, 0.5).double().eval()
+        x = torch.randn(3, 9, inputs, dtype=torch.double)
+        found = layer(x, heads, heads >= 0)
+        weight, bias = layer.layers[0].weight, layer.layers[0].bias
+        for row, tree in enumerate(trees):
+            size = len(tree)
+            edges = torch.zeros(size, size, dtype=torch.double)  # A
+            for word, head in enumerate(tree):
+                if head:
+                    edges[word, head - 1] = edges[head - 1, word] = 1
+            loops = edges + torch.eye(size)
+            inverse = torch.diag(1 / loops.sum(1))
+            dense = torch.relu(inverse @ loops @ x[row, :size] @ weight.T + bias)
+            torch.testing.assert_close(found[row, :size], dense, rtol=0, atol=1e-12)
+            for word in range(size):
+                near = [n for n in range(size) if n == word or edges[word, n]]
+                total = sum(weight @ x[row, n] for n in near) / len(near)
+                own = torch.relu(total + bias)
+                torch.testing.assert_close(found[row, word], own, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("network", list(networks))
+@pytest.mark.parametrize("prune", [-1, 0, 1])
+def test_a_batch_of_one_equals_the_row_of_a_padded_batch(network, prune):
+    sentences, examples, model = world((4, 11, 7), network=network, prune=prune)
+    together = whole(model, examples(sentences), 3)
+    alone = torch.cat([whole(model, examples([one]), 1) for one in sentences])
+    assert len(together) == 2 + 4 * 3 + 3 * 2
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
+
+
+def permuted(one, order):
+    """Its words in another order; word ``order[n]`` is now word n."""
+    place = {int(old): new for new, old in enumerate(order)}
+    return dataclasses.replace(
+        one,
+        words=tuple(one.words[n] for n in order),
+        upos=tuple(one.upos[n] for n in order),
+        heads=tuple(one.heads[n] and place[one.heads[n] - 1] + 1 for n in order),
+        deprels=tuple(one.deprels[n] for n in order),
+        entities=tuple(Mention(place[m.start], place[m.start] + 1, m.type) for m in one.entities),
+    )
+
+
+@pytest.mark.parametrize("prune", [-1, 0, 1])
+def test_permuting_words_leaves_the_logits_of_the_graph_network_the_same(prune):
+    sentences, examples, model = world((9,), prune=prune)
+    other = permuted(sentences[0], np.random.default_rng(4).permutation(9))
+    assert other.words != sentences[0].words
+    found = [whole(model, examples([one]), 1) for one in (sentences[0], other)]
+    torch.testing.assert_close(*found, rtol=0, atol=1e-6)
+    lstm = world((9,), network="lstm")[2]
+    found = [whole(lstm, examples([one]), 1) for one in (sentences[0], other)]
+    assert (found[0] - found[1]).abs().max() > 1e-4
+
+
+def test_reversing_an_edge_with_fixed_features_changes_nothing():
+    sentences, examples, model = world((8,))
+    batch = double(examples(sentences).batch([0]))
+    before = model(batch)
+    heads = batch.heads[0].tolist()
+    root = heads.index(0)
+    for child in (word for word, head in enumerate(heads) if head == root + 1):
+        turned = list(heads)  # the child becomes the root, and the old root hangs on it
+        turned[root], turned[child] = child + 1, 0
+        other = dataclasses.replace(batch, heads=torch.tensor([turned]))
+        assert torch.equal(model(other), before)
+    moved = list(heads)  # whereas another tree changes the logits
+    leaf = next(w for w in range(8) if w != root and w + 1 not in heads and heads[w] != root + 1)
+    moved[leaf] = root + 1
+    other = dataclasses.replace(batch, heads=torch.tensor([moved]))
+    assert not torch.equal(model(other), before)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2, 3])
+def test_a_word_is_exactly_as_far_seen_as_there_are_layers(layers):
+    tree = random_heads(np.random.default_rng(7), 10)
+    torch.manual_seed(2)
+    network = Gcn(5, layers, 30, 0.5).double().eval()
+    x = torch.randn(1, 10, 5, dtype=torch.double, requires_grad=True)
+    states = network(x, torch.from_numpy(tree)[None], torch.ones(1, 10, dtype=torch.bool))
+    apart = walked(tree)
+    assert apart.max() > 3
+    for word in range(10):
+        (gradient,) = torch.autograd.grad(states[0, word].sum(), x, retain_graph=True)
+        seen = (gradient[0] != 0).any(1).numpy()
+        np.testing.assert_array_equal(seen, apart[word] <= layers)
+
+
+@pytest.mark.row("G17")
+@pytest.mark.parametrize("number", range(1, 32))
+def test_the_width_of_a_node_is_the_sum_of_the_chosen_representations(number):
+    names = ["word", *features]
+    assert len(names) == 5
+    chosen = tuple(name for bit, name in enumerate(names) if number >> bit & 1)
+    sentences, examples, model = world((4,), chosen=chosen)
+    if "word" not in chosen:
+        return _check_width(chosen, StructureModel(0, dict.fromkeys(chosen, 3), 2, ModelSettings()))
+    assert model.nodes(double(examples(sentences).batch([0]))).shape[-1] == model.inputs
+    return _check_width(chosen, model)
+
+
+def _check_width(chosen, model):
+    expected = 7 * ("word" in chosen) + 30 * len(set(chosen) - {"word"})
+    assert model.inputs == expected
+    assert model.network.layers[0].in_features == expected
+
+
+def test_without_layers_the_classifier_reads_the_words_themselves():
+    sentences, examples, model = world((5,), layers=0)
+    assert model.network.outputs == model.inputs == 7 + 90
+    assert whole(model, examples(sentences), 1).shape == (2, 4)
+
+
+def test_the_sentence_vector_can_be_left_out():
+    _, _, model = world((5,), sentence_vector=False)
+    assert model.classifier[0].in_features == 24
+
+
+def test_settings_outside_of_their_range_and_unknown_features_are_refused():
+    with pytest.raises(UserError, match="unknown network 'cnn'"):
+        ModelSettings(network="cnn")
+    with pytest.raises(UserError, match="`--prune` must be at least -1, got -2"):
+        ModelSettings(prune=-2)
+    with pytest.raises(UserError, match="`--width` must be even for the network lstm, got 7"):
+        StructureModel(3, {}, 2, ModelSettings(network="lstm", width=7))
+    with pytest.raises(UserError, match="unknown feature 'poss'"):
+        parse_features("word,poss")
+    with pytest.raises(UserError, match="must be different names, at least one, got 'pos,pos'"):
+        parse_features("pos,pos")
