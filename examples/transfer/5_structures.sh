@@ -4,7 +4,7 @@
 #   examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER [RUN_FOLDER] [further options]
 # synthetic: the embedded corpus, 4 x 4 languages, about 12 minutes on one core, needs nothing.
 # kbp37: English relations (KBP37), about 30 minutes on one core. ENCODER is the folder of
-# encoder.sh, PARSER a checkpoint with the head `parsing` on that encoder. 4,000 training records of
+# encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 4,000 training records of
 # 15,917 (RECORDS), 1,000 of dev and test each. Rows: the tree; the words and mentions alone (no
 # layers); their order (BiLSTM); and a classification head on the same encoder.
 # If interrupted, the same command resumes.
@@ -30,16 +30,16 @@ if [ "$which" = synthetic ]; then
     vectors=$run-vectors
     for task in relations roles; do
         fairseq-xling struct matrix --config "$here/structures.yaml" --task "$task" \
-            --train "$(by_language "$text/structures" train)" \
-            --valid "$(by_language "$text/structures" valid)" \
-            --test "$(by_language "$text/structures" test)" \
+            --train "$(by_language "$text/gold" structures.train)" \
+            --valid "$(by_language "$text/gold" structures.valid)" \
+            --test "$(by_language "$text/gold" structures.test)" \
             --vectors "en=$vectors/en.vec,de=$vectors/de.vec,zh=$vectors/zh.vec,id=$vectors/id.vec" \
             --output "$run/$task" "$@"
     done
 else
     data=${1:?the folder of real data}
     encoder=${2:?the folder of encoder.sh}
-    parser=${3:?a checkpoint with the head parsing}
+    parser=${3:?a checkpoint with the head parsing_pos}
     run=${4:-runs/transfer/kbp37}
     shift 3; shift || true
     files=$run-files

@@ -72,7 +72,14 @@ class CommonConfig:
         """How files are read for models with those features; checked."""
         needed = any(needs_trees(chosen, one) for chosen, one in models)
         found = Reader(
-            self.task, self.format, self.segment, self.trees, self.trees_data, needed, self.device
+            self.task,
+            self.format,
+            self.segment,
+            self.trees,
+            self.trees_data,
+            needs_trees=needed,
+            needs_tags=any("pos" in chosen for chosen, _ in models),
+            device=self.device,
         )
         found.check()
         return found

@@ -46,7 +46,8 @@ class Reader:
         trees: where trees come from besides the files: nowhere, a trained parser (for sentences
             without one), or ``LANG=FILE.conllu`` items (for all sentences of the language).
         trees_data: the parser's data folder, if it has moved.
-        needs_trees: whether a sentence without a tree is refused.
+        needs_trees: whether a sentence without a tree is refused; needs_tags: whether a parser
+            must give parts of speech.
         device: for the parser.
     """
 
@@ -56,6 +57,7 @@ class Reader:
     trees: str = ""
     trees_data: str = ""
     needs_trees: bool = True
+    needs_tags: bool = True
     device: str = "cpu"
 
     def check(self) -> None:
@@ -134,13 +136,15 @@ class Reader:
             return sentences
         from fairseq_xling.transfer.parser import Parser
 
-        parser = Parser.load(self.trees, data=self.trees_data or None, device=self.device)
+        data = self.trees_data or None
+        parser = Parser.load(self.trees, data, self.device, tags=self.needs_tags)
         trees = iter(parser.parse([one.words for one in bare], lang))
         return [one if one.has_tree else _with(one, next(trees)) for one in sentences]
 
 
 def _with(sentence: Sentence, tree: Any) -> Sentence:
-    return sentence.with_tree(tree.upos, tree.heads, tree.deprels)
+    upos = tree.upos or ["X"] * len(sentence.words)  # of a parser that gives none
+    return sentence.with_tree(upos, tree.heads, tree.deprels)
 
 
 def label_names(files: Sequence[Loaded]) -> list[str]:

@@ -25,9 +25,15 @@ def run_predict(args: argparse.Namespace) -> None:
     trained = read_model(model, device)
     about = trained.about
     reader = Reader(
-        about.task, args.format, args.segment, args.trees, args.trees_data, about.needs_trees,
-        args.device,
-    )  # fmt: skip
+        about.task,
+        args.format,
+        args.segment,
+        args.trees,
+        args.trees_data,
+        needs_trees=about.needs_trees,
+        needs_tags="pos" in about.features,
+        device=args.device,
+    )
     reader.check()
     places = named_tests(files("FILE", [",".join(args.files)]))
     output = Path(args.output)
