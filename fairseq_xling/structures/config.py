@@ -11,11 +11,9 @@ from fairseq_xling.runs.config_file import option
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.features import WORD, parse_features
-from fairseq_xling.structures.model_file import needs_trees
 from fairseq_xling.structures.settings import OPTIMIZERS, FitSettings, ModelSettings
 from fairseq_xling.structures.words import POOLS, WordSource, find_source
 from fairseq_xling.transfer.items import parse_files
-from fairseq_xling.transfer.run_predict import output_names
 
 Settings = TypeVar("Settings")
 
@@ -70,6 +68,8 @@ class CommonConfig:
 
     def reader(self, models: Sequence[tuple[Sequence[str], ModelSettings]]) -> Reader:
         """How files are read for models with those features; checked."""
+        from fairseq_xling.structures.model_file import needs_trees  # torch
+
         needed = any(needs_trees(chosen, one) for chosen, one in models)
         found = Reader(
             self.task,
@@ -141,6 +141,8 @@ def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
 
 def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
     """Test files by the name that tables and folders of predictions give them."""
+    from fairseq_xling.transfer.run_predict import output_names  # torch
+
     endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
     names = output_names(given, "")
     return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}

@@ -105,8 +105,8 @@ class Reader:
         return Loaded(lang, path, sha256(path), sentences, candidates)
 
     def _from_files(self, lang: str, path: Path, sentences: list[Sentence]) -> list[Sentence]:
-        """Trees sentence by sentence from the language's CoNLL-U file; those of several files of
-        structures follow each other in it only if it is of one of them."""
+        """Trees from the language's CoNLL-U file: in order if it has as many sentences, and by
+        their words if it is of several files."""
         files = self._files()
         if lang not in files:
             return sentences
