@@ -7,12 +7,10 @@
 random vector for each English word; a word of another language has the mean of those of its
 translations. It stands for vectors that were mapped by a perfect dictionary. `kbp37` draws records
 from each split of DATA/kbp37 (at most that many for training, a quarter for the others, seed 1),
-and writes them as they are, and as a text with its label for the head `classification`; records
-with a mention without words, of which KBP37 has 146, are left out and counted.
+and writes them as they are, and as a text with its label for the head `classification`.
 """
 
 import argparse
-import re
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,6 @@ from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.files import atomic_write, read_lines
 
 _WIDTH = 100
-_EMPTY = re.compile(r"<(e[12])>\s*</\1>")
 
 
 def arrange_vectors(text: Path, output: Path) -> None:
@@ -53,10 +50,7 @@ def arrange_kbp37(data: Path, output: Path, records: int) -> None:
     """{train,dev,test}.txt and .tsv."""
     for split, most in (("train", records), ("dev", records // 4), ("test", records // 4)):
         lines = list(read_lines(data / "kbp37" / f"{split}.txt.gz"))
-        marked = [n for n, line in enumerate(lines[:-1]) if "\t" in line]
-        starts = [n for n in marked if not _EMPTY.search(lines[n])]
-        print(f"{split}: {len(marked) - len(starts)} of {len(marked)} records have no words in a "
-              "mention, and are left out")  # fmt: skip
+        starts = [n for n, line in enumerate(lines[:-1]) if "\t" in line]
         rng = np.random.default_rng(1)
         chosen = np.sort(rng.choice(len(starts), min(most, len(starts)), replace=False))
         kept = [(lines[starts[n]], lines[starts[n] + 1].strip()) for n in chosen]

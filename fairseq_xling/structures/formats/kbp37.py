@@ -10,9 +10,11 @@ means a blank line or the end of the file, is not annotated; either all of a fil
 
 The text is cut into words at spaces (``pre``; KBP37 is tokenised), or by another segmentation of
 `fairseq_xling.text.segment`. The marks are boundaries of words; each mention and the text between
-them is segmented by itself. Mentions have no types: both are ``MENTION``.
+them is segmented by itself. Mentions have no types: both are ``MENTION``. Some of KBP37's have no
+words; the word next to the mark, which its text goes on with, stands for such a mention.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +25,8 @@ from fairseq_xling.structures.formats import Format, formats
 from fairseq_xling.structures.formats.tacred import NO_RELATION
 from fairseq_xling.structures.sentence import Link, Mention, Sentence, check
 from fairseq_xling.text.segment import Segmentation, segmentations
+
+logger = logging.getLogger(__name__)
 
 _MARK = re.compile(r"(</?e[12]>)")
 _TYPE = "MENTION"
@@ -39,7 +43,7 @@ class Kbp37(Format):
     def read(path: Path, segment: str) -> Iterator[Sentence]:
         """See `Format`."""
         cut = segmentations[segment or "pre"]
-        annotated = None
+        annotated, empty = None, 0
         for number, (text, label) in _records(path):
             where = f"{path}:{number}"
             if annotated is not None and annotated != (label is not None):
@@ -48,9 +52,17 @@ class Kbp37(Format):
                     "as the records before"
                 )
             annotated = label is not None
-            yield _sentence(path, number, text, label, cut)
+            sentence, whole = _sentence(path, number, text, label, cut)
+            empty += not whole
+            yield sentence
         if annotated is None:
             raise UserError(f"{path}: contains no sentences")
+        if empty:
+            logger.warning(
+                "%s: %d records have a mention without words; the word next to it stands for it",
+                path,
+                empty,
+            )
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
@@ -82,7 +94,10 @@ def _records(path: Path) -> Iterator[tuple[int, tuple[str, str | None]]]:
         yield text[0], (text[1], label)
 
 
-def _sentence(path: Path, number: int, line: str, label: str | None, cut: Segmentation) -> Sentence:
+def _sentence(
+    path: Path, number: int, line: str, label: str | None, cut: Segmentation
+) -> tuple[Sentence, bool]:
+    """A record, and whether both of its mentions have words."""
     where = f"{path}:{number}"
     name, tab, text = line.partition("\t")
     if not tab:
@@ -98,18 +113,20 @@ def _sentence(path: Path, number: int, line: str, label: str | None, cut: Segmen
             f"crossing, got {' '.join(marks) or 'none'}"
         )
     words: list[str] = []
-    spans: dict[str, Mention] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for place, piece in enumerate(pieces[::2]):
         start = len(words)
         words += cut([piece])[0].split()
         if place % 2:  # between a mark that opens and the one that closes it
-            mark = marks[place - 1]
-            if start == len(words):
-                raise UserError(f"{where}: the mention {mark} must have words, got none")
-            spans[mark] = Mention(start, len(words), _TYPE)
+            spans[marks[place - 1]] = start, len(words)
+    whole = all(start < end for start, end in spans.values())
+    last = max(len(words) - 1, 0)
+    for mark, (start, end) in spans.items():
+        if start == end:
+            spans[mark] = min(start, last), min(start, last) + 1
     links = () if label in (None, NO_RELATION) else (Link(0, 1, str(label)),)
-    mentions = (spans["<e1>"], spans["<e2>"])
-    return check(
-        Sentence(str(path), number, name, tuple(words), entities=mentions, relations=links,
-                 pairs=((0, 1),))
-    )  # fmt: skip
+    mentions = tuple(Mention(*spans[mark], _TYPE) for mark in ("<e1>", "<e2>"))
+    sentence = Sentence(
+        str(path), number, name, tuple(words), entities=mentions, relations=links, pairs=((0, 1),)
+    )
+    return check(sentence), whole

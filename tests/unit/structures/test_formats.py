@@ -150,13 +150,23 @@ def test_marks_are_boundaries_of_words_and_the_direction_belongs_to_the_label(tm
         ("<e1> a <e2> b </e1> c </e2>", "FILE:5: must have the marks <e1> </e1> and <e2> </e2> on"),
         ("<e1> a </e1> b", "FILE:5: must have the marks <e1> </e1> and <e2> </e2> once each, nei"),
         ("a b", "FILE:5: must have the marks <e1> </e1> and <e2> </e2> once each, neither nested "),
-        ("<e1> </e1> <e2> b </e2>", "FILE:5: the mention <e1> must have words, got none"),
+        ("<e1> </e1> <e2> </e2>", "FILE:5: `words` must have at least 1 word, got 0"),
     ],
 )
 def test_nested_crossing_and_missing_marks_are_refused_with_their_line(tmp_path, text, message):
     path = tmp_path / "x.txt"
     path.write_text(f"{KBP37}2\t{text}\nno_relation\n")
     assert refused("kbp37", path).startswith(message)
+
+
+def test_the_word_next_to_the_mark_stands_for_a_mention_without_words(tmp_path, caplog):
+    path = tmp_path / "x.txt"
+    path.write_text(
+        "1\t<e1> </e1> a <e2> b </e2>\nr(e1,e2)\n\n2\ta <e2> b </e2> <e1></e1>\nr(e2,e1)\n"
+    )
+    spans = [[(m.start, m.end) for m in one.entities] for one in read("kbp37", path)]
+    assert spans == [[(0, 1), (1, 2)], [(1, 2), (1, 2)]]
+    assert "x.txt: 2 records have a mention without words" in caplog.text
 
 
 def test_records_without_a_tab_a_blank_line_or_a_relation_are_refused(tmp_path):
