@@ -11,7 +11,7 @@ means a blank line or the end of the file, is not annotated; either all of a fil
 The text is cut into words at spaces (``pre``; KBP37 is tokenised), or by another segmentation of
 `fairseq_xling.text.segment`. The marks are boundaries of words; each mention and the text between
 them is segmented by itself. Mentions have no types: both are ``MENTION``. Some of KBP37's have no
-words; the word next to the mark, which its text goes on with, stands for such a mention.
+words: the word that follows the mark, or else the last, stands for such a mention.
 """
 
 import logging
