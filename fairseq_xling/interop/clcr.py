@@ -69,7 +69,7 @@ class Clcr:
         config = read_config(text, checkpoint)
         folder = DataFolder(place)
         digests = identity.get("dictionaries", {})
-        for lang in config["pair"]:
+        for lang in sorted(config["pair"]):
             known = lang in folder.languages and folder.dictionary_digest(lang)
             if not known or digests.get(lang) != known:
                 raise UserError(

@@ -182,8 +182,10 @@ def read_map(path: str | Path) -> FittedMap:
     """
     arrays, about = _FILE.read(path)
     for name, array in arrays.items():
-        if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise UserError(f"{path}: must have finite floats, {name} has others ({array.dtype})")
+        if array.dtype.kind != "f":
+            raise UserError(f"{path}: must contain floats, got {array.dtype} ({name})")
+        if not np.isfinite(array).all():
+            raise UserError(f"{path}: contains a value that is not finite ({name})")
     with described_well(path):
         layers = {}
         for number, one in sorted(about["layers"].items(), key=lambda item: int(item[0])):

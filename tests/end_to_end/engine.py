@@ -277,11 +277,14 @@ def run_until(pattern: str, program: str, *arguments: str, log: Path, processes:
 
 def kill(process: Any) -> None:
     """kill -9 ``process`` and all that it has started, and wait until they have ended."""
-    first = psutil.Process(process.pid)
-    first.suspend()  # so that it starts nobody who would be overlooked
-    family = [first, *first.children(recursive=True)]
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+        first = psutil.Process(process.pid)
+        first.suspend()  # so that it starts nobody who would be overlooked
+        family = [first, *first.children(recursive=True)]
     for member in family:
-        member.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
     process.wait(timeout=30)
     # Programs that a run asked the fork server for are ended by it; no test has two runs at once.
     for server in psutil.Process().children():

@@ -267,7 +267,7 @@ def test_shift_and_translations_are_further_rows(study):
     (test,) = record["results"][0]["tests"]
     moved = test["shifted"]["de"]
     assert max(moved["dev"].values()) == moved["dev"][f"{moved['alpha']:g}"]
-    assert len(moved["dev"]) == 10
+    assert len(moved["dev"]) == 20
 
 
 def test_several_test_sets_of_a_language_are_scored_apart(study):

@@ -111,6 +111,4 @@ class SourceModel:
                     f"{tuple(expected[name].shape)} by "
                     f"{config}, got {tuple(tensor.shape)}"
                 )
-            if not torch.isfinite(tensor).all():
-                raise UserError(f"{self.origin}: `{theirs[name]}` has values that are not numbers")
         return self

@@ -23,7 +23,12 @@ WHOLE = {
             "num_updates": 3,
         }
     ],
-    "task_state": {"labels": {"label": ["a", "b"]}, "head_form": 2},
+    "task_state": {
+        "labels": {"label": ["a", "b"]},
+        "head_form": 2,
+        "words": {"en": ["a"]},
+        "letters": {},
+    },
     "extra_state": {
         "best": 1.5,
         "val_loss": 2.5,

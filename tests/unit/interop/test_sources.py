@@ -360,7 +360,10 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     tensors = load_file(weights)
     tensors["bert.encoder.layer.1.output.dense.bias"][3] = float("nan")
     save_file(tensors, weights)
-    assert message() == ": `encoder.layer.1.output.dense.bias` has values that are not numbers"
+    assert message() == (
+        "/model.safetensors: `weights.bert.encoder.layer.1.output.dense.bias` must be finite, got "
+        "NaN or infinity"
+    )
     weights.write_bytes(whole)
 
     (tmp_path / "vocab.txt").unlink()

@@ -148,7 +148,7 @@ REFUSED = {
     ),
     "an unknown language": (
         {"model": {"languages": "en,fr"}},
-        "{data}: unknown language 'fr'; known: en, de",
+        "`--languages`: {data}: unknown language 'fr'; known: en, de",
     ),
     "more positions": (
         {"model": {"max_positions": 30}},

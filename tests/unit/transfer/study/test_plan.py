@@ -176,7 +176,10 @@ def test_layers_that_an_encoder_has_not_are_refused(config, option, name, deepes
             "model": {"_name": "separable_transformer", "separate": "", "encoder_layers": 2},
             "task": {"_name": "bilingual_mlm"},
         },
-        "model": {"_extra_state": encode_identity({"languages": ["en"]})},
+        "model": {
+            "_extra_state": encode_identity({"languages": ["en"]}),
+            **{f"encoder.layers.{n}.shared.fc1.bias": torch.zeros(1) for n in range(2)},
+        },
     }
     torch.save(state, "models/best.pt")
     for layer in (0, 2):
@@ -190,7 +193,8 @@ def test_layers_that_an_encoder_has_not_are_refused(config, option, name, deepes
     check_layers(config(**{option: deepest}), encoders(config()))
     with pytest.raises(UserError, match=message.replace("99", "4")):
         check_layers(config(**{option: 4}), encoders(config()))
-    torch.save({"cfg": {"model": {}}, "model": {}}, "models/best.pt")
+    other = {"model": {"_name": "clcr"}, "task": {"_name": "clcr"}}
+    torch.save({"cfg": other, "model": {}}, "models/best.pt")
     with pytest.raises(UserError, match=r"models/best.pt: contains no encoder of this project"):
         check_layers(config(**{option: 1}), encoders(config()))
 
