@@ -77,7 +77,7 @@ MORE_STEPS = [
     *(
         f"{_TUNE} --head {head} --train-file en={file} --valid-file en={file} {_TRAIN} {name}"
         for head, name, file in (
-            ("parsing", "parse", "{w}/text/gold/train.en.conllu"),
+            ("parsing_pos", "parse", "{w}/text/gold/train.en.conllu"),
             ("span_qa", "questions", "{w}/squad.json"),
         )
     ),
@@ -125,6 +125,7 @@ _SQUAD = (
     '{"data": [{"paragraphs": [{"context": "the dog sees the cat", "qas": [{"id": "1", '
     '"question": "who", "answers": [{"text": "dog", "answer_start": 4}]}]}]}]}'
 )
+_KBP37 = '1\t" <e1> Ann </e1> sees the dog of <e2> Bob </e2> "\nx(e1,e2)\n\n\n'
 _STRUCTURE = (
     '{"id": "1", "words": ["the", "dog", "sees", "the", "cat"], '
     '"upos": ["DET", "NOUN", "VERB", "DET", "NOUN"], "heads": [2, 3, 0, 5, 3], '
@@ -184,6 +185,7 @@ def complete_world(world: World) -> World:
     for lang in ("en", "de"):
         _write_vectors(world.root / f"{lang}.vec", world.root / f"text/mono/train.{lang}.txt")
     (world.root / "structures.jsonl").write_text(2 * _STRUCTURE)
+    (world.root / "kbp.txt").write_text(_KBP37)
     _carry_out(world.root, MORE_STEPS)
     write_folder(world.root / "hf", "bert")
     write_tokenizer(world.root / "hf")

@@ -80,7 +80,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--trees",
         default="",
         metavar="PARSER",
-        help="trees of sentences without one: a trained parser, or LANG=FILE.conllu,...",
+        help="trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,...",
     )
     add(
         "--trees-data", default="", metavar="DATA", help="the parser's data folder, if it has moved"

@@ -29,7 +29,7 @@ class CommonConfig:
     format: str = option("json_lines", "format of all files: json_lines, tacred or kbp37")
     segment: str = option("", "segmentation of kbp37's text: pre, space, char or basic (as `pre`)")
     trees: str = option(
-        "", "trees of sentences without one: a trained parser, or LANG=FILE.conllu,..."
+        "", "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,..."
     )
     trees_data: str = option("", "the parser's data folder, if it has moved")
     features: str = option(

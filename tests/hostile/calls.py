@@ -17,7 +17,7 @@ from fairseq_xling.compat import lean_engine
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator"),
-    *("pos", "clcr", "points", "order", "names"),
+    *("pos", "clcr", "points", "order", "names", "parse"),
 )
 
 _DATA = "--data {w}/data"
@@ -52,6 +52,7 @@ _READY = "--encoder en={w}/lm.pt --encoder de={w}/lm.pt --data en={w}/data --dat
 _STRUCTURES = (
     "--train en={w}/structures.jsonl --valid en={w}/structures.jsonl "
     "--test en={w}/structures.jsonl --encoder {w}/lm.pt --encoder-data {w}/data --epochs 1 "
+    "--trees {w}/parse.pt --trees-data {w}/data "
     "--output out"
 )
 _MAP = "{w}/sentences-de {w}/sentences-en --pairs rows --output map"
@@ -133,7 +134,8 @@ VERBS = {
     "probe-texts": "{w}/rows.jsonl --output texts",
     "report": "{w}/tatoeba.json --output out",
     "struct matrix": f"--task roles {_STRUCTURES} --seeds 1",
-    "struct predict": "{w}/structures en={w}/structures.jsonl --output out",
+    "struct predict": "{w}/structures de={w}/kbp.txt --format kbp37 --trees {w}/parse.pt "
+    "--trees-data {w}/data --output out",
     "struct train": f"{_STRUCTURES} --pool mean",
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "

@@ -643,7 +643,14 @@ _SETTINGS_NOT_READ = {
 }
 
 
+def _not_opened(call: str, name: str) -> str:
+    if name == "parse" and call in ("struct train", "struct matrix"):
+        return "every sentence has a tree, so nothing is parsed"
+    return ""
+
+
 def _not_read(call: str, name: str) -> str:
+    """Why a model's settings do no harm in a call, if they do none."""
     if name == "names":  # whose settings have other names; the options of the command line hold
         return "a tagger has no encoder of ours"
     return _SETTINGS_NOT_READ.get(call, "")
@@ -691,7 +698,9 @@ def every_case() -> Iterator[Case]:
                     " ".join(words),
                     functools.partial(_place, kind, name),
                     accepted=about.accepted,
-                    either=about.either or (about.setting and _not_read(call, name)),
+                    either=about.either
+                    or _not_opened(call, name)
+                    or (about.setting and _not_read(call, name)),
                     # Where the file does no harm, the run goes on to where so few steps lead.
                     names=("no sentence has two pivots",) if late else (),
                     keeps="a run keeps the logs of its steps" if late else "",
