@@ -65,13 +65,19 @@ class Parser:
     ) -> list[ParsedSentence]:
         """The trees of ``sentences``, in their order.
 
+        A sentence that is too long for the encoder is read in pieces, with a warning, unless the
+        parser was trained with `--too-long refuse`.
+
         Args:
             max_tokens: maximum padded tokens per batch.
 
         Raises:
-            UserError: for a language that the parser does not know, or a sentence that is too long
-                for its encoder.
+            UserError: for a language that the parser does not know, a sentence without words, or
+                one that is too long and refused; names the sentence, counted from 1.
         """
+        bare = next((number for number, words in enumerate(sentences, 1) if not words), None)
+        if bare is not None:
+            raise UserError(f"sentence:{bare}: has no words")
         found: list[ParsedSentence] = []
         with progress(len(sentences), f"parse {lang}", "sentences") as bar:
             for start in range(0, len(sentences), _BLOCK):

@@ -62,13 +62,17 @@ def tagged(draw):
 
 
 def tree(draw):
-    """Each word hangs from the next one, the last from the root; its relation is its kind."""
+    """Each word hangs from the next one, the last from the root; its relation is its kind.
+
+    Places are proper names.
+    """
     words = text(draw)
     rows = []
     for number, word in enumerate(words, start=1):
         head = number % len(words) + 1 if number < len(words) else 0
-        relation = "root" if not head else "animal" if word in ANIMALS else "word"
-        rows.append(f"{number}\t{word}\t_\tX\t_\t_\t{head}\t{relation}\t_\t_\n")
+        kind = "animal" if word in ANIMALS else "word"
+        relation, tag = kind if head else "root", "PROPN" if word in PLACES else "X"
+        rows.append(f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
     return "".join(rows) + "\n"
 
 
@@ -122,6 +126,7 @@ CASES = {
     "wsc": ("classification", "clue_wsc", "", "", many(wsc), 99),
     "ner": ("ner", "", "", "", many(tagged), 99),
     "parsing": ("parsing", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
+    "parsing_pos": ("parsing_pos", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
     "srl": ("srl", "", "", "role_dim=24", many(frames), 99),
     "span_qa": ("span_qa", "", "", "", questions, 95),
     "c3": ("multiple_choice", "c3", "", "", dialogues, 99),
@@ -167,4 +172,4 @@ def test_what_is_planted_is_learned_and_holds_for_other_items(name, codec, tmp_p
     with torch.no_grad():
         predictions = head.decode(*outputs(test, range(len(test))))
     scores = head.scores(total_counts(head, test.items, predictions))
-    assert scores[head.metric] > enough, scores
+    assert min(scores.values()) > enough, scores

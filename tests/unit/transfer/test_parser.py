@@ -47,6 +47,13 @@ def test_sentences_come_back_in_their_order_block_by_block(loaded, monkeypatch):
     assert parser.parse([], "de") == []
 
 
+def test_a_sentence_without_words_is_refused_before_any_is_parsed(loaded):
+    stub, parser = loaded("parsing_pos")
+    with pytest.raises(UserError, match=r"^sentence:2: has no words$"):
+        parser.parse([["a"], []], "en")
+    assert not stub.calls
+
+
 def test_a_parser_without_parts_of_speech_gives_trees_unless_they_are_needed(loaded):
     _, parser = loaded("parsing")
     assert parser.parse([["a", "b"]], "en") == [ParsedSentence([], [0, 1], ["root", "dep"])]

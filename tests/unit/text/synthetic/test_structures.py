@@ -6,7 +6,17 @@ from collections import Counter
 import pytest
 
 from fairseq_xling.text.synthetic import LANGUAGES
-from fairseq_xling.text.synthetic.structures import annotate, draw_structure
+from fairseq_xling.text.synthetic.corpus import sampler
+from fairseq_xling.text.synthetic.events import EVENT_CLASSES, GIVING
+from fairseq_xling.text.synthetic.inventory import REPORTING
+from fairseq_xling.text.synthetic.meaning import PART
+from fairseq_xling.text.synthetic.structures import (
+    annotate,
+    clauses,
+    draw_structure,
+    mention_type,
+    phrases,
+)
 from fairseq_xling.text.synthetic.write import Settings, write_corpus
 from fairseq_xling.transfer.formats.conllu import tree_fault
 
@@ -63,19 +73,68 @@ def test_trees_are_whole_and_spans_lie_in_the_sentence_apart_from_each_other(ann
             assert len(places) == len(set(places))
 
 
-def test_the_words_of_a_trigger_are_a_verb_and_an_agent_is_its_subject(annotated):
-    right = total = 0
-    for lines in annotated:
-        line = lines["en"]
+def head_of(line, span):
+    """The place of the one word of a span whose head lies outside it."""
+    a, b = span
+    (place,) = (n for n in range(a, b) if not a < line["heads"][n] <= b)
+    return place
+
+
+def edge(line, one, other):
+    """How a word hangs on another: its relation, or the lack of an edge."""
+    place, above = head_of(line, one["span"]), head_of(line, other["span"])
+    while line["deprels"][place] == "conj":  # of two that are joined, the second hangs on the first
+        place = line["heads"][place] - 1
+    return line["deprels"][place] if line["heads"][place] == above + 1 else "no edge"
+
+
+@pytest.mark.row("E13")
+@pytest.mark.parametrize("code", CODES)
+def test_roles_and_relations_are_edges_of_the_tree_that_say_the_same(annotated, code):
+    expected = {"Agent": "nsubj", "Theme": "obj", "Place": "obl"}
+    expected["Recipient"] = "iobj" if code == "de" else "obl"  # the German dative
+    for line in (lines[code] for lines in annotated):
+        entities, triggers = line["entities"], line["triggers"]
+        for one in triggers:
+            assert line["upos"][head_of(line, one["span"])] == "VERB"
         for one in line["arguments"]:
-            a, b = line["triggers"][one["trigger"]]["span"]
-            assert any(line["upos"][place] in ("VERB", "ADJ") for place in range(a, b))
-            if one["role"] == "Agent":
-                first, end = line["entities"][one["entity"]]["span"]
-                total += 1
-                right += any(line["deprels"][n].startswith("nsubj") for n in range(first, end))
-    # Of two subjects that are joined, the second is a conjunct.
-    assert total > 100 and right / total > 0.8
+            found = edge(line, entities[one["entity"]], triggers[one["trigger"]])
+            assert found == expected[one["role"]], line
+        for one in line["relations"]:
+            ends = entities[one["from"]], entities[one["to"]]
+            # An owner hangs on what is owned, a place on the person or organisation.
+            assert edge(line, *(ends if one["label"] == "owner" else ends[::-1])) == "nmod", line
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_spans_are_the_words_of_what_the_meaning_names(drawn, annotated, code):
+    """A slow second way: the tokens that realise the phrases' and verbs' own slots."""
+    for (meaning, sentences), lines in zip(drawn, annotated, strict=True):
+        line, tokens = lines[code], sentences[code].tokens
+        slots = [set(token.slots) for token in tokens]
+        for clause in clauses(meaning):
+            found = [
+                one for one in line["triggers"] if clause.id in slots[head_of(line, one["span"])]
+            ]
+            assert [one["type"] for one in found] == (
+                [EVENT_CLASSES[clause.verb]] if clause.verb else []
+            )
+        named = [phrase for clause in clauses(meaning) for phrase, _ in phrases(clause)]
+        named += [phrase.origin.phrase for phrase in named if phrase.origin]
+        named += [phrase.owner for phrase in named if phrase.owner]
+        spans = {}
+        for phrase in filter(mention_type, named):
+            own = [n for n, held in enumerate(slots) if held & {phrase.id, phrase.id + PART}]
+            spans[own[0], own[-1] + 1] = mention_type(phrase)
+            assert own == list(range(own[0], own[-1] + 1))
+        assert {tuple(one["span"]): one["type"] for one in line["entities"]} == spans
+
+
+def test_every_verb_of_the_corpus_has_a_class_and_no_class_a_verb_that_is_not():
+    source = sampler("default")
+    verbs = {frame.verb for topic in source.topics for frame in topic.frames}
+    assert set(EVENT_CLASSES) == verbs | set(REPORTING)
+    assert set(GIVING) <= verbs
 
 
 def test_there_is_something_of_each_kind_and_pairs_without_any(annotated):
@@ -95,6 +154,7 @@ def test_splits_share_no_sentence_and_files_depend_on_the_seed_alone(tmp_path):
     one, other = (
         write_corpus(settings, tmp_path / name, progress=False) for name in ("one", "other")
     )
+    keys = {}  # what sentences say, without tense and articles, by language and split
     for code in ("en", "zh"):
         texts = {}
         for split, count in (("train", 60), ("valid", 20), ("test", 20)):
@@ -103,8 +163,17 @@ def test_splits_share_no_sentence_and_files_depend_on_the_seed_alone(tmp_path):
             lines = [json.loads(line) for line in (one / name).read_text().splitlines()]
             texts[split] = {" ".join(line["words"]) for line in lines}
             assert len(lines) == count
+            english = LANGUAGES["en"].sentence
+            keys[code, split] = {
+                draw_structure(1, int(line["id"]), "default", english).key() for line in lines
+            }
         assert not texts["train"] & (texts["valid"] | texts["test"])
         assert not texts["valid"] & texts["test"]
+    # Nor a meaning, in whatever language.
+    for split in ("valid", "test"):
+        assert len(keys["en", split]) == 20 and keys["en", split] == keys["zh", split]
+        assert not keys["en", split] & (keys["en", "train"] | keys["zh", "train"])
+    assert not keys["en", "valid"] & keys["en", "test"]
 
 
 def test_a_corpus_without_them_is_as_it_was(tmp_path):
