@@ -75,6 +75,8 @@ def run_matrix(args: argparse.Namespace) -> None:
     source = config.source()
     library = Library(config.reader(models), source)
     output = Path(args.output)
+    if not output.exists():  # so that a damaged file leaves nothing behind
+        library.check((x, path) for which in (places, dev) for x in which for path in which[x])
     claim(output, {"task": config.task, "words": source.about()})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         for job in jobs:

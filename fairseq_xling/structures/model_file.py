@@ -141,6 +141,9 @@ def read_model(path: str | Path, device: torch.device) -> Trained:
     """
     path = Path(path) / MODEL if Path(path).is_dir() else Path(path)
     arrays, described = _FILE.read(path)
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            raise UserError(f"{path}: {name} must be floats, got {array.dtype}")
     with described_well(path):
         described.pop("format")
         about = Description(**described)

@@ -46,9 +46,11 @@ def run_train(args: argparse.Namespace) -> None:
     identity = {name: sha256(path) for name, path in used.items()} | {"words": source.about()}
     values = dataclasses.asdict(config)
     kept = {name: values[name] for name in sorted(values) if name not in ("test", "device")}
+    library = Library(reader, source)
+    if not output.exists():  # so that a damaged file leaves nothing behind
+        library.check((*places, *dev))
     claim(output, {**identity, "settings": {k: _plain(v) for k, v in kept.items()}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
-        library = Library(reader, source)
         path = output / MODEL
         if not path.is_file():
             with progress(settings.epochs, "struct", "epochs") as bar:

@@ -1,6 +1,6 @@
 """One training from files to a `Trained` model; files and word vectors are read once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ class Library:
         if place not in self._files:
             self._files[place] = self._reader.read(*place)
         return self._files[place]
+
+    def check(self, places: Iterable[Place]) -> None:
+        """Read files before anything is written; errors as `file`."""
+        for place in places:
+            self.file(place)
 
     def words(self, place: Place, chosen: Sequence[str]) -> Words:
         """The vectors of its words, of width 0 without the feature ``word``."""

@@ -27,6 +27,7 @@ NEGATIVE = {
     "--shift-alpha": "a shift in the other direction",
     "--null-threshold": "a difference of two scores",
     "--length-weight": "for shorter hypotheses",
+    "--prune": "the whole tree",
 }
 
 
