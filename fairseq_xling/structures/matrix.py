@@ -76,7 +76,8 @@ def run_matrix(args: argparse.Namespace) -> None:
     library = Library(config.reader(models), source)
     output = Path(args.output)
     if not output.exists():  # so that a damaged file leaves nothing behind
-        library.check((x, path) for which in (places, dev) for x in which for path in which[x])
+        sources = {lang for langs in rows.values() for lang in langs}
+        library.check((x, p) for which in (places, dev) for x in sorted(sources) for p in which[x])
     claim(output, {"task": config.task, "words": source.about()})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         for job in jobs:
