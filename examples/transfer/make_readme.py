@@ -92,6 +92,9 @@ def _structures(record: dict[str, Any]) -> list[str]:
         f"{config['optimizer']}, at most {config['epochs']} epochs."
     )
     lines = [facts, "", *table_lines(record), *_paired(record), ""]
+    for network in dict.fromkeys(one["network"] for one in record["structures"]):
+        if len(record["languages"]) > 1:
+            lines += [f"![{network}](heat-map.{network}.svg)", ""]
     if len(record["languages"]) > 1:
         rows = [list(row) for row in _PAPER[config["task"]]]
         lines += ["The paper's (ACE 2005; other data, so only the pattern is comparable):", ""]

@@ -53,7 +53,7 @@ def write_table(
         "curves": curves,
         "models": list(results.values()),
     }
-    svg = to_svg(draw(panels(record)))
+    svg = to_svg(draw(panels(record), common=True))
     write_svg(run / "plot.svg", svg)
     write_markdown(run / "table.md", header, rows, notes)
     write_csv(run / "table.csv", *every_score(results, metric))
@@ -147,12 +147,11 @@ def panels(record: Mapping[str, Any]) -> list[Panel]:
                 continue
             style = 0 if curve["row"] == "2" else 2
             for number, (name, values) in enumerate(
-                ((source, curve["source"]), (target, curve["figures"]))
+                (("source", curve["source"]), ("target", curve["figures"]))
             ):
                 x = list(range(1, len(values) + 1))
-                lines.append(
-                    Line(f"row {curve['row']}, {metric} {name}", x, values, style + number)
-                )
+                label = f"row {curve['row']}, {metric} of the {name}"
+                lines.append(Line(label, x, values, style + number))
             if curve["discriminator"]:
                 accuracies = [100 * value for value in curve["discriminator"]]
                 x = list(range(1, len(accuracies) + 1))

@@ -136,9 +136,11 @@ def _notes(config: MatrixConfig, record: Mapping[str, Any]) -> list[str]:
         "trained on, the epoch selected on dev files of the same languages",
         "always: the most frequent label of the training set for every pair",
     ]
-    seen = dict.fromkeys(
-        f"trained on {one['row']}, {note}"
-        for one in record["structures"]
-        for note in notes_of(one["scores"])
-    )
-    return [*found, *seen, machine()]
+    seen: dict[str, dict[str, None]] = {}  # rows by note, in order
+    for one in record["structures"]:
+        for note in notes_of(one["scores"]):
+            seen.setdefault(note, {})[one["row"]] = None
+    rows = {one["row"] for one in record["structures"]}
+    for note, where in seen.items():
+        found.append(note if len(where) == len(rows) else f"trained on {', '.join(where)}, {note}")
+    return [*found, machine()]

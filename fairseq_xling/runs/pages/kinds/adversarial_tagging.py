@@ -34,7 +34,7 @@ class AdversarialTagging:
         ]
         if record["curves"]:
             first = f"Seed {record['curves'][0]['seed']}; the target's is of its test file."
-            figure = to_svg(draw(panels(record)))
+            figure = to_svg(draw(panels(record), common=True))
             notes = caption(result, SOURCE, first)
             sections.append(Section("By epoch", svg=figure, notes=notes))
         return Page(
