@@ -4,8 +4,8 @@
 #   examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER [RUN_FOLDER] [further options]
 # synthetic: the embedded corpus, 4 x 4 languages, about 12 minutes on one core, needs nothing.
 # kbp37: English relations (KBP37), about 30 minutes on one core. ENCODER is the folder of
-# encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 4,000 training records of
-# 15,917 (RECORDS), 1,000 of dev and test each. Rows: the tree; the words and mentions alone (no
+# encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 3,000 training records of
+# 15,917 (RECORDS), 750 of dev and test each. Rows: the tree; the words and mentions alone (no
 # layers); their order (BiLSTM); and a classification head on the same encoder.
 # If interrupted, the same command resumes.
 set -euo pipefail
@@ -24,7 +24,7 @@ if [ "$which" = synthetic ]; then
     text=$run-text
     if [ ! -f "$text/provenance.json" ]; then
         fairseq-xling synthesize "$text" --languages en,de,zh,id --sentences 2000 --held-out 200 \
-            --structures "${STRUCTURES:-600}" --spaced
+            --structures "${STRUCTURES:-400}" --spaced
     fi
     python "$here/arrange_structures.py" vectors "$text" "$run-vectors"
     vectors=$run-vectors
@@ -34,7 +34,7 @@ if [ "$which" = synthetic ]; then
             --valid "$(by_language "$text/gold" structures.valid)" \
             --test "$(by_language "$text/gold" structures.test)" \
             --vectors "en=$vectors/en.vec,de=$vectors/de.vec,zh=$vectors/zh.vec,id=$vectors/id.vec" \
-            --output "$run/$task" "$@"
+            --output "$run/structures-$task" "$@"
     done
 else
     data=${1:?the folder of real data}
@@ -43,14 +43,14 @@ else
     run=${4:-runs/transfer/kbp37}
     shift 3; shift || true
     files=$run-files
-    python "$here/arrange_structures.py" kbp37 "$data" "$files" --records "${RECORDS:-4000}"
+    python "$here/arrange_structures.py" kbp37 "$data" "$files" --records "${RECORDS:-3000}"
     checkpoint=$encoder/checkpoints/checkpoint_best.pt
     evaluate() { # NAME [options]
         local name=$1
         shift
         fairseq-xling struct matrix --config "$here/kbp37.yaml" --train "en=$files/train.txt" \
             --valid "en=$files/dev.txt" --test "en=$files/test.txt" --encoder "$checkpoint" \
-            --encoder-data "$encoder/data" --output "$run/$name" "$@"
+            --encoder-data "$encoder/data" --output "$run/kbp37-$name" "$@"
     }
     evaluate tree --networks gcn --trees "$parser" --trees-data "$encoder/data" "$@"
     evaluate words --networks gcn --layers 0 --features word,entity "$@"
@@ -58,5 +58,5 @@ else
     fairseq-xling eval transfer --encoder "six-languages=$checkpoint" --data "$encoder/data" \
         --head classification --columns text=0,label=1 --train "en=$files/train.tsv" \
         --valid "en=$files/dev.tsv" --test "en=$files/test.tsv" --lrs 3e-4 --batch-sizes 32 \
-        --epochs "${EPOCHS:-4}" --seeds "${SEEDS:-1,2,3}" --output "$run/head"
+        --epochs "${EPOCHS:-2}" --seeds "${SEEDS:-1,2,3}" --output "$run/kbp37-head"
 fi

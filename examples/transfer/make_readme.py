@@ -43,7 +43,8 @@ The scripts can be interrupted and resume when called again; `synthetic.yaml` an
 contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all layers, T the lower
 half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
 that were trained to translate, and the same with their initial weights. The `adversarial` ones are
-BiLSTMs over mapped word vectors with a language discriminator. The others are real:
+BiLSTMs over mapped word vectors with a language discriminator, the `structures` ones graph
+convolution and a BiLSTM over pairs of mentions. The others are real:
 `six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that was migrated to German,
 and `before` the same before migration. At this scale names and trees transfer in part; parts of
 speech and Japanese entailment are no better than with new weights, slots hardly. Question answering
