@@ -693,6 +693,8 @@ def every_case() -> Iterator[Case]:
             for kind, about in KINDS.items():
                 if about.resumed and call != _RESUMES:
                     continue
+                if late and about.either:  # nothing would stop the run, which takes long
+                    continue
                 yield Case(
                     f"checkpoint: {kind}: {call} {words[number].split('{h}')[0]}{name}",
                     " ".join(words),

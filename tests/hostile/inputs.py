@@ -328,7 +328,13 @@ def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Ca
     stem, names = f"folder: {call}: {name}", (Path(name).name,)
     read = {path.relative_to(name) for path in _read(call, world) if path.is_relative_to(name)}
     for file in _inner_files(world.root / name, read):
-        yield Case(f"{stem}: {file} missing", words, functools.partial(_without, name, file), names)
+        yield Case(
+            f"{stem}: {file} missing",
+            words,
+            functools.partial(_without, name, file),
+            names,
+            either="tokenizer.json has the words, too" if file == "vocab.txt" else "",
+        )
         kinds = kinds_of(world.root / name / file)
         for kind, change in kinds.items():
             yield Case(
