@@ -27,8 +27,8 @@ from fairseq_xling.structures.matrix_table import write_matrix
 from fairseq_xling.structures.model_file import read_model, write_model
 from fairseq_xling.structures.networks import networks
 from fairseq_xling.structures.run_train import predict_file
-from fairseq_xling.structures.scores import micro_scores
-from fairseq_xling.structures.training import Library, Place, majority, train
+from fairseq_xling.structures.scores import majority, micro_scores
+from fairseq_xling.structures.training import Library, Place, train
 from fairseq_xling.text.progress import progress
 
 

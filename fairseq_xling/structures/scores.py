@@ -1,54 +1,28 @@
-"""Micro-averaged precision, recall and F1 of labelled pairs, without `NONE`."""
+"""Micro-averaged scores of labelled pairs, of which `NONE` is no label."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fairseq_xling.analysis.probing import scores
+from fairseq_xling.analysis.probing.scores import Scores
 from fairseq_xling.structures.sentence import NONE
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Counts over all candidates of a file.
-
-    Attributes:
-        right: candidates with a label other than `NONE` that is predicted.
-        predicted, gold: candidates whose prediction, and whose annotation, is not `NONE`.
-    """
-
-    right: int
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """In [0, 1]; 0 if nothing is predicted."""
-        return self.right / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """In [0, 1]; 0 if nothing is annotated."""
-        return self.right / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """In [0, 1]; 0 if nothing is right."""
-        return 2 * self.right / (self.predicted + self.gold) if self.right else 0.0
-
-    def values(self) -> dict[str, float]:
-        """All of it, for a file of results."""
-        names = ("precision", "recall", "f1", "right", "predicted", "gold")
-        return {name: getattr(self, name) for name in names}
-
-
 def micro_scores(predicted: Sequence[str], gold: Sequence[str]) -> Scores:
-    """The scores of ``predicted`` labels.
+    """The scores of ``predicted`` labels, one for each pair.
 
     >>> found = micro_scores(["A", "B", "NONE"], ["A", "NONE", "C"])
     >>> found.precision, found.recall, found.f1
     (0.5, 0.5, 0.5)
     """
-    return Scores(
-        sum(one == other != NONE for one, other in zip(predicted, gold, strict=True)),
-        sum(one != NONE for one in predicted),
-        sum(one != NONE for one in gold),
-    )
+    return scores.micro_scores(_labels(predicted), _labels(gold))
+
+
+def majority(gold: Sequence[str]) -> str:
+    """The most frequent label but `NONE`, which by itself scores 0; of equally frequent ones the
+    first by name."""
+    return scores.prior(_labels(gold))
+
+
+def _labels(names: Sequence[str]) -> list[list[str]]:
+    """The labels of each pair, at most one."""
+    return [[name] if name != NONE else [] for name in names]

@@ -1,6 +1,6 @@
 """One training from files to a `Trained` model; files and word vectors are read once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +133,3 @@ def tested(trained: Trained, file: Loaded, words: Words) -> tuple[list[list[str]
         "words": sum(len(one.words) for one in file.sentences),
     }
     return predicted, scores
-
-
-def majority(gold: Sequence[str]) -> str:
-    """The most frequent label but `NONE`, which by itself scores 0; of equally frequent ones the
-    first by name."""
-    counts: Mapping[str, int] = {label: gold.count(label) for label in set(gold) - {NONE}}
-    return min(counts, key=lambda label: (-counts[label], label))

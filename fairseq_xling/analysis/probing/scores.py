@@ -34,6 +34,11 @@ class Scores:
         total = self.predicted + self.gold
         return 2 * self.right / total if total else 0.0
 
+    def values(self) -> dict[str, float]:
+        """All of it, for a file of results."""
+        names = ("precision", "recall", "f1", "right", "predicted", "gold")
+        return {name: getattr(self, name) for name in names}
+
 
 def micro_scores(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> Scores:
     """The scores of N predictions; gold labels that were not predicted are missed.
