@@ -2,7 +2,7 @@
 """The memory of a training on a CPU over many batch shapes, and ways to keep it from growing.
 
     python benchmarks/cpu_memory.py
-    python benchmarks/cpu_memory.py --precision bf16 --ways "ours,as it is"
+    python benchmarks/cpu_memory.py --precision bf16 --ways "as it is,caches of 8"
 
 Each way is a process of its own that makes the same updates. What is shown is the memory that the
 process holds after each part of them, and updates per second of processor time.

@@ -1,7 +1,8 @@
 """What is asked of a file before torch unpickles it, since that already takes memory.
 
 torch calls only functions of its own list. Some of these make as much as a file asks for
-(``bytearray(10**11)``), and its archive may be compressed, a megabyte to a gigabyte.
+(``bytearray(10**11)``), and its archive may be compressed, a megabyte to a gigabyte. It does not
+look at the archive's checksums either, so a weight with a flipped bit would be read as it is.
 """
 
 import pickletools
@@ -28,7 +29,7 @@ _PICKLES = 5  # at the beginning of a file of torch before 1.6, the storages fol
 
 
 def check_archive(file: IO[bytes], path: Any) -> None:
-    """Reject a checkpoint that is compressed, or whose pickle calls what no checkpoint needs.
+    """Reject a checkpoint that is compressed or damaged, or calls what no checkpoint needs.
 
     Args:
         file: open at its beginning, where it is left.
@@ -62,6 +63,11 @@ def _called(file: IO[bytes], path: Any) -> Iterator[str]:
                     f"{path}: must not be compressed, got a record of {record.file_size} bytes in "
                     f"{record.compress_size}"
                 )
+        if (damaged := archive.testzip()) is not None:
+            raise UserError(
+                f"{path}: damaged, or saved without checksums: {damaged} does not have the one "
+                "that the archive gives"
+            )
         for record in archive.infolist():
             if record.filename.endswith(".pkl"):
                 pickled = archive.read(record)

@@ -693,7 +693,7 @@ def every_case() -> Iterator[Case]:
             for kind, about in KINDS.items():
                 if about.resumed and call != _RESUMES:
                     continue
-                if late and about.either:  # nothing would stop the run, which takes long
+                if late and (about.either or about.accepted):  # the run would go on, for long
                     continue
                 yield Case(
                     f"checkpoint: {kind}: {call} {words[number].split('{h}')[0]}{name}",

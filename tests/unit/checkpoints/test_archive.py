@@ -72,3 +72,14 @@ def test_what_is_no_checkpoint_at_all_is_left_to_torch(tmp_path, content):
     with pytest.raises(UserError, match=r"x\.pt: "):
         load_plain(tmp_path / "x.pt")
     check_archive(io.BytesIO(content), "x.pt")
+
+
+def test_a_weight_with_a_flipped_bit_is_refused(tmp_path):
+    path, weight = tmp_path / "x.pt", torch.rand(100)
+    torch.save({"model": {"a": weight}}, path)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(weight.numpy().tobytes(), (-weight).numpy().tobytes()))
+    assert torch.equal(torch.load(path, weights_only=True)["model"]["a"], -weight)  # torch's own
+    for read in (check, load_plain):
+        with pytest.raises(UserError, match=r"x\.pt: damaged, .*: \w+/data/0 does not have"):
+            read(path)
