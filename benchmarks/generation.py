@@ -20,7 +20,7 @@ import torch
 from common import Measured, heading, table, take_turns
 from generation_systems import Ours, Setting, System, ctranslate2_system, stock
 
-from fairseq_xling.cli.main import main as xling
+from fairseq_xling.cli import main as xling
 
 
 def parse() -> argparse.Namespace:

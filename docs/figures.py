@@ -15,11 +15,11 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.runs.demo_migration import translations
-from fairseq_xling.runs.demo_report import NAMES
-from fairseq_xling.runs.demo_transfer import SHOWN
 from fairseq_xling.runs.figures import COLOURS, to_svg
-from fairseq_xling.runs.gold_tasks import TASKS
+from fairseq_xling.studies.demo.migration import translations
+from fairseq_xling.studies.demo.report import NAMES
+from fairseq_xling.studies.demo.transfer import SHOWN
+from fairseq_xling.studies.gold_tasks import TASKS
 
 ASSETS = Path(__file__).parent / "assets"
 TARGET = "de"

@@ -4,7 +4,7 @@ import argparse
 import re
 import textwrap
 
-from fairseq_xling.cli.main import build_parser, grouped_verbs, summary
+from fairseq_xling.runs.command_line import build_parser, grouped_verbs
 
 
 def verb_pages() -> dict[str, str]:
@@ -34,9 +34,9 @@ def verb_list() -> str:
     parts = []
     for group, members in grouped_verbs().items():
         lines = [f"**{group}**\n\n| Verb | What it does |\n|---|---|"]
-        for name, module in members.items():
+        for name, verb in members.items():
             link = f"[`{typed_as(name)}`](verbs/{name}.md)"
-            lines.append(f"| {link} | {cell(summary(module))} |")
+            lines.append(f"| {link} | {cell(verb.summary)} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

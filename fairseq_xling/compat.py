@@ -1,7 +1,7 @@
 """Every fact about the versions of fairseq and torch that this project works around; nowhere else.
 
-Measured with fairseq-fixed 0.12.3.1 and torch 2.13. `prepare_engine` is called once, when fairseq
-loads the plug-in.
+Measured with fairseq-fixed 0.12.3.1 and torch 2.13. `repair_engine` is called once, when fairseq
+loads the plug-in (`fairseq_xling.guards.prepare_engine`).
 """
 
 import contextlib
@@ -19,8 +19,7 @@ from typing import Any
 
 from fairseq_xling import compose
 from fairseq_xling.engine import ENGINE_STEP
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.literals import literal
+from fairseq_xling.errors import UserError
 
 logger = logging.getLogger(__name__)
 
@@ -114,8 +113,8 @@ def quiet_engine() -> Iterator[None]:
             root.removeHandler(own)
 
 
-def prepare_engine() -> None:
-    """Make fairseq behave on today's Python and torch; safe to call more than once."""
+def repair_engine() -> bool:
+    """Make fairseq behave on today's Python and torch; False where that was done before."""
     require_engine()
     bound_shape_caches()
     root_level = logging.getLogger().level
@@ -123,37 +122,22 @@ def prepare_engine() -> None:
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     import fairseq.checkpoint_utils as checkpoint_utils
 
-    if getattr(checkpoint_utils, "_xling_prepared", False):
-        return
-    checkpoint_utils._xling_prepared = True
+    if getattr(checkpoint_utils, "_xling_repaired", False):
+        return False
+    checkpoint_utils._xling_repaired = True
 
     # Importing fairseq sets the root logger to DEBUG, which drowns its programs' own output.
     if logging.getLogger().level == logging.DEBUG != root_level:
         logging.getLogger().setLevel(root_level)
     # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
-    from fairseq_xling import guards
-    from fairseq_xling.checkpoints.files import allow_fairseq_values
-
-    allow_fairseq_values()
     compose.install()
     from fairseq import options
     from fairseq.trainer import Trainer
 
     options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
     Trainer.train_step = _without_cuda(Trainer.train_step)
-    guards.install()
-    _evaluate_values_alone()
-
-
-def _evaluate_values_alone() -> None:
-    """Where fairseq evaluates an option as Python, only plain values are read.
-
-    In the module, the name ``eval`` takes precedence over Python's own.
-    """
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in ("fairseq", "fairseq_cli") and module is not None:
-            module.__dict__.setdefault("eval", exits_on_user_error(literal))
+    return True
 
 
 # oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and torch's layer

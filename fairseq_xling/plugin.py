@@ -2,15 +2,15 @@
 
 import importlib
 
-from fairseq_xling.compat import prepare_engine
+from fairseq_xling.guards import prepare_engine
 
 # In this order: models and criterions before the tasks that use them.
 MODULES = (
     "fairseq_xling.models.separable_transformer",
     "fairseq_xling.models.tri_encoder",
     "fairseq_xling.models.transfer_encoder",
-    "fairseq_xling.models.clcr",
-    "fairseq_xling.models.adversarial_tagger",
+    "fairseq_xling.models.clcr.model",
+    "fairseq_xling.models.tagging.model",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.word_alignment",

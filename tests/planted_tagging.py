@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from fairseq_xling.models.adversarial_tagger import AdversarialTagger, Contents
-from fairseq_xling.tagging.adversaries import Settings, adversaries
-from fairseq_xling.tagging.measure import fresh_accuracy, pooled
+from fairseq_xling.models.tagging.adversaries import Settings, adversaries
+from fairseq_xling.models.tagging.model import AdversarialTagger, Contents
+from fairseq_xling.tasks.tagging.measure import fresh_accuracy, pooled
 
 CLASSES, LENGTH = 4, 6
 

@@ -14,7 +14,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.pages.rows import TESTS_FORMAT, TESTS_KIND, check_codes
+from fairseq_xling.studies.pages.rows import TESTS_FORMAT, TESTS_KIND, check_codes
 
 _ROWS = "rows"  # the property that carries a test's rows to the process that writes the file
 _LEFT_OUT = "rows_left_out"

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from fairseq_xling.clcr.order.relative import RelativeOrder
 from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.interop.clcr import Clcr
-from fairseq_xling.models.clcr import ClcrModel
+from fairseq_xling.models.clcr.model import ClcrModel
+from fairseq_xling.models.clcr.order.relative import RelativeOrder
 from fairseq_xling.models.encoder import EncoderShape
 
 PAIR, DIM, PIVOTS, FILLERS, POSITIONS = ("en", "de"), 16, 12, 8, 40

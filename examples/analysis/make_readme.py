@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.encoder_training import describe_steps
-from fairseq_xling.runs.examples_page import table_lines, write_page
-from fairseq_xling.runs.similarity_rows import ROWS
 from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.studies.encoder_training import describe_steps
+from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.mbert.similarity_rows import ROWS
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))

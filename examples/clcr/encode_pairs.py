@@ -13,9 +13,9 @@ import itertools
 from pathlib import Path
 
 from fairseq_xling.clcr.labels import Labels
-from fairseq_xling.clcr.texts import write_texts
-from fairseq_xling.cli.main import main as fairseq_xling
+from fairseq_xling.cli import main as fairseq_xling
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.studies.clcr.classify_texts import write_texts
 
 ROWS = ("T+pGA", "T", "T+E", "T+E+R")
 SIDES = ("premise", "hypothesis")

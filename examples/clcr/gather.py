@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.clcr.keypoints import SHARES
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
-from fairseq_xling.runs.ablation_table import mean_and_spread
-from fairseq_xling.runs.provenance import provenance
+from fairseq_xling.models.clcr.keypoints import SHARES
+from fairseq_xling.provenance import provenance
+from fairseq_xling.runs.statistics import mean_and_spread
 from fairseq_xling.runs.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
 

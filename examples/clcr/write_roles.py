@@ -4,14 +4,14 @@
     python examples/clcr/write_roles.py FOLDER ... --corpus CORPUS --mixed OUT --sentences 5000
 
 The second also writes the corpus OUT, which is CORPUS with sentences of that form in its training
-text. See `fairseq_xling.text.synthetic.roles`.
+text. See `fairseq_xling.corpus.roles`.
 """
 
 import argparse
 
+from fairseq_xling.corpus.roles import mix_text, write_roles
 from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.text.synthetic.roles import mix_text, write_roles
 
 
 @exits_on_user_error

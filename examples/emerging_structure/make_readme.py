@@ -7,9 +7,9 @@ Each RUN is the `--output` folder of an ablation; what was run, where and when i
 
 from typing import Any
 
-from fairseq_xling.runs.encoder_training import describe_steps
-from fairseq_xling.runs.examples_page import table_lines, write_page
-from fairseq_xling.runs.pages.kinds.ablation import older_note
+from fairseq_xling.studies.encoder_training import describe_steps
+from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.pages.kinds.ablation import older_note
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.transfer.formats.conll import Conll
-from fairseq_xling.transfer.spans import is_bio
+from fairseq_xling.tasks.formats.conll import Conll
+from fairseq_xling.tasks.spans import is_bio
 
 Utterance = tuple[list[str], list[str], str]  # words, slots, intent
 

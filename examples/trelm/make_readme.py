@@ -9,10 +9,10 @@ ablate`; what was run, where and when is taken from it.
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.examples_page import table_lines, write_page
 from fairseq_xling.runs.tables import markdown_table
-from fairseq_xling.trelm.report import bleu_table, phase_table
-from fairseq_xling.trelm.run_config import TrelmConfig
+from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.report import bleu_table, phase_table
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.convert import vocabulary
-from fairseq_xling.analysis.extract import blocks
-from fairseq_xling.analysis.measures import TextEncoder
+from fairseq_xling.analysis.subject import TextEncoder
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+from fairseq_xling.text.blocks import sentence_blocks
 
 BLOCK = 2048  # sentences of a split
 _PIECE = 1 << 22  # tokens processed together
@@ -48,7 +48,7 @@ class TextCorpus:
             raise UserError(f"{path}: contains no lines")
 
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
-        for lines in blocks(self._path, done):
+        for lines in sentence_blocks(self._path, done):
             yield self._encode.encode(lines)
 
 

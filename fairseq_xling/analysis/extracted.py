@@ -28,7 +28,7 @@ class Extracted:
 
     Attributes:
         path: the folder.
-        unit: the unit of a row, as in `fairseq_xling.analysis.units`.
+        unit: the unit of a row, as in `fairseq_xling.verbs.units`.
         lang: the language of the text.
         layers: their numbers (L,), increasing.
         rows: N; width: D.
@@ -173,7 +173,7 @@ def common_layers(x: Extracted, y: Extracted, wanted: str | None) -> Sequence[in
     Raises:
         UserError: if the folders' layers differ and none are named, or a named one is missing.
     """
-    from fairseq_xling.analysis.extract import parse_layers
+    from fairseq_xling.analysis.layers import parse_layers
 
     if wanted is None or wanted == "all":
         if x.layers != y.layers:

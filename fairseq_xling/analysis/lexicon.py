@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.measures import Subject, TextEncoder
 from fairseq_xling.analysis.ranks import nearest
+from fairseq_xling.analysis.subject import Subject, TextEncoder
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.files import read_lines

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from fairseq_xling.analysis.corpus import Corpus
 from fairseq_xling.analysis.language_mean import LanguageMean
-from fairseq_xling.analysis.measures import Encoder
+from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.work import work_folder
-from fairseq_xling.text.progress import progress
+from fairseq_xling.progress import progress
+from fairseq_xling.work_folder import work_folder
 
 _FILE = ArrayFile(
     "fairseq_xling.mean", "a file of means (as `fairseq-xling mean` writes it)", needs=("mean",)

@@ -15,7 +15,7 @@ from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.budget import Budget
 from fairseq_xling.checkpoints.layout import check_layout
 from fairseq_xling.checkpoints.plain import settings_of
-from fairseq_xling.checkpoints.served import check_served
+from fairseq_xling.checkpoints.served import check_served, load_plugin
 from fairseq_xling.checkpoints.tensors import check_tensors
 from fairseq_xling.errors import UserError, exits_on_user_error, program_error
 
@@ -108,9 +108,7 @@ def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[
             declared.
     """
     state = load_plain(path, ("model", "cfg.model", "cfg.task", *needed))
-    from fairseq_xling.compat import prepare_engine
-
-    prepare_engine()
+    load_plugin()
     check_served(state, path)
     Budget.of(state["model"], path).check_layers(settings_of(state["cfg"]["model"]))
     return state

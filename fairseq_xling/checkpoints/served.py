@@ -9,6 +9,7 @@ here, with what keeps them harmless.
 import argparse
 import dataclasses
 import enum
+import importlib
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -106,6 +107,11 @@ def check_architecture(settings: Mapping[str, Any], place: str) -> type:
     return chosen
 
 
+def load_plugin() -> None:
+    """Register the project's own, found by name as fairseq finds it: it imports every room."""
+    importlib.import_module("fairseq_xling.plugin")
+
+
 def is_project(chosen: type) -> bool:
     """Whether ``chosen`` is of this project or of a plug-in of the user's, not of fairseq itself.
 
@@ -120,8 +126,7 @@ def _registered(part: str, name: str) -> tuple[type | None, str]:
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
-    import fairseq_xling.plugin  # noqa: F401  registers the project's own
-
+    load_plugin()
     if part == "model":
         name = ARCH_MODEL_NAME_REGISTRY.get(name, name)
         return MODEL_REGISTRY.get(name), name

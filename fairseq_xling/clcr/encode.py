@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.extract import BLOCK
 from fairseq_xling.clcr.rows import Row, View
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.clcr.sequences_writer import is_written, write_sequences
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.progress import progress
+from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.progress import progress
 
 
 def encode(
@@ -112,7 +112,7 @@ def _views(
 
 
 def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:
-    """Lines of all ``files`` after the first ``done``, up to `BLOCK` at a time."""
+    """Lines of all ``files`` after the first ``done``, up to `BLOCK_SENTENCES` at a time."""
     texts = [islice(read_lines(file), done, None) for file in files]
-    while (block := [list(islice(text, BLOCK)) for text in texts])[0]:
+    while (block := [list(islice(text, BLOCK_SENTENCES)) for text in texts])[0]:
         yield block

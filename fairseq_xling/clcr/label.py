@@ -11,7 +11,6 @@ import numpy as np
 from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.analysis.new_folder import is_finished, new_folder
 from fairseq_xling.clcr.granularity import blocks_of_pairs, finest_blocks
 from fairseq_xling.clcr.labels import DISTANCES, META, ORDER, PHARAOH
 from fairseq_xling.clcr.pivots import Tuned, mutual_best, pair_distances, tune_threshold
@@ -19,8 +18,9 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_index
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.new_folder import is_finished, new_folder
+from fairseq_xling.progress import progress
 from fairseq_xling.text.links import Links, format_pharaoh
-from fairseq_xling.text.progress import progress
 
 BLOCK = 2048  # sentence pairs
 _INT, _FLOAT = np.dtype("int32"), np.dtype("float32")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairseq_xling.clcr.label import blocks_of_text
-from fairseq_xling.clcr.modules import PairStates
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import frame_order
+from fairseq_xling.models.clcr.modules import PairStates
 
 
 def labelled_batches(

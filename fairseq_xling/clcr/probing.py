@@ -1,6 +1,6 @@
 """Probe folders of sequences: what can be predicted from the kept vectors of a span.
 
-CLCR, section 4.3: the probe (`fairseq_xling.analysis.probing`) is the same as on an encoder. A span
+CLCR, section 4.3: the probe (`fairseq_xling.tasks.probing`) is the same as on an encoder. A span
 of a text is all kept vectors whose subwords are within it. A span without kept vectors
 is not predicted, and its labels count as missed, so extraction costs recall.
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.analysis.probing.spans import Spans
-from fairseq_xling.analysis.probing.states import Placed
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.probing.spans import Spans
+from fairseq_xling.tasks.probing.states import Placed
 
 _ODD = 0.02  # share of texts that may be split into other subwords than their sequences
 

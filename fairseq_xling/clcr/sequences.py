@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.new_folder import META
 from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
+from fairseq_xling.new_folder import META
 
 _BLOCK = 4096  # rows
 DTYPES = ("float32", "float16")

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.analysis.new_folder import META, is_finished, new_folder
 from fairseq_xling.clcr.sequences import DTYPES
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
+from fairseq_xling.new_folder import META, is_finished, new_folder
 
 
 def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from fairseq_xling.data.example import Example
 from fairseq_xling.data.folder import PAD
-from fairseq_xling.objectives.base import Example
 
 
 def pad_rows(rows: Sequence[np.ndarray], fill: int) -> torch.Tensor:

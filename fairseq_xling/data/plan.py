@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fairseq_xling.data.example import Objective
 from fairseq_xling.data.permutation import mix, permute
 from fairseq_xling.data.sources import Source
-from fairseq_xling.objectives.base import Objective
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,17 @@ what is read from a checkpoint in `reading`, what a training does to its folders
 around what is wrong in a version of fairseq or torch are in `fairseq_xling.compat` instead.
 """
 
-from fairseq_xling.guards import commands, reading, training
+from fairseq_xling.checkpoints.files import allow_fairseq_values
+from fairseq_xling.compat import repair_engine
 
 
-def install() -> None:
-    """Wrap them; once in a process."""
+def prepare_engine() -> None:
+    """Make fairseq ready for whatever uses it; safe to call more than once."""
+    if not repair_engine():
+        return
+    from fairseq_xling.guards import commands, reading, training
+
+    allow_fairseq_values()
     reading.install()
     training.install()
     commands.install()

@@ -4,12 +4,13 @@ import argparse
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from fairseq_xling.engine_options import check_engine_options, literal_list
-from fairseq_xling.errors import exits_on_user_error, program_error, usage_line
+from fairseq_xling.errors import exits_on_user_error, usage_line
 from fairseq_xling.files import open_binary, read_lines
+from fairseq_xling.literals import literal
 from fairseq_xling.ranges import check_fields
 
 
@@ -25,6 +26,17 @@ def install() -> None:
     # Through these two pass all of its programs, and what they open themselves.
     distributed_utils.call_main = exits_on_user_error(distributed_utils.call_main)
     generate.main = exits_on_user_error(generate.main)
+    _evaluate_values_alone()
+
+
+def _evaluate_values_alone() -> None:
+    """Where fairseq evaluates an option as Python, only plain values are read.
+
+    In the module, the name ``eval`` takes precedence over Python's own.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("fairseq", "fairseq_cli") and module is not None:
+            module.__dict__.setdefault("eval", exits_on_user_error(literal))
 
 
 def _checked_input(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,41 +110,6 @@ def _configurations(found: argparse.Namespace) -> Iterator[type]:
     ):
         if name in registry:
             yield registry[name]
-
-
-def check_engine_command(program: str, arguments: Sequence[str]) -> None:
-    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
-
-    Args:
-        program: such as `fairseq-train`; those that we never start pass.
-
-    Raises:
-        UserError: for the first argument that it would refuse.
-    """
-    from fairseq_xling.compat import prepare_engine
-
-    prepare_engine()
-    from fairseq import options
-
-    import fairseq_xling.plugin
-
-    parsers = {
-        "fairseq-train": options.get_training_parser,
-        "fairseq-generate": options.get_generation_parser,
-        "fairseq-validate": options.get_validation_parser,
-    }
-    if program not in parsers:
-        return
-    words, ours = list(arguments), str(fairseq_xling.USER_DIR)
-    for at in [i for i, word in enumerate(words[:-1]) if word == "--user-dir"][::-1]:
-        if words[at + 1] == ours:  # the plug-in is loaded; fairseq would change where modules are
-            del words[at : at + 2]
-    try:
-        parser = parsers[program]()
-        parser.prog = program
-        options.parse_args_and_arch(parser, words)
-    except SystemExit as error:  # one line, meant for fairseq's own programs
-        raise program_error(error) from None
 
 
 _GROUPS = (

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from fairseq_xling.checkpoints import building
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.guards import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 
 
@@ -53,8 +53,8 @@ class Clcr:
                 the one it was trained with, or if there is no such ``device``.
         """
         prepare_engine()
-        from fairseq_xling.models.clcr import ClcrModel
-        from fairseq_xling.models.clcr_config import read_config
+        from fairseq_xling.models.clcr.config import read_config
+        from fairseq_xling.models.clcr.model import ClcrModel
 
         device = usable_device(device)
         if not Path(checkpoint).is_file():
@@ -146,7 +146,7 @@ class Clcr:
         return self.model.transform(side, states)
 
     def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
-        from fairseq_xling.models.clcr_encoder import content_mask
+        from fairseq_xling.models.clcr.encoder import content_mask
 
         rows = [frame(ids, self.positions) for ids in sentences]
         tokens = pad_rows(rows, PAD).to(self.device)

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Example, constant
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError, program_error
-from fairseq_xling.objectives.base import Example, constant
+from fairseq_xling.guards import prepare_engine
 from fairseq_xling.registry import unknown_name
 
 

@@ -24,10 +24,10 @@ from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.mapping.work import work_folder
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.provenance import provenance
-from fairseq_xling.text.progress import progress
+from fairseq_xling.work_folder import work_folder
 
 MATCHES = ("none", "moments")
 

@@ -21,8 +21,8 @@ from fairseq_xling.mapping.evidence import Evidence, find_evidence
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.refine import random_rotation, refine
 from fairseq_xling.mapping.space import Space
-from fairseq_xling.mapping.work import WorkFolder
-from fairseq_xling.text.progress import progress
+from fairseq_xling.progress import progress
+from fairseq_xling.work_folder import WorkFolder
 
 
 @dataclasses.dataclass(frozen=True)

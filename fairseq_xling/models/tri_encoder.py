@@ -15,6 +15,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.phases import check_succession, fingerprint, freeze
 from fairseq_xling.models.separable_transformer import (
     SeparableTransformer,
     SeparableTransformerConfig,
@@ -24,7 +25,6 @@ from fairseq_xling.models.separable_transformer import (
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
-from fairseq_xling.trelm.phases import check_succession, fingerprint, freeze
 
 
 @dataclass

@@ -7,9 +7,9 @@ be predicted from its bridge alone. The unaligned words of each language form on
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, require_alignment
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, require_alignment
 from fairseq_xling.objectives.tlm import TranslationLM
 
 _FIRST = 3  # group 0 is no group (and the null state's), 1 and 2 are the unaligned words

@@ -9,10 +9,10 @@ are masked and predicted, so the bridge between the languages must come from con
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, require_alignment
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, require_alignment
 from fairseq_xling.objectives.tlm import TranslationLM
 
 

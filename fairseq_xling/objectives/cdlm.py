@@ -6,9 +6,9 @@ of Y, ``<s>``, ``</s>`` and unaligned words included.
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, Objective, constant, require_alignment
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Objective, constant, require_alignment
 
 
 @objectives.register("cdlm")

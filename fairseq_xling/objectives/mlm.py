@@ -5,9 +5,9 @@ Devlin et al. (2019); Conneau et al. (2020), "Emerging Cross-lingual Structure",
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, Objective, constant
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Objective, constant
 from fairseq_xling.objectives.masking import choose, corrupt
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, constant
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, constant
 from fairseq_xling.objectives.mlm import MaskedLM
 
 

@@ -6,9 +6,9 @@ is that of `fairseq_xling.training.word_alignment`.
 
 import numpy as np
 
+from fairseq_xling.data.example import Example, Objective, require_alignment
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Objective, require_alignment
 from fairseq_xling.objectives.cdlm import plain_side
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, program_error
-from fairseq_xling.guards.commands import check_engine_command
+from fairseq_xling.guards import prepare_engine
+from fairseq_xling.runs.command_line import build_parser, join_words, verbs
 
 
 def check_command(step: str, command: Sequence[str]) -> None:
@@ -20,14 +21,12 @@ def check_command(step: str, command: Sequence[str]) -> None:
         if program == "fairseq-xling":
             _check_verb(list(command[1:]))
         elif program.startswith("fairseq-"):
-            check_engine_command(program, command[1:])
+            _check_engine_command(program, command[1:])
     except UserError as error:
         raise UserError(f"step {step!r} would fail: {program}: {error}") from None
 
 
 def _check_verb(arguments: list[str]) -> None:
-    from fairseq_xling.cli.main import build_parser, join_words, verbs  # the verbs start runs
-
     words = join_words(arguments, verbs())
     said = io.StringIO()
     try:
@@ -35,3 +34,36 @@ def _check_verb(arguments: list[str]) -> None:
             build_parser(words).parse_args(words)
     except SystemExit:
         raise program_error(said.getvalue().strip()) from None
+
+
+def _check_engine_command(program: str, arguments: Sequence[str]) -> None:
+    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
+
+    Args:
+        program: such as `fairseq-train`; those that we never start pass.
+
+    Raises:
+        UserError: for the first argument that it would refuse.
+    """
+    prepare_engine()
+    from fairseq import options
+
+    import fairseq_xling.plugin
+
+    parsers = {
+        "fairseq-train": options.get_training_parser,
+        "fairseq-generate": options.get_generation_parser,
+        "fairseq-validate": options.get_validation_parser,
+    }
+    if program not in parsers:
+        return
+    words, ours = list(arguments), str(fairseq_xling.USER_DIR)
+    for at in [i for i, word in enumerate(words[:-1]) if word == "--user-dir"][::-1]:
+        if words[at + 1] == ours:  # the plug-in is loaded; fairseq would change where modules are
+            del words[at : at + 2]
+    try:
+        parser = parsers[program]()
+        parser.prog = program
+        options.parse_args_and_arch(parser, words)
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise program_error(error) from None

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from fairseq_xling.files import atomic_write
-from fairseq_xling.runs.provenance import machine, versions
+from fairseq_xling.provenance import machine, versions
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import cell
 

@@ -10,8 +10,8 @@ from fairseq_xling.files import sha256
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.sentence import NONE, Sentence
 from fairseq_xling.structures.tasks import Candidate, tasks
-from fairseq_xling.transfer.formats.conllu import Conllu
-from fairseq_xling.transfer.items import parse_files
+from fairseq_xling.tasks.formats.conllu import Conllu
+from fairseq_xling.tasks.items import parse_files
 
 CONLLU = (".conllu", ".conllu.gz")
 
@@ -134,7 +134,7 @@ class Reader:
         bare = [one for one in sentences if not one.has_tree]
         if not bare:
             return sentences
-        from fairseq_xling.transfer.parser import Parser
+        from fairseq_xling.tasks.parser import Parser
 
         data = self.trees_data or None
         parser = Parser.load(self.trees, data, self.device, tags=self.needs_tags)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from fairseq_xling.analysis.probing import scores
-from fairseq_xling.analysis.probing.scores import Scores
 from fairseq_xling.structures.sentence import NONE
+from fairseq_xling.tasks.probing import scores
+from fairseq_xling.tasks.probing.scores import Scores
 
 
 def micro_scores(predicted: Sequence[str], gold: Sequence[str]) -> Scores:

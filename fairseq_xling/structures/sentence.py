@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.transfer.formats.conllu import tree_fault
-from fairseq_xling.transfer.items import Item
+from fairseq_xling.tasks.formats.conllu import tree_fault
+from fairseq_xling.tasks.items import Item
 
 NONE = "NONE"  # the label of a candidate that is not annotated
 

@@ -121,7 +121,7 @@ class EncoderStates:
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
         """See `WordSource`; raises a UserError for a language that the model does not have."""
         from fairseq_xling.data.folder import SEP
-        from fairseq_xling.transfer.encode import Codec
+        from fairseq_xling.tasks.encode import Codec
 
         encoder = self._encoder
         codec = Codec(encoder.folder.path, lang, encoder.model.max_positions())

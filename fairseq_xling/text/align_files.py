@@ -9,11 +9,11 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import atomic_write, open_binary
+from fairseq_xling.progress import progress
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.links import Links, check_range, format_pharaoh, parse_pharaoh
-from fairseq_xling.text.progress import progress
 from fairseq_xling.text.scan import scan_text
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fairseq_xling.files import open_binary, without_bom
+from fairseq_xling.files import open_binary, read_lines, without_bom
 
 BLOCK_BYTES = 1 << 20
+BLOCK_SENTENCES = 2048
 
 
 @dataclass(frozen=True)
@@ -74,3 +75,10 @@ def lines_of(data: bytes) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return lines
+
+
+def sentence_blocks(text: Path, done: int) -> Iterator[Sequence[str]]:
+    """The lines of ``text`` after the first ``done``, up to `BLOCK_SENTENCES` at a time."""
+    lines = islice(read_lines(text), done, None)
+    while block := list(islice(lines, BLOCK_SENTENCES)):
+        yield block

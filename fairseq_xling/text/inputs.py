@@ -10,12 +10,12 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import byte_lines
+from fairseq_xling.progress import progress
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.links import check_range, parse_pharaoh
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.progress import progress
 from fairseq_xling.text.scan import TextFacts, scan_text
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Pair, Sources

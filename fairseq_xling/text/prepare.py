@@ -19,6 +19,7 @@ from fairseq_xling.data.meta import FORMAT
 from fairseq_xling.data.splits import in_order, split_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
+from fairseq_xling.progress import progress
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.alignment import PairAligner
@@ -27,7 +28,6 @@ from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.thot_worker import ITERATIONS

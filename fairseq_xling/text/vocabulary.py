@@ -5,10 +5,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.progress import progress
 from fairseq_xling.text.dictionary import collect_symbols, write_dictionary
 from fairseq_xling.text.inputs import Inputs
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.progress import progress
 from fairseq_xling.text.sample import draw_lines, sample_quotas
 from fairseq_xling.text.scan import TextFacts
 from fairseq_xling.text.segment import segmentations

@@ -22,24 +22,24 @@ from fairseq_xling.checkpoints import origin
 from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.models.adversarial_tagger import Contents
+from fairseq_xling.models.tagging.adversaries import Settings, adversaries
+from fairseq_xling.models.tagging.model import Contents
 from fairseq_xling.ranges import COUNT as FROM_ONE
 from fairseq_xling.ranges import NOT_NEGATIVE, Range, ranged
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.tagging.adversaries import Settings, adversaries
-from fairseq_xling.tagging.dataset import Sentences, Together
-from fairseq_xling.tagging.head import WordHead, find_tags
-from fairseq_xling.tagging.joint_space import joint_space
-from fairseq_xling.tagging.scheme import SCHEMES
-from fairseq_xling.tagging.sentences import Spelling, Text, WordCodec, read_text
+from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.formats.conll import TaggedItem
+from fairseq_xling.tasks.heads import check_labels, count_items
+from fairseq_xling.tasks.items import parse_columns, parse_files
+from fairseq_xling.tasks.tagging.dataset import Sentences, Together
+from fairseq_xling.tasks.tagging.head import WordHead, find_tags
+from fairseq_xling.tasks.tagging.joint_space import joint_space
+from fairseq_xling.tasks.tagging.scheme import SCHEMES
+from fairseq_xling.tasks.tagging.sentences import Spelling, Text, WordCodec, read_text
 from fairseq_xling.training.checked import Checked
 from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
 from fairseq_xling.training.private import leaving_alone, zero_untouched
 from fairseq_xling.training.tagging_criterion import COUNT, LANGUAGE
-from fairseq_xling.transfer.formats import find_format
-from fairseq_xling.transfer.formats.conll import TaggedItem
-from fairseq_xling.transfer.heads import check_labels, count_items
-from fairseq_xling.transfer.items import parse_columns, parse_files
 
 SCHEDULES = ("constant", "ramp")
 
@@ -244,7 +244,7 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
     @property
     def head_kind(self) -> Any:
         """The head's class, which needs no contents."""
-        from fairseq_xling.tagging.head import word_head
+        from fairseq_xling.tasks.tagging.head import word_head
 
         return word_head(self.cfg.head)
 

@@ -14,9 +14,9 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.task import Translates
+from fairseq_xling.models.phases import phases
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
-from fairseq_xling.trelm.phases import phases
 
 
 @dataclass

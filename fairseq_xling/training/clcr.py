@@ -19,14 +19,14 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building
-from fairseq_xling.clcr.modules import modules
-from fairseq_xling.clcr.phases import phases
+from fairseq_xling.clcr.start import gather
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.models.clcr import ClcrModelConfig
-from fairseq_xling.models.clcr_start import gather
+from fairseq_xling.models.clcr.model import ClcrModelConfig
+from fairseq_xling.models.clcr.modules import modules
+from fairseq_xling.models.clcr.phases import phases
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields, ranged
 from fairseq_xling.training.clcr_data import first_batches, pair_feed
 from fairseq_xling.training.planned import PlannedTask

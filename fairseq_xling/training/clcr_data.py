@@ -9,11 +9,11 @@ import numpy as np
 
 from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Example, Objective, Vocabulary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sources import Pairs, Row
 from fairseq_xling.errors import UserError
-from fairseq_xling.objectives.base import Example, Objective, Vocabulary
 from fairseq_xling.objectives.cdlm import plain_side
 
 logger = logging.getLogger(__name__)

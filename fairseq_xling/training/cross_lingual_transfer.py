@@ -24,15 +24,15 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.tasks.dataset import ItemDataset
+from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP, Codec
+from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads
+from fairseq_xling.tasks.items import Item, parse_columns, parse_files
+from fairseq_xling.tasks.options import parse_options
 from fairseq_xling.training.checked import Checked
 from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
-from fairseq_xling.transfer.dataset import ItemDataset
-from fairseq_xling.transfer.encode import TOO_LONG, TOO_LONG_HELP, Codec
-from fairseq_xling.transfer.formats import find_format
-from fairseq_xling.transfer.heads import Head, check_labels, count_items, find_labels, heads
-from fairseq_xling.transfer.items import Item, parse_columns, parse_files
-from fairseq_xling.transfer.options import parse_options
 
 # How heads turn items into rows; a checkpoint without it is of 0.2.0 or older, form 1.
 HEAD_FORM = 2

@@ -10,7 +10,7 @@ from fairseq.logging import metrics
 from torch import Tensor
 
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.transfer.heads import total_counts
+from fairseq_xling.tasks.heads import total_counts
 
 COUNT = "count_"  # prefix of the log keys of a head's counts, and of the discriminator's
 LANGUAGE = tuple(

@@ -10,6 +10,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Limits, Plan
@@ -18,7 +19,6 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.options import parse_weights
 from fairseq_xling.training.planned import PlannedTask

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.compat import prepare_engine
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
 from fairseq_xling.registry import unknown_name

@@ -1,7 +1,7 @@
 """What tests of CLCR through its CLIs begin with: tiny text, its encoders, short trainings."""
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import in_process
 
 WIDTHS = {"en": 16, "de": 24}

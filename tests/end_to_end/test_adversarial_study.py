@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from fairseq_xling.cli.main import main
-from fairseq_xling.runs.adversarial_tagging_config import ROWS
-from fairseq_xling.runs.pages.kinds import find_results, make_page
+from fairseq_xling.cli import main
+from fairseq_xling.studies.pages.kinds import find_results, make_page
+from fairseq_xling.studies.tagging.config import ROWS
 
 SMALL = (
     "--columns token=0,tag=2 --sentences 40 --valid-sentences 20 --few 10 --epochs 2 --held-out 20 "

@@ -12,9 +12,9 @@ import torch
 from seqeval.metrics import f1_score, precision_score, recall_score
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.transfer.formats.conll import Conll
+from fairseq_xling.tasks.formats.conll import Conll
 from tests.end_to_end.engine import (
     assert_same_training,
     differences,

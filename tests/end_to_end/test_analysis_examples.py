@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import BIN, USER_DIR, checked, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"

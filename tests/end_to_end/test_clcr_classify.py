@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from fairseq_xling.clcr import classify
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
+from fairseq_xling.studies.clcr import classify
 from tests.sequence_folder import OrderTask, write_folder
 
 SMALL = "--hidden 16 --dropout 0.1 --lr 0.015 --epochs 8 --patience 8".split()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import launch, load, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"

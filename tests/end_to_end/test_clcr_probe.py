@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fairseq_xling.cli.main import main
-from fairseq_xling.runs import probing
+from fairseq_xling.cli import main
+from fairseq_xling.verbs.parts import probe as probing
 from tests.sequence_folder import write_folder
 
 CLASSES = {"NOUN": ["dog", "cat", "house"], "VERB": ["sees", "runs"], "DET": ["the", "a"]}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.sequence_folder import write_folder
 
 

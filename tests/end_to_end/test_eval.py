@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import BIN, launch, run
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"

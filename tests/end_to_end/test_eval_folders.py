@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
 from tests.extracted_folder import write_extracted
 

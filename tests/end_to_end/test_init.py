@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors

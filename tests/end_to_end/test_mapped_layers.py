@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import load, run
 from tests.end_to_end.test_map import SMALL, WIDTH, permuted
 

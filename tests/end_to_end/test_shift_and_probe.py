@@ -7,7 +7,7 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.mean_file import read_mean
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import load, run
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 10"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 
 OPTIONS = "--windows 24,6 --vocab-type word --vocab-size 600 --dim 16 --layers 1"
 TRAINING = "--vector-epochs 2 --updates 4 --every 2 --max-tokens 256 --contexts 50"

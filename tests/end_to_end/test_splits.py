@@ -6,9 +6,12 @@ import re
 import pytest
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.autoregressive import autoregressive_step, link_translation_data
+from fairseq_xling.studies.trelm.autoregressive_training import (
+    autoregressive_step,
+    link_translation_data,
+)
 from tests.end_to_end.engine import in_process, load, logged
 
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()

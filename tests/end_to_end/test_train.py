@@ -177,7 +177,7 @@ import numpy as np
 import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling.data.folder import MASK
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Objective, constant
+from fairseq_xling.data.example import Example, Objective, constant
 
 
 @objectives.register("first_word")

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairseq_xling.cli.main import main
-from fairseq_xling.transfer.items import parse_files
+from fairseq_xling.cli import main
+from fairseq_xling.tasks.items import parse_files
 from tests.end_to_end.engine import run
 
 LANGUAGES = ("en", "de", "fr", "es")

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
-from fairseq_xling.transfer.predict import Predictor
+from fairseq_xling.cli import main
+from fairseq_xling.tasks.predict import Predictor
 from tests.end_to_end.engine import load, logged, run
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 1"

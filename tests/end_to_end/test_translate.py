@@ -13,7 +13,7 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape

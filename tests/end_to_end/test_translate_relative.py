@@ -9,7 +9,7 @@ import re
 import pytest
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import in_process
 
 WORDS = "sun moon dog cat bird fish tree leaf".split()

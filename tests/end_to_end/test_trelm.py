@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.interop.encoder import Encoder
-from fairseq_xling.trelm.phases import LOWER, REST, UPPER, part_of
+from fairseq_xling.models.phases import LOWER, REST, UPPER, part_of
 from tests.end_to_end.engine import command, kill, load, run, start
 from tests.kill.disturb import wait_for_locks
 from tests.tiny_sources import write_folder

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import training_options
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.cli.main import verbs
 from fairseq_xling.compat import lean_engine
+from fairseq_xling.runs.command_line import verbs
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator"),
@@ -226,9 +226,9 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
         if not inner:
             found[name] = parser
 
-    for name, module in verbs().items():
+    for name, verb in verbs().items():
         parser = argparse.ArgumentParser()
-        module.add_arguments(parser)
+        verb.load().add_arguments(parser)
         visit(name, parser)
     return found
 

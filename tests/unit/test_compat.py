@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling import compat
+from fairseq_xling import compat, guards
 from fairseq_xling.errors import UserError
 
 
 @pytest.fixture(autouse=True)
 def engine():
-    compat.prepare_engine()
+    guards.prepare_engine()
 
 
 def test_a_missing_engine_is_explained_by_the_step_that_installs_it(monkeypatch):
@@ -111,13 +111,13 @@ def test_preparing_twice_wraps_once():
     import fairseq.checkpoint_utils as checkpoint_utils
 
     wrapped = checkpoint_utils.load_checkpoint_to_cpu
-    compat.prepare_engine()
+    guards.prepare_engine()
     assert checkpoint_utils.load_checkpoint_to_cpu is wrapped
 
 
 def test_importing_fairseq_leaves_the_root_logger_alone():
     code = (
-        "import logging; from fairseq_xling.compat import prepare_engine; prepare_engine();"
+        "import logging; from fairseq_xling.guards import prepare_engine; prepare_engine();"
         "print(logging.getLogger().level)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -183,7 +183,7 @@ def test_an_older_torch_is_asked_by_its_private_functions(
 
 
 def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
-    compat.prepare_engine()
+    guards.prepare_engine()
     from fairseq import options
 
     parser = options.get_training_parser()
@@ -195,17 +195,17 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
     for name in compat.SHAPE_CACHES:
         monkeypatch.delenv(name, raising=False)
-        compat.prepare_engine()
+        guards.prepare_engine()
         assert os.environ[name] == "1"
         monkeypatch.setenv(name, "1024")
-        compat.prepare_engine()
+        guards.prepare_engine()
         assert os.environ[name] == "1024"
 
 
 _LOGGED = """
 import os
-from fairseq_xling import compat
-compat.prepare_engine()
+from fairseq_xling import guards
+guards.prepare_engine()
 import torch
 torch.set_num_threads(1)
 for size in range(2, 70):

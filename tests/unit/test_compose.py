@@ -3,7 +3,7 @@
 import pytest
 
 from fairseq_xling import USER_DIR, compose
-from fairseq_xling.compat import prepare_engine
+from fairseq_xling.guards import prepare_engine
 
 prepare_engine()
 

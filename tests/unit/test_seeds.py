@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.cli.main import build_parser, verbs
 from fairseq_xling.ranges import Number
+from fairseq_xling.runs.command_line import build_parser, verbs
 from fairseq_xling.seeds import MOST, SEED, SEEDS
 
 

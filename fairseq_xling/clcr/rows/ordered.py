@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.clcr.order import PREFIX, order_heads
 from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
-from fairseq_xling.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr.order import PREFIX, order_heads
+from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.registry import unknown_name
 
 

@@ -2,7 +2,7 @@
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the target language's states
 of a layer are mapped into the source encoder's space, and its upper layers read them
-(`fairseq_xling.transfer.mapped`). The states are only centred: normalisation to unit length could
+(`fairseq_xling.tasks.mapped`). The states are only centred: normalisation to unit length could
 not be undone for those layers.
 """
 

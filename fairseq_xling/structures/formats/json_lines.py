@@ -18,9 +18,9 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.json_fields import check_kind, get_value, parse_json
 from fairseq_xling.structures.formats import Format, formats
 from fairseq_xling.structures.sentence import Link, Mention, Sentence, check
-from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json
 
 _RELATION = ("from", "to", "label")
 _ARGUMENT = ("trigger", "entity", "role")

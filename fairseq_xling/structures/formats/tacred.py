@@ -15,9 +15,9 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_text
+from fairseq_xling.json_fields import check_kind, get_value, parse_json
 from fairseq_xling.structures.formats import Format, formats
 from fairseq_xling.structures.sentence import Link, Mention, Sentence, check
-from fairseq_xling.transfer.json_fields import check_kind, get_value, parse_json
 
 NO_RELATION = "no_relation"
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.analysis.measures import MEASURES, Subject
+from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
+from fairseq_xling.verbs.measures import MEASURES
 
 WORDS = {
     "en": ["▁the", "▁house", "s", "▁tree", "▁red", "."],

@@ -5,10 +5,10 @@ import argparse
 import pytest
 import torch
 
-from fairseq_xling.analysis.measures import Subject
-from fairseq_xling.analysis.measures.langmass import LanguageLeakage
+from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.verbs.measures.langmass import LanguageLeakage
 
 
 class Leaking:

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.compat import prepare_engine
 from fairseq_xling.errors import UserError
+from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
-from fairseq_xling.transfer.predict import Predictor
+from fairseq_xling.tasks.predict import Predictor
 
 REFUSED = (UserError, SystemExit)
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from fairseq_xling.analysis.probing.fit import ProbeOptions, fit_probe
-from fairseq_xling.analysis.probing.scores import micro_scores
-from fairseq_xling.analysis.probing.states import Placed
 from fairseq_xling.clcr.probing import sequence_spans
 from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
+from fairseq_xling.tasks.probing.scores import micro_scores
+from fairseq_xling.tasks.probing.states import Placed
 from tests.sequence_folder import write_folder
 
 SMALL = ProbeOptions("linear", projection=16, dropout=0.0, lr=0.02, epochs=60, patience=60)

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate, pad_rows
+from fairseq_xling.data.example import Example
 from fairseq_xling.data.folder import PAD
-from fairseq_xling.objectives.base import Example
 
 
 def example(tokens, *, lang=0, predict=(), order=None, target=None, extra=None, **fields):

@@ -3,7 +3,7 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.generation.codec import FolderCodec
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping import search
 from fairseq_xling.mapping.job import apply_map

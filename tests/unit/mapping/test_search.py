@@ -7,7 +7,7 @@ import torch
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
-from fairseq_xling.mapping.work import WorkFolder
+from fairseq_xling.work_folder import WorkFolder
 
 NONE = torch.empty(0, 2, dtype=torch.int64)
 

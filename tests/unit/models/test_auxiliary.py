@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
@@ -12,7 +13,6 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Vocabulary
 
 POSITIONS = 16
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.models import separable_transformer as presets
@@ -16,7 +17,6 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
 )
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.training.criterion import UnifiedLMCriterion
 
 SMALL = {

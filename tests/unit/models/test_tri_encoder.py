@@ -10,10 +10,10 @@ from fairseq_xling.models import tri_encoder as presets
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.phases import fingerprint
 from fairseq_xling.models.tri_encoder import TriTransformer, TriTransformerConfig
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
-from fairseq_xling.trelm.phases import fingerprint
 
 SMALL = {
     "encoder_layers": 2,

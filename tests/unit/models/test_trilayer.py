@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, NULL, PAD, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
@@ -13,7 +14,6 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Vocabulary
 
 LANGS = {"en": 0, "de": 1}
 

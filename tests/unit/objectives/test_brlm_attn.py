@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.brlm_attn import BridgeAttentionLM, groups
 from fairseq_xling.objectives.tlm import TranslationLM
 

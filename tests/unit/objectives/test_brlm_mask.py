@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS, UNK
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.brlm_mask import BridgeMaskedLM
 
 VOCABULARY = Vocabulary({"en": 60, "de": 60}, {"en": 0, "de": 1})

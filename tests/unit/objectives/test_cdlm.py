@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Example, Vocabulary
 from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
@@ -15,7 +16,6 @@ from fairseq_xling.models.separable_transformer import SeparableTransformer
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.base import Example, Vocabulary
 from fairseq_xling.objectives.cdlm import CrossLingualLM
 from fairseq_xling.objectives.mlm import MaskedLM
 from fairseq_xling.training.criterion import UnifiedLMCriterion

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.mlm import MaskedLM
 
 OWN = {"en": np.arange(6, 500), "de": np.arange(400, 1000)}

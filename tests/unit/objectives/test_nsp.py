@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.data.segments import NEXT, NOT_NEXT, SegmentPairs
@@ -14,7 +15,6 @@ from fairseq_xling.models.auxiliary import View
 from fairseq_xling.models.auxiliary.nsp import NextSentenceHead
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.nsp import NextSentence
 
 

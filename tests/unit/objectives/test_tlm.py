@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.tlm import TranslationLM
 
 WORDS, LENGTH = 24, 6

@@ -7,10 +7,10 @@ import pytest
 from fairseq_xling import precision
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.encoder_training import EncoderTraining
 from fairseq_xling.runs.settled import precision_option, settle, settle_config
 from fairseq_xling.runs.step import digests
 from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.studies.encoder_training import EncoderTraining
 
 
 @dataclasses.dataclass(frozen=True)

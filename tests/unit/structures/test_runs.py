@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling import files
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
-from fairseq_xling.structures import matrix, words
+from fairseq_xling.structures import words
 from fairseq_xling.structures.model_file import read_model
+from fairseq_xling.verbs.parts import struct_matrix as matrix
 from tests.unit.structures.planted import write_jsonl, write_planted
 from tests.unit.structures.test_formats import GOOD, KBP37, TACRED
 
@@ -183,9 +184,9 @@ class StubParser:
 
 @pytest.fixture
 def parser(monkeypatch, tmp_path):
-    module = types.ModuleType("fairseq_xling.transfer.parser")
+    module = types.ModuleType("fairseq_xling.tasks.parser")
     module.Parser = StubParser
-    monkeypatch.setitem(sys.modules, "fairseq_xling.transfer.parser", module)
+    monkeypatch.setitem(sys.modules, "fairseq_xling.tasks.parser", module)
     (tmp_path / "parser.pt").write_text("")
     return tmp_path / "parser.pt"
 

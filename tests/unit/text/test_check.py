@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, UNK, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.encoder import TextEncoder

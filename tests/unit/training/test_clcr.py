@@ -8,7 +8,7 @@ import pytest
 import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr import ClcrModelConfig
+from fairseq_xling.models.clcr.model import ClcrModelConfig
 from fairseq_xling.training.clcr import ClcrConfig, choose_pair
 
 

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.objectives.base import Vocabulary
 from fairseq_xling.objectives.word_alignment import WordAlignment
 from fairseq_xling.training import word_alignment
 from fairseq_xling.training.word_alignment import WordAlignmentCriterion

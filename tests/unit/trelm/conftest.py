@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.trelm.run_config import TrelmConfig
-from fairseq_xling.trelm.run_facts import Facts
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.facts import Facts
 
 SPLITS = ("train", "valid", "test")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gensim.models.fasttext import compute_ngrams, ft_ngram_hashes
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
 from fairseq_xling.errors import UserError

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors

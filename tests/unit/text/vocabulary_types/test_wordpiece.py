@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fairseq_xling.cli.main import main
+from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json

@@ -1,0 +1,102 @@
+"""The stream of parallel sentences: sentence i depends on the seed and i alone."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from fairseq_xling.corpus.meaning import Meaning
+from fairseq_xling.corpus.realiser import LANGUAGES, Language
+from fairseq_xling.corpus.sampler import Sampler
+from fairseq_xling.corpus.tables import DOMAINS, Topic, Uniform
+from fairseq_xling.corpus.tokens import ParallelSentence, Sentence
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.registry import unknown_name
+
+DOCUMENT = 8  # sentences in a row that share a topic
+SHORTEST, LONGEST = 5, 20  # words of the English sentence
+_PIECE = 64  # uniform numbers drawn at a time
+
+sampler = lru_cache(maxsize=None)(Sampler)
+
+
+class _Uniform:
+    """Independent uniform numbers that depend on ``key`` and ``counter`` only."""
+
+    __slots__ = ("_generator", "_numbers")
+
+    def __init__(self, seed: int, stream: int, index: int):
+        bits = np.random.Philox(key=(seed, stream), counter=(0, 0, index, 0))
+        self._generator = np.random.Generator(bits)
+        self._numbers: list[float] = []
+
+    def __call__(self) -> float:
+        if not self._numbers:
+            self._numbers = self._generator.random(_PIECE).tolist()
+        return self._numbers.pop()
+
+
+@lru_cache(maxsize=64)
+def _document_topic(seed: int, document: int) -> float:
+    return _Uniform(seed, 1, document)()
+
+
+def scene(seed: int, index: int, domain: str) -> tuple[Topic, Uniform]:
+    """Topic and random numbers of sentence ``index``."""
+    topic = sampler(domain).topic(_document_topic(seed, index // DOCUMENT))
+    return topic, _Uniform(seed, 0, index)
+
+
+def draw(seed: int, index: int, domain: str = "default") -> tuple[str, Meaning, Sentence]:
+    """Topic, meaning and English wording of sentence ``index``."""
+    source, english = sampler(domain), LANGUAGES["en"]
+    topic, uniform = scene(seed, index, domain)
+    while True:
+        meaning = source.meaning(topic, uniform)
+        sentence = english.sentence(meaning)
+        if SHORTEST <= len(sentence.tokens) <= LONGEST:
+            return topic.name, meaning, sentence
+
+
+def resolve(languages: Sequence[str]) -> dict[str, Language]:
+    """The languages by their codes.
+
+    Raises:
+        UserError: for an unknown code (near matches are named) or a repeated one.
+    """
+    for code in languages:
+        if list(languages).count(code) > 1:
+            raise UserError(f"`--languages` names {code!r} twice in {','.join(languages)!r}")
+    with about("`--languages`"):
+        return {code: LANGUAGES[code] for code in languages}
+
+
+def generate(
+    languages: Sequence[str], count: int, seed: int, start: int = 0, domain: str = "default"
+) -> Iterator[ParallelSentence]:
+    """Sentences ``start`` to ``start + count`` of the corpus, in ``languages``.
+
+    Sentence i depends on (seed, domain, i) alone, so a corpus can be generated in any order, in
+    pieces and in parallel. Runs of ``DOCUMENT`` sentences share a topic.
+
+    Raises:
+        UserError: for an unknown language or domain, or a negative number.
+    """
+    for name, value in (("count", count), ("seed", seed), ("start", start)):
+        if value < 0:
+            raise UserError(f"`{name}` must not be negative, got {value}")
+    if domain not in DOMAINS:
+        raise unknown_name("`--domain`", domain, sorted(DOMAINS))
+    return _stream(resolve(languages), count, seed, start, domain)
+
+
+def _stream(
+    known: dict[str, Language], count: int, seed: int, start: int, domain: str
+) -> Iterator[ParallelSentence]:
+    for index in range(start, start + count):
+        topic, meaning, english = draw(seed, index, domain)
+        sentences = {
+            code: english if code == "en" else language.sentence(meaning)
+            for code, language in known.items()
+        }
+        yield ParallelSentence(index, topic, meaning.key(), sentences)

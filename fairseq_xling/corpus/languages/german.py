@@ -1,0 +1,328 @@
+"""German: verb second in main clauses and last in subordinate ones; gender, case, compounds."""
+
+from fairseq_xling.corpus import inventory
+from fairseq_xling.corpus import meaning as m
+from fairseq_xling.corpus.german_forms import (
+    ADJECTIVES,
+    ARTICLES,
+    EIN,
+    EIN_WORDS,
+    NOUNS,
+    STRONG,
+    VERBS,
+    adjective_ending,
+    noun_form,
+    verb_forms,
+)
+from fairseq_xling.corpus.languages.english import SHARED_NAMES
+from fairseq_xling.corpus.lexicon import german as words
+from fairseq_xling.corpus.lexicon.reader import entries, items
+from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, attach, finish
+from fairseq_xling.corpus.tokens import Token
+
+_ADVERBS = entries(words.ADVERBS)
+_PREPOSITIONS = {key: tuple(value.split()) for key, value in entries(words.PREPOSITIONS).items()}
+_CONTRACTIONS = {(a, b): c for a, b, c in (item.split() for item in items(words.CONTRACTIONS))}
+_FUNCTION = entries(words.FUNCTION_WORDS)
+_PLACES = entries(words.PLACES)
+_ORGANISATIONS = {key: tuple(value.split()) for key, value in entries(words.ORGANISATIONS).items()}
+_MODALS = {key: tuple(_FUNCTION[key].split()) for key in ("will", "can", "must")}
+_COPULAS = {("present", False): "ist", ("present", True): "sind"}
+_COPULAS |= {("past", False): "war", ("past", True): "waren"}
+
+
+class German(Language):
+    """Realises a meaning in German."""
+
+    code = "de"
+
+    def __init__(self) -> None:
+        self._verbs = {verb: verb_forms(verb) for verb in inventory.VERBS}
+
+    def phrase(
+        self, phrase: NounPhrase, case: str, denied: int | None = None
+    ) -> tuple[list[Node], Node]:
+        """The words of a noun phrase in its case, and its head.
+
+        ``denied`` is the slot of a "not" that is merged into the article ("kein").
+        """
+        at = phrase.id
+        if phrase.kind in inventory.ENTITIES:
+            nodes, head = self._name(phrase, case)
+        elif phrase.kind == "pronoun":
+            head = Node(self._pronoun(phrase), _FUNCTION[phrase.keys[0]], "PRON", slots=(at,))
+            head.concept = phrase.keys[0]
+            nodes = [head]
+        elif phrase.kind == "year":
+            head = Node(phrase.keys[0], phrase.keys[0], "NUM", slots=(at,), concept="year")
+            nodes = [head]
+        else:
+            nodes, head = self._noun(phrase, case, denied)
+        if phrase.origin is not None:
+            place = phrase.origin.phrase
+            more, noun = self.phrase(place, "dat")
+            attach(head, "nmod", noun)
+            slots = (place.id + m.PREPOSITION,)
+            nodes += [Node("aus", "aus", "ADP", "case", slots, noun, "from"), *more]
+        if phrase.also is not None:
+            more, noun = self.phrase(phrase.also, case)
+            attach(head, "conj", noun)
+            slots = (phrase.also.id + m.AND,)
+            nodes += [Node("und", "und", "CCONJ", "cc", slots, noun, "and"), *more]
+        return nodes, head
+
+    def _pronoun(self, phrase: NounPhrase) -> str:
+        key, known = phrase.keys[0], phrase.antecedent
+        if key == "it" and known is not None and known.kind in ("noun", "organisation"):
+            table = NOUNS if known.kind == "noun" else _ORGANISATIONS
+            row = table.get(known.keys[0])
+            gender = (row[1] if known.kind == "noun" else row[-1])[0] if row else "n"
+            return {"m": "er", "f": "sie", "n": "es"}[gender]
+        return _FUNCTION[key]
+
+    def _name(self, phrase: NounPhrase, case: str) -> tuple[list[Node], Node]:
+        at, label, key = phrase.id, inventory.ENTITIES[phrase.kind], phrase.keys[0]
+        if key in _ORGANISATIONS:
+            form, gender = _ORGANISATIONS[key]
+            head = Node(form, form, "PROPN", slots=(at + m.PART, at), concept=key)
+            head.entity = "B-" + label
+            return [Node(ARTICLES[case, gender], "der", "DET", "det", (), head), head], head
+        forms = [_PLACES.get(key, key) for key in phrase.keys]
+        head = Node(forms[0], forms[0], "PROPN", slots=(at,), concept=key, entity="B-" + label)
+        nodes = [head]
+        for key, form in zip(phrase.keys[1:], forms[1:], strict=True):
+            slots = (at + m.PART,)
+            nodes.append(Node(form, form, "PROPN", "flat", slots, head, key, "I-" + label))
+        return nodes, head
+
+    def _noun(self, phrase: NounPhrase, case: str, denied: int | None) -> tuple[list[Node], Node]:
+        at, key, kind = phrase.id, phrase.keys[0], phrase.determiner
+        lemma, gender, _ = NOUNS[key]
+        gender = "p" if phrase.plural else gender[0]
+        declension = "my" if denied is not None else kind  # "kein" declines like "mein"
+        slots = (at + m.PART, at) if "_" in key else (at,)
+        form = noun_form(key, declension, case, phrase.plural)
+        head = Node(form, lemma, "NOUN", slots=slots, concept=key + ".n")
+        ending = adjective_ending(declension, case, gender)
+        nodes = []
+        for i, adjective in enumerate(phrase.adjectives):
+            forms = ADJECTIVES[adjective]
+            node = Node(forms[-1].removesuffix("e") + ending, forms[0], "ADJ", "amod")
+            node.slots, node.head, node.concept = (at + m.ADJECTIVE + i,), head, adjective + ".a"
+            nodes.append(node)
+        nodes.append(head)
+        return self._determiner(phrase, head, case, gender, denied) + nodes, head
+
+    def _determiner(
+        self, phrase: NounPhrase, head: Node, case: str, gender: str, denied: int | None
+    ) -> list[Node]:
+        kind, slot = phrase.determiner, phrase.id + m.DETERMINER
+        if denied is not None:
+            form = "kein" + EIN[case, gender]
+            slots = (denied, slot) if kind == "indefinite" else (denied,)
+            return [Node(form, "kein", "DET", "det", slots, head)]
+        if kind == "bare":
+            return []
+        if phrase.owner is not None:
+            name = phrase.owner.keys[0]
+            slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
+            node = Node(name + "s", name, "PROPN", "nmod", slots)
+            node.head, node.concept, node.entity = head, name, "B-PER"
+            return [node]
+        if kind == "count":
+            form = _FUNCTION.get(phrase.count, phrase.count)
+            slots = (phrase.id + m.COUNT,)
+            return [Node(form, form, "NUM", "nummod", slots, head, phrase.count)]
+        if kind == "many":
+            form = "vielen" if case == "dat" else "viele"
+            return [Node(form, "viel", "ADJ", "amod", (slot,), head, "many")]
+        if kind in EIN_WORDS:
+            root = EIN_WORDS[kind]
+            upos, relation = ("DET", "det") if kind == "indefinite" else ("PRON", "nmod")
+            form = root + EIN[case, gender]
+            return [Node(form, root, upos, relation, (slot,), head)]
+        if kind == "this":
+            return [Node("dies" + STRONG[case, gender], "dieser", "DET", "det", (slot,), head)]
+        return [Node(ARTICLES[case, gender], "der", "DET", "det", (slot,), head)]
+
+    def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
+        """A preposition with its phrase ("in dem" is the one word "im"), and the phrase's head."""
+        phrase = oblique.phrase
+        slot = phrase.id + m.PREPOSITION
+        if oblique.preposition == "tor":
+            return self.phrase(phrase, "dat")
+        form, case = _PREPOSITIONS[oblique.preposition]
+        if phrase.kind == "year":
+            nodes, head = self.phrase(phrase, case)
+            return nodes, head
+        if phrase.kind == "place" and oblique.preposition == "to":
+            form = "nach"
+        if phrase.kind == "noun" and inventory.NOUN_KINDS[phrase.keys[0]] == "time":
+            form = "an" if phrase.keys[0] in ("morning", "evening", "afternoon") else "in"
+        nodes, head = self.phrase(phrase, case)
+        node = Node(form, form, "ADP", "case", (slot,), head, oblique.preposition)
+        contracted = _CONTRACTIONS.get((form, nodes[0].form))
+        if contracted and nodes[0].upos == "DET":
+            node.form, node.slots = contracted, (slot, *nodes[0].slots)
+            return [node, *nodes[1:]], head
+        return [node, *nodes], head
+
+    def _middle(self, clause: Clause, root: Node) -> list[Node]:
+        """What comes between the finite verb and the end: objects, "nicht", adverb, places."""
+        nodes: list[Node] = []
+        last: list[Node] = []
+        for oblique in clause.obliques:
+            more, noun = self.oblique(oblique)
+            receiver = oblique.preposition == "tor"
+            attach(root, "iobj" if receiver else "obl", noun)
+            if receiver:
+                nodes += more
+            else:
+                last += more
+        denied = clause.id + m.NEGATION if clause.negated else None
+        if clause.object is not None:
+            plain = clause.object.kind == "noun" and clause.object.determiner in (
+                "indefinite",
+                "bare",
+            )
+            case = "dat" if "dat" in VERBS[clause.verb] else "acc"
+            more, noun = self.phrase(clause.object, case, denied if plain else None)
+            attach(root, "obj", noun)
+            nodes += more
+            denied = None if plain else denied
+        if denied is not None:
+            nodes.append(Node("nicht", "nicht", "PART", "advmod", (denied,), root, "not"))
+        if clause.adverb:
+            form, slots = _ADVERBS[clause.adverb], (clause.id + m.ADVERB,)
+            nodes.append(Node(form, form, "ADV", "advmod", slots, root, clause.adverb + ".r"))
+        return nodes + last
+
+    def _time(self, clause: Clause, root: Node) -> list[Node]:
+        if not clause.time:
+            return []
+        if isinstance(clause.time, str):
+            form, slots = _ADVERBS[clause.time], (clause.id + m.TIME,)
+            return [Node(form, form, "ADV", "advmod", slots, root, clause.time + ".r")]
+        nodes, head = self.oblique(clause.time)
+        attach(root, "obl", head)
+        return nodes
+
+    def clause(
+        self, clause: Clause, last: bool = False, inverted: bool = False
+    ) -> tuple[list[Node], Node]:
+        """The words of a clause and its root.
+
+        ``last`` puts the finite verb at the end (subordinate clause); ``inverted`` puts the
+        subject after it (something else comes first).
+        """
+        many = clause.subject.agrees_plural
+        subject, noun = self.phrase(clause.subject, "nom")
+        if clause.predicate:
+            root, finite, middle, end = self._copular(clause, many)
+        else:
+            root, finite, end = self._verb(clause, many, last)
+            middle = self._middle(clause, root)
+        attach(root, "nsubj", noun)
+        time = self._time(clause, root)
+        if last:
+            nodes = [*subject, *time, *middle, *end, *finite]
+        elif clause.fronted and time:
+            nodes = [*time, *finite, *subject, *middle, *end]
+        elif inverted:
+            nodes = [*finite, *subject, *time, *middle, *end]
+        else:
+            nodes = [*subject, *finite, *time, *middle, *end]
+        if clause.reported is not None:
+            inner, verb = self.clause(clause.reported, last=True)
+            attach(root, "ccomp", verb)
+            slots = (clause.id + m.MARK,)
+            nodes.append(Node(",", ",", "PUNCT", "punct", (), verb))
+            nodes.append(Node("dass", "dass", "SCONJ", "mark", slots, verb, "that"))
+            nodes += inner
+        return nodes, root
+
+    def _copular(
+        self, clause: Clause, many: bool
+    ) -> tuple[Node, list[Node], list[Node], list[Node]]:
+        at, form = clause.id, ADJECTIVES[clause.predicate][0]
+        root = Node(form, form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
+        form = _COPULAS[clause.mood, many]
+        finite = Node(form, "sein", "AUX", "cop", (at + m.AUXILIARY,), root, "be")
+        middle = []
+        if clause.negated:
+            slots = (at + m.NEGATION,)
+            middle.append(Node("nicht", "nicht", "PART", "advmod", slots, root, "not"))
+        if clause.degree:
+            form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
+            middle.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+        return root, [finite], middle, [root]
+
+    def _verb(self, clause: Clause, many: bool, last: bool) -> tuple[Node, list[Node], list[Node]]:
+        """The root, the finite verb (in one list) and what closes the clause."""
+        at, forms = clause.id, self._verbs[clause.verb]
+        root = Node("", forms["infinitive"], "VERB", slots=(at,), concept=clause.verb + ".v")
+        if clause.mood in _MODALS:
+            plural, singular = _MODALS[clause.mood]
+            form, slots = plural if many else singular, (at + m.AUXILIARY,)
+            root.form = forms["infinitive"]
+            return root, [Node(form, plural, "AUX", "aux", slots, root, clause.mood)], [root]
+        root.form = forms[clause.mood + (" plural" if many else "")]
+        prefix = forms["prefix"]
+        if prefix and last:
+            root.form = prefix + root.form
+        elif prefix:
+            part = Node(prefix, prefix, "ADP", "compound", (at,), root, clause.verb + ".v")
+            return root, [root], [part]
+        return root, [root], []
+
+    def tokens(self, meaning: Meaning) -> list[Token]:
+        first = meaning.second is not None and meaning.second_first
+        nodes, root = self.clause(meaning.main, inverted=first)
+        if meaning.second is not None:
+            more, verb = self.clause(meaning.second, last=not meaning.coordinated)
+            attach(root, "conj" if meaning.coordinated else "advcl", verb)
+            at = meaning.second.id
+            key = meaning.link
+            if key == "when" and meaning.second.mood == "past":
+                key = "when_past"
+            mark = Node(_FUNCTION[key], _FUNCTION[key], "SCONJ", "mark", (at + m.MARK,), verb)
+            mark.concept = meaning.link
+            comma = [Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)]
+            if meaning.coordinated:
+                mark.upos, mark.deprel = "CCONJ", "cc"
+                comma = comma if meaning.link == "but" else []
+            nodes = [mark, *more, *comma, *nodes] if first else [*nodes, *comma, mark, *more]
+        stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+        return finish([*nodes, stop])
+
+    def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        cases = ("nom", "acc", "dat")
+        for key, kind in inventory.NOUN_KINDS.items():
+            if "_" in key:
+                continue
+            for feature, plural in (("singular", False), ("plural", True)):
+                if not (plural and kind == "u"):
+                    kinds = ("definite", "indefinite", "bare")
+                    forms = [noun_form(key, d, case, plural) for d in kinds for case in cases]
+                    found[key + ".n", feature] = tuple(dict.fromkeys(forms))
+        for verb, by_feature in self._verbs.items():
+            for feature, form in by_feature.items():
+                joined = by_feature["prefix"] + form
+                if feature == "infinitive" or not by_feature["prefix"]:
+                    found[verb + ".v", feature] = (form,)
+                elif feature != "prefix":
+                    found[verb + ".v", feature] = (joined,)
+            found.pop((verb + ".v", "prefix"), None)
+        for key in inventory.ADJECTIVES:
+            form, stem = ADJECTIVES[key][0], ADJECTIVES[key][-1].removesuffix("e")
+            endings = ("e", "en", "er", "es", "em")
+            found[key + ".a", ""] = (form, *(stem + ending for ending in endings))
+        found |= {(key + ".r", ""): (_ADVERBS[key],) for key in inventory.ADVERBS}
+        for key in SHARED_NAMES:
+            found[key, ""] = (_PLACES.get(key) or _FUNCTION.get(key, key),)
+        return found
+
+
+LANGUAGES.register("de")(German())

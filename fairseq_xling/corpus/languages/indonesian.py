@@ -1,0 +1,220 @@
+"""Indonesian: adjectives and owners after the noun, no articles, no inflection, no copula."""
+
+from fairseq_xling.corpus import inventory
+from fairseq_xling.corpus import meaning as m
+from fairseq_xling.corpus.languages.english import SHARED_NAMES
+from fairseq_xling.corpus.lexicon import indonesian as words
+from fairseq_xling.corpus.lexicon.reader import entries
+from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
+from fairseq_xling.corpus.realiser import (
+    LANGUAGES,
+    VERB_FEATURES,
+    Language,
+    Node,
+    attach,
+    joined,
+)
+from fairseq_xling.corpus.tokens import Token
+
+_NOUNS = entries(words.NOUNS)
+_ADJECTIVES = entries(words.ADJECTIVES)
+_VERBS = entries(words.VERBS)
+_ADVERBS = entries(words.ADVERBS)
+_PREPOSITIONS = entries(words.PREPOSITIONS)
+_FUNCTION = entries(words.FUNCTION_WORDS)
+_NAMES = entries(words.PLACES) | entries(words.ORGANISATIONS)
+
+
+class Indonesian(Language):
+    """Realises a meaning in Indonesian."""
+
+    code = "id"
+
+    def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
+        """The words of a noun phrase and the one that heads them."""
+        at = phrase.id
+        if phrase.kind in inventory.ENTITIES:
+            nodes, head = self._name(phrase)
+        elif phrase.kind == "pronoun":
+            form = _FUNCTION[phrase.keys[0]]
+            head = Node(form, form, "PRON", slots=(at,), concept=phrase.keys[0])
+            nodes = [head]
+        elif phrase.kind == "year":
+            head = Node("tahun", "tahun", "NOUN", concept="year")
+            number = phrase.keys[0]
+            nodes = [head, Node(number, number, "NUM", "nummod", (at,), head, "year")]
+        else:
+            nodes, head = self._noun(phrase)
+        if phrase.origin is not None:
+            more, noun = self.oblique(phrase.origin)
+            attach(head, "nmod", noun)
+            nodes += more
+        if phrase.also is not None:
+            more, noun = self.phrase(phrase.also)
+            attach(head, "conj", noun)
+            slots = (phrase.also.id + m.AND,)
+            nodes += [Node("dan", "dan", "CCONJ", "cc", slots, noun, "and"), *more]
+        return nodes, head
+
+    def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
+        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
+        parts = [(part, key) for key in phrase.keys for part in _NAMES.get(key, key).split("=")]
+        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
+        head = nodes[0]
+        head.entity, head.slots = "B-" + label, (at,)
+        for node in nodes[1:]:
+            node.slots = (at + m.PART,)
+            attach(head, "flat" if phrase.kind == "person" else "compound", node)
+        return nodes, head
+
+    def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
+        at, key = phrase.id, phrase.keys[0]
+        first, *rest = _NOUNS[key].split("=")
+        form = first
+        if phrase.plural and phrase.determiner not in ("count", "many") and "-" not in first:
+            form = f"{first}-{first}"
+        head = Node(form, first, "NOUN", slots=(at,), concept=key + ".n")
+        nodes = [head]
+        for part in rest:
+            slots = (at + m.PART,) if "_" in key else (at,)
+            nodes.append(Node(part, part, "NOUN", "compound", slots, head, key + ".n"))
+        for i, adjective in enumerate(phrase.adjectives):
+            slots = (at + m.ADJECTIVE + i,)
+            node, *rest = (
+                Node(part, part, "ADJ", "amod", slots, head, adjective + ".a")
+                for part in _ADJECTIVES[adjective].split("=")
+            )
+            attach(node, "compound", *rest)
+            nodes += [node, *rest]
+        before, after = self._determiner(phrase, head)
+        return [*before, *nodes, *after], head
+
+    def _determiner(self, phrase: NounPhrase, head: Node) -> tuple[list[Node], list[Node]]:
+        """What comes before the noun, and what comes after it."""
+        kind, slots = phrase.determiner, (phrase.id + m.DETERMINER,)
+        if phrase.owner is not None:
+            nodes, owner = self.phrase(phrase.owner)
+            attach(head, "nmod", owner)
+            return [], nodes
+        if kind in ("my", "our"):
+            return [], [Node(_FUNCTION[kind], _FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
+        if kind == "this":
+            return [], [Node("ini", "ini", "DET", "det", slots, head, "this")]
+        if kind == "many":
+            return [Node("banyak", "banyak", "ADJ", "amod", slots, head, "many")], []
+        if kind == "count":
+            form, slots = _FUNCTION.get(phrase.count, phrase.count), (phrase.id + m.COUNT,)
+            return [Node(form, form, "NUM", "nummod", slots, head, phrase.count)], []
+        if kind == "indefinite":
+            living = {"pm": "a_person", "pf": "a_person", "a": "a_animal"}
+            form = _FUNCTION[living.get(inventory.NOUN_KINDS[phrase.keys[0]], "a")]
+            return [Node(form, form, "DET", "det", slots, head, "indefinite")], []
+        return [], []
+
+    def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
+        """A preposition, of one word or two, with its phrase, and the phrase's head."""
+        phrase = oblique.phrase
+        nodes, head = self.phrase(phrase)
+        slots = (phrase.id + m.PREPOSITION,)
+        form = _PREPOSITIONS[oblique.preposition]
+        if phrase.kind == "year" or inventory.NOUN_KINDS.get(phrase.keys[0]) == "time":
+            form = "pada"
+        parts = [
+            Node(part, part, "ADP", "case", slots, head, oblique.preposition)
+            for part in form.split("=")
+        ]
+        return [*parts, *nodes], head
+
+    def _adverb(self, key: str, slot: int, root: Node) -> list[Node]:
+        first, *rest = (
+            Node(form, form, "ADV", "advmod", (slot,), root, key + ".r")
+            for form in _ADVERBS[key].split("=")
+        )
+        attach(first, "fixed", *rest)
+        return [first, *rest]
+
+    def clause(self, clause: Clause) -> tuple[list[Node], Node]:
+        """The words of a clause and its root."""
+        at = clause.id
+        subject, noun = self.phrase(clause.subject)
+        key = clause.predicate or clause.verb
+        table, upos, suffix = (
+            (_ADJECTIVES, "ADJ", ".a") if clause.predicate else (_VERBS, "VERB", ".v")
+        )
+        root, *rest = (
+            Node(part, part, upos, slots=(at,), concept=key + suffix)
+            for part in table[key].split("=")
+        )
+        attach(root, "compound", *rest)
+        attach(root, "nsubj", noun)
+        nodes = [*subject, *self._before(clause, root), root, *rest]
+        if clause.object is not None:
+            more, noun = self.phrase(clause.object)
+            attach(root, "obj", noun)
+            nodes += more
+        if clause.adverb and clause.adverb not in inventory.FREQUENCY_ADVERBS:
+            nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
+        for oblique in clause.obliques:
+            more, noun = self.oblique(oblique)
+            attach(root, "obl", noun)
+            nodes += more
+        time: list[Node] = []
+        if isinstance(clause.time, Oblique):
+            time, noun = self.oblique(clause.time)
+            attach(root, "obl", noun)
+        elif clause.time:
+            time = self._adverb(clause.time, at + m.TIME, root)
+        nodes = [*time, *nodes] if clause.fronted else [*nodes, *time]
+        if clause.reported is not None:
+            inner, verb = self.clause(clause.reported)
+            attach(root, "ccomp", verb)
+            nodes.append(Node("bahwa", "bahwa", "SCONJ", "mark", (at + m.MARK,), verb, "that"))
+            nodes += inner
+        return nodes, root
+
+    def _before(self, clause: Clause, root: Node) -> list[Node]:
+        """What comes between subject and verb."""
+        at = clause.id
+        nodes: list[Node] = []
+        if clause.negated:
+            nodes.append(Node("tidak", "tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
+        if clause.mood in ("will", "can", "must"):
+            form, slots = _FUNCTION[clause.mood], (at + m.AUXILIARY,)
+            nodes.append(Node(form, form, "AUX", "aux", slots, root, clause.mood))
+        elif clause.mood == "past" and clause.verb and not self._dated(clause):
+            nodes.append(Node("telah", "telah", "AUX", "aux", (), root, "past"))
+        if clause.degree:
+            form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
+            nodes.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+        if clause.adverb in inventory.FREQUENCY_ADVERBS:
+            nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
+        return nodes
+
+    def _dated(self, clause: Clause) -> bool:
+        """Whether another word makes "telah" unnecessary or impossible."""
+        adverb = clause.adverb in inventory.FREQUENCY_ADVERBS
+        return clause.negated or bool(clause.time) or adverb
+
+    def tokens(self, meaning: Meaning) -> list[Token]:
+        conjunction = _FUNCTION[meaning.link] if meaning.link else ""
+        return joined(meaning, self.clause, conjunction)
+
+    def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for key, form in _NOUNS.items():
+            if "=" not in form:
+                many = form if "-" in form else f"{form}-{form}"
+                found[key + ".n", "singular"] = (form,)
+                found[key + ".n", "plural"] = tuple(dict.fromkeys((many, form)))
+        for key, form in _VERBS.items():
+            if "=" not in form:
+                found |= {(key + ".v", feature): (form,) for feature in VERB_FEATURES}
+        adjectives = _ADJECTIVES.items()
+        found |= {(key + ".a", ""): (form,) for key, form in adjectives if "=" not in form}
+        found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items() if "=" not in form}
+        for key in SHARED_NAMES:
+            found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)
+        return found
+
+
+LANGUAGES.register("id")(Indonesian())

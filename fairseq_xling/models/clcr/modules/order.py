@@ -1,0 +1,88 @@
+"""R: the order of the first language's key-points in the second (CLCR, section 3.3)."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.models.clcr.modules.extract import partner_of_source
+from fairseq_xling.models.clcr.order import PREFIX, order_heads
+
+
+@modules.register("order")
+class OrderModule(Module):
+    """A head of `fairseq_xling.models.clcr.order` on T12(r1) of the pseudo-gold pivots.
+
+    It learns from pseudo-gold key-points, in the order of s1, and not from those that E would keep,
+    so that it is independent of E's errors. The gold position of a key-point is the rank of its
+    pivot in s2. Sentences with fewer than two key-points are left out.
+    """
+
+    after = ("transform",)
+    needs_labels = True
+
+    def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
+        super().__init__()
+        kind = order_heads[settings["head"]]
+        # A key-point is a token, so a table as long as the encoders' is always enough.
+        table = {"positions": settings["positions"] or sizes.positions}
+        self.head = kind(sizes.widths[1], **(table if settings["table"] else {}))
+
+    @classmethod
+    def key(cls, name: str, cfg: Any) -> str:
+        return f"{PREFIX}{cfg.order}"
+
+    @classmethod
+    def settings(cls, cfg: Any) -> dict[str, Any]:
+        needs = "positions" in inspect.signature(order_heads[cfg.order]).parameters
+        return {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
+
+    def forward(self, batch: PairStates) -> Loss:
+        states, positions, padding = key_points(batch.space, partner_of_source(batch))
+        several = (~padding).sum(1) > 1
+        states, positions, padding = states[several], positions[several], padding[several]
+        if not len(states):
+            zero = sum(p.sum() * 0.0 for p in self.parameters())
+            none = torch.zeros((), dtype=torch.int64, device=padding.device)
+            return Loss(zero, none, {"correct": none, "decisions": none, "sentences": none})
+        found = self.head(states, padding)
+        total, count = self.head.loss(found, positions, padding)
+        correct, decisions = self.head.correct(found.detach(), positions, padding)
+        sums = {"correct": correct, "decisions": decisions, "sentences": several.sum()}
+        return Loss(total, count, sums)
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
+        """The share of the classifier's individual decisions that are correct."""
+        decisions = sums["decisions"]
+        return {"order_accuracy": sums["correct"] / decisions if decisions else float("nan")}
+
+
+def key_points(states: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Those tokens that have a partner, packed to the front in their order.
+
+    Args:
+        states: (B, M, E).
+        partner: (B, M) position of the partner in s2, -1 for none.
+
+    Returns:
+        states (B, K, E), positions (B, K), the rank of the partner among the partners, -1 at
+        padding, and padding_mask (B, K); K is at least 1.
+
+    >>> states = torch.arange(4.0).view(1, 4, 1)
+    >>> packed, positions, padding = key_points(states, torch.tensor([[-1, 5, -1, 2]]))
+    >>> packed.flatten().tolist(), positions.tolist(), padding.tolist()
+    ([1.0, 3.0], [[1, 0]], [[False, False]])
+    """
+    used = partner >= 0
+    counts = used.sum(1)
+    longest = max(int(counts.max()) if len(counts) else 0, 1)
+    front = torch.sort((~used).long(), dim=1, stable=True).indices[:, :longest]
+    padding = torch.arange(front.shape[1], device=front.device) >= counts[:, None]
+    places = partner.gather(1, front).masked_fill(padding, torch.iinfo(torch.int64).max)
+    positions = places.argsort(1).argsort(1).masked_fill(padding, -1)
+    packed = states.gather(1, front[..., None].expand(-1, -1, states.shape[2]))
+    return packed, positions, padding

@@ -1,0 +1,1 @@
+"""The adversarial tagger: a shared BiLSTM, a CRF, a discriminator of languages."""

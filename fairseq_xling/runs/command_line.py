@@ -1,0 +1,194 @@
+"""The verbs of the `fairseq-xling` command, found by name, and its parser.
+
+A verb is a module of one of the folders in `FOLDERS` with a docstring (its help), a ``GROUP`` (one
+of `GROUPS`, where the list of verbs shows it), ``add_arguments(parser)`` and ``run(args)``;
+``SPEC_ROWS``, where it has them, are the rows of the specification that it is of. Only the verb
+that was asked for is imported. Heavy imports belong inside ``run``, so that ``--help`` answers at
+once.
+"""
+
+import argparse
+import ast
+import copy
+import functools
+import importlib
+import pkgutil
+import textwrap
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from importlib.machinery import FileFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import fairseq_xling
+from fairseq_xling.errors import UserError, broken_rule, usage_line
+from fairseq_xling.ranges import Number
+
+FOLDERS = ("fairseq_xling.verbs", "fairseq_xling.studies.verbs")
+# In the order of the list of verbs, which is that of the work.
+GROUPS = (
+    "Start",
+    "Data",
+    "Migrate",
+    "States and maps",
+    "Analyse",
+    "Transfer",
+    "CLCR",
+    "Studies and reports",
+)
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows defaults that say something and ranges that do not go without saying, and keeps the
+    line breaks of a verb's description."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default = action.default
+        if action.help and isinstance(action.type, Number) and action.type.range.note:
+            action = copy.copy(action)
+            action.help += f" ({action.type.range.note})"
+        if default is None or default is False or default in ([], ""):
+            return action.help
+        return super()._get_help_string(action)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with its arguments in one line, in the words of our own errors."""
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # Python drops a value of "--" and continues with none: https://bugs.python.org/issue14364
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            raise argparse.ArgumentError(action, "expected one argument, got '--'")
+        return super()._get_values(action, arg_strings)
+
+    def error(self, message: str) -> NoReturn:
+        if rule := broken_rule(message):
+            raise UserError(rule)  # a value that is wrong, as if the verb had found it
+        self.exit(2, usage_line(self.prog, message) + "\n")
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What the list of verbs shows of one, read without importing it.
+
+    Attributes:
+        module: its module, such as ``fairseq_xling.verbs.prepare``.
+        file: where that is.
+    """
+
+    module: str
+    file: Path
+
+    def load(self) -> ModuleType:
+        """Its module."""
+        return importlib.import_module(self.module)
+
+    @functools.cached_property
+    def _tree(self) -> ast.Module:
+        return ast.parse(self.file.read_text(encoding="utf-8"))
+
+    @property
+    def help(self) -> str:
+        """Its docstring."""
+        return (ast.get_docstring(self._tree, clean=False) or "").strip()
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line: the first of its help."""
+        return self.help.splitlines()[0].rstrip(".")
+
+    @property
+    def group(self) -> str:
+        """One of `GROUPS`."""
+        return self._constant("GROUP", "")
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Rows of the specification that it is of."""
+        return tuple(self._constant("SPEC_ROWS", ()))
+
+    def _constant(self, name: str, default: Any) -> Any:
+        for node in self._tree.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
+                return ast.literal_eval(node.value)
+        return default
+
+
+@functools.cache
+def verbs() -> dict[str, Verb]:
+    """Every verb by the name a user types (``user_dir.py`` is ``user-dir``, ``import_.py`` is
+    ``import``), in the alphabet's order."""
+    found = {}
+    for folder in FOLDERS:
+        for module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+            if not module.ispkg and isinstance(module.module_finder, FileFinder):
+                name = module.name.rstrip("_").replace("_", "-")
+                place = Path(module.module_finder.path, f"{module.name}.py")
+                found[name] = Verb(f"{folder}.{module.name}", place)
+    return dict(sorted(found.items()))
+
+
+def grouped_verbs() -> dict[str, dict[str, Verb]]:
+    """The verbs of each group, in the order of `GROUPS`."""
+    groups: dict[str, dict[str, Verb]] = {group: {} for group in GROUPS}
+    for name, verb in verbs().items():
+        groups[verb.group][name] = verb
+    return groups
+
+
+def _list_of_verbs() -> str:
+    width = 2 + max(map(len, verbs()))
+    blocks = []
+    for group, members in grouped_verbs().items():
+        lines = [f"{group}:"]
+        for name, verb in members.items():
+            first = f"  {name:<{width}}"
+            lines += textwrap.wrap(
+                verb.summary, 100, initial_indent=first, subsequent_indent=" " * len(first)
+            )
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, "fairseq-xling VERB --help explains one verb."])
+
+
+def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParser:
+    """The parser of the whole command; only the verb that ``argv`` begins with is imported and
+    declares its options. Its usage shows the verb as it was ``typed``."""
+    parser = _Parser(
+        prog="fairseq-xling",
+        usage="%(prog)s [-h] [--version] VERB ...",
+        description="Train, migrate, align, analyse and evaluate cross-lingual encoders. Training, "
+        "validation and\ngeneration are fairseq's own programs: "
+        "fairseq-train --user-dir $(fairseq-xling user-dir).",
+        epilog=_list_of_verbs() if not argv or argv[0] not in verbs() else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=fairseq_xling.__version__)
+    # Not argparse's own list, which is flat: the epilog has the verbs in groups.
+    commands = parser.add_subparsers(
+        dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS
+    )
+    for name, verb in verbs().items():
+        if not argv or argv[0] != name:
+            commands.add_parser(name)
+            continue
+        sub = commands.add_parser(
+            name,
+            prog=f"{parser.prog} {typed or name}",
+            description=verb.help,
+            formatter_class=_HelpFormatter,
+        )
+        module = verb.load()
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
+    return parser
+
+
+def join_words(argv: list[str], known: Container[str]) -> list[str]:
+    """A verb may be typed as two words.
+
+    >>> join_words(["eval", "transfer", "--help"], ["eval", "eval-transfer"])
+    ['eval-transfer', '--help']
+    """
+    joined = "-".join(argv[:2])
+    return [joined, *argv[2:]] if len(argv) > 1 and joined in known else argv

@@ -1,0 +1,1 @@
+"""Studies: many trainings and evaluations, one result. The top of the house."""

@@ -1,0 +1,1 @@
+"""`clcr run`: from text to sequences of vectors."""

@@ -1,0 +1,1 @@
+"""`fairseq-xling demo`: everything, small."""

@@ -1,0 +1,260 @@
+"""The ablation table in the paper's layout: a row per setting, columns per target language.
+
+Columns come from ``MEASURES`` and from the zero-shot tasks of the study; a further measure is one
+more entry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.provenance import machine, provenance
+from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.report import Section, commands_section, write_report
+from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import write_csv, write_markdown
+from fairseq_xling.runs.training_log import parameter_count
+from fairseq_xling.studies.emerging.settings import Setting
+from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
+
+if TYPE_CHECKING:
+    from fairseq_xling.studies.emerging.config import AblationConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One trained model: the paths of its evaluation, training log and task folders, and of its
+    evaluations by further test set."""
+
+    setting: Setting
+    target: str
+    seed: int
+    result: Path
+    log: Path
+    tasks: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    more: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+
+    @property
+    def files(self) -> list[Path]:
+        """All that the table is made from."""
+        return [self.result, self.log, *self.tasks.values(), *self.more.values()]
+
+
+class Figure(NamedTuple):
+    """A measured figure, with its chance level if known."""
+
+    value: float
+    chance: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One figure of a model; ``read`` returns None if it was not measured.
+
+    ``compares`` is False if rows of different vocabularies are not comparable.
+    """
+
+    title: str
+    read: Callable[[Cell], Figure | None]
+    digits: int = 3
+    unit: str = ", best layer"
+    compares: bool = True
+
+
+def _measured(measure: str, score: str, test: str = "") -> Callable[[Cell], Figure | None]:
+    """A figure of `fairseq-xling eval` under ``scores[language][score]``; ``test`` is a further
+    test set."""
+
+    def read(cell: Cell) -> Figure | None:
+        file = cell.more[test] if test else cell.result
+        found = read_json(file)["results"][0]["measures"].get(measure)
+        if found is None:
+            return None
+        chance = found["chance"].get(cell.target, {}).get(score)
+        return Figure(found["scores"][cell.target][score], chance)
+
+    return read
+
+
+def task_column(name: str, test: str = "test", first: bool = True) -> Column:
+    """A figure of `fairseq-xling eval transfer` for the target language, in percent."""
+
+    def read(cell: Cell) -> Figure | None:
+        if name not in cell.tasks:
+            return None
+        return Figure(transfer_mean(cell.tasks[name], cell.target, test))
+
+    title = TASKS[name].title if first else f"{TASKS[name].title} {test}"
+    return Column(title, read, digits=1, unit=" (%)")
+
+
+def columns_of(cell: Cell, tests: Sequence[str]) -> list[Column]:
+    """The columns of a study; the name of the first test set goes unsaid."""
+    first, *further = tests
+    columns = list(MEASURES)
+    for test in further:
+        columns.append(Column(f"sentence P@1 {test}", _measured("retrieval", "retrieval", test)))
+    for name in cell.tasks:
+        columns += [task_column(name, test, test == first) for test in tests]
+    return columns
+
+
+MEASURES = (
+    Column("sentence P@1", _measured("retrieval", "retrieval")),
+    Column("word MRR", _measured("words", "word_mrr")),
+    Column("bits per word", _measured("bpw", "bpw"), digits=2, compares=False),
+)
+
+
+@dataclasses.dataclass
+class Summary:
+    """Values by (setting code, target, column title), one per seed, in the order of the seeds."""
+
+    settings: list[Setting]
+    targets: list[str]
+    columns: list[Column]
+    values: dict[tuple[str, str, str], list[float]]
+    chance: dict[tuple[str, str], float]
+    parameters: dict[tuple[str, str], int]
+
+
+def summarise(cells: Sequence[Cell], tests: Sequence[str] = ("test",)) -> Summary:
+    """Read the results of all models on the sets ``tests``."""
+    settings = list({cell.setting.code: cell.setting for cell in cells}.values())
+    targets = list(dict.fromkeys(cell.target for cell in cells))
+    known = columns_of(cells[0], tests)
+    values: dict[tuple[str, str, str], list[float]] = {}
+    chance: dict[tuple[str, str], float] = {}
+    parameters = {}
+    for cell in cells:
+        parameters[cell.setting.code, cell.target] = parameter_count(cell.log)
+        for column in known:
+            found = column.read(cell)
+            if found is None:
+                continue
+            key = (cell.setting.code, cell.target, column.title)
+            values.setdefault(key, []).append(found.value)
+            if found.chance is not None:
+                chance[cell.target, column.title] = found.chance
+    columns = [column for column in known if any(key[2] == column.title for key in values)]
+    return Summary(settings, targets, columns, values, chance, parameters)
+
+
+def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows; the delta columns are means over the target languages, against the first
+    row. ``vocab_size`` is that of a joint vocabulary."""
+    header = ["setting", "", "BPE", "parameters"]
+    for column in summary.columns:
+        header += [f"{column.title}, {target}" for target in summary.targets]
+        header.append(f"Δ {column.title}")
+    header.append("paper: XNLI")
+    first = summary.settings[0].code
+    rows = []
+    for setting in summary.settings:
+        counts = [summary.parameters[setting.code, target] for target in summary.targets]
+        row: list[Any] = [setting.code, setting.name, setting.bpe(vocab_size)]
+        row.append(round(statistics.fmean(counts)))
+        for column in summary.columns:
+            deltas = []
+            for target in summary.targets:
+                values = summary.values[setting.code, target, column.title]
+                base = summary.values[first, target, column.title]
+                row.append(mean_and_spread(values, column.digits))
+                deltas.append(statistics.fmean(values) - statistics.fmean(base))
+            row.append(f"{statistics.fmean(deltas):+.{column.digits}f}")
+        rows.append([*row, None if setting.paper_xnli is None else f"{setting.paper_xnli:.1f}"])
+    return header, rows
+
+
+def write_ablation(
+    run: Path, config: AblationConfig, cells: Sequence[Cell], steps: Sequence[Step]
+) -> None:
+    """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
+    summary = summarise(cells, config.test_list)
+    header, rows = table(summary, config.vocab_size)
+    notes = _notes(summary, config)
+    svg = to_svg(draw_dots(_panels(summary)))
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
+    chance = {key: summary.chance.get(key[1:]) for key in summary.values}
+    write_csv(
+        run / "table.csv",
+        ["setting", "target", "measure", "seed", "value", "chance", "parameters"],
+        [
+            [*key, seed, value, chance[key], summary.parameters[key[:2]]]
+            for key, values in summary.values.items()
+            for seed, value in zip(config.seed_list, values, strict=True)
+        ],
+    )
+    record = {
+        "config": dataclasses.asdict(config),
+        "header": header,
+        "rows": rows,
+        "notes": notes,
+        "provenance": provenance({}),
+    }
+    write_json(run / "results.json", record)
+    settings = [(name, str(value)) for name, value in dataclasses.asdict(config).items()]
+    sections = [
+        Section("Table", header=header, rows=rows, notes=notes),
+        Section("Single seeds", svg=svg),
+        Section("Settings", header=["option", "value"], rows=settings),
+        commands_section(steps),
+    ]
+    lead = ["What a masked language model of two languages needs in order to align them."]
+    write_report(run / "report.html", "Emerging cross-lingual structure", lead, sections)
+
+
+def _panels(summary: Summary) -> list[DotPanel]:
+    names = [f"{setting.code} {setting.name}" for setting in summary.settings]
+    panels = []
+    for column in summary.columns:
+        if not column.compares:
+            continue
+        for target in summary.targets:
+            chance = summary.chance.get((target, column.title))
+            panels.append(
+                DotPanel(
+                    names,
+                    [summary.values[s.code, target, column.title] for s in summary.settings],
+                    xlabel=f"{column.title}{column.unit}",
+                    title=f"{target}: {column.title}",
+                    chance=None if chance is None else (chance, f"chance ({chance:.4f})"),
+                )
+            )
+    return panels
+
+
+def _notes(summary: Summary, config: AblationConfig) -> list[str]:
+    compared = {column.title for column in summary.columns if column.compares}
+    chances = ", ".join(
+        f"{title} {chance:.4f} ({target})"
+        for (target, title), chance in summary.chance.items()
+        if title in compared
+    )
+    tasks = [task.title for task in config.task_table.values()]
+    zero_shot = [
+        f"{', '.join(tasks)}: fine-tuned and selected on {config.language_list[0]} alone, with "
+        "private parts frozen; tested on the target language (%)."
+    ]
+    return [
+        f"Mean ± standard deviation over seeds {config.seeds}; Δ is the mean difference "
+        f"to {summary.settings[0].code} over the target languages; parameters are also means.",
+        "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
+        f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
+        f"Chance: {chances}.",
+        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
+        "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
+        "A10, A5-union, T; A4; A6 to A8 and C).",
+        "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
+        "models a thousand times larger; they are shown only for orientation.",
+        *(zero_shot if tasks else ()),
+        f"{machine()}.",
+    ]

@@ -1,0 +1,178 @@
+"""Fields shared by the studies that train their own encoders.
+
+A study's fields are in the order of its bases from the last to the first, followed by its own; a
+field that it redefines, with another help, keeps its position.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.runs.options import option, parse_seeds, split_words
+from fairseq_xling.runs.training_command import Training
+
+Config = TypeVar("Config", bound="EncoderTraining")
+PRESET_HELP = "values of the published study: paper"
+# What an epoch is counted in.
+BATCHES, SENTENCES = "batches", "sentences"
+# Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1. The architecture has the
+# sizes, GELU and dropout .1. The paper's "200 epochs of 200k batches" are 40 million updates if
+# read literally; in XLM, with which it was trained, an epoch is a number of sentences.
+PAPER: Mapping[str, Any] = {
+    "vocab_type": "bpe",
+    "vocab_size": 80_000,
+    "prepare_args": "--vocab-sample 250",
+    "arch": "separable_transformer_base",
+    "layers": 8,
+    "block": 256,
+    "batch_size": 96,
+    "processes": 8,
+    "update_freq": 1,
+    "max_tokens": 0,
+    "epochs": 200,
+    "epoch_size": 200_000,
+    "epoch_unit": SENTENCES,
+    "lr": 1e-4,
+    "warmup": 30_000,
+    "device": "cuda",
+    "precision": "fp16",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedText:
+    """How text becomes a data folder; a study also has ``languages`` and ``seeds``."""
+
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
+    vocab_size: int = option(
+        2000, "pieces of a joint vocabulary; separate ones have half as many", least=1
+    )
+    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
+    prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
+
+    @property
+    def language_list(self) -> list[str]:
+        return parse_languages(self.languages)
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderTraining:
+    """The fairseq-train of every encoder."""
+
+    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
+    layers: int = option(4, "depth", least=1)
+    updates: int = option(1600, "optimiser steps of every encoder", least=1)
+    every: int = option(200, "steps between validations; a divisor of updates", least=1)
+    epochs: int = option(
+        0, "epochs to train for, which replace updates and every; 0 uses these", least=0
+    )
+    epoch_size: int = option(200_000, "size of an epoch, in --epoch-unit", least=1)
+    epoch_unit: str = option(
+        SENTENCES,
+        "what an epoch is counted in: batches (optimiser steps), or sentences (rows of a batch, "
+        "which are blocks with --block)",
+        choices=(BATCHES, SENTENCES),
+    )
+    block: int = option(
+        0, "tokens per block of continuous text; 0 trains on single sentences", least=0
+    )
+    batch_size: int = option(0, "rows per batch; 0 is no limit", least=0)
+    max_tokens: int = option(2048, "tokens per batch; 0 is no limit", least=0)
+    update_freq: int = option(1, "batches per step and process", least=1)
+    processes: int = option(0, "GPUs to train on at once; 0 is all that there are", least=0)
+    lr: float = option(0.003, "peak learning rate", least=0)
+    warmup: int = option(100, "steps of warm-up", least=1)
+    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
+
+    @property
+    def training(self) -> Training:
+        """The same for a study's steps.
+
+        Raises:
+            UserError: for an unclosed quotation in ``train_args``, or sizes that are inconsistent.
+        """
+        _check(self)
+        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
+        extra += split_words("--train-args", self.train_args)
+        return Training(
+            self.arch,
+            self.updates,
+            self.every,
+            self.max_tokens,
+            self.lr,
+            self.warmup,
+            extra,
+            batch_size=self.batch_size,
+            block=self.block,
+            update_freq=self.update_freq,
+            processes=self.processes,
+        )
+
+
+def counted(config: Config) -> Config:
+    """``config`` with its epochs, if it has any, as ``updates`` and ``every``.
+
+    An epoch of sentences is a whole number of steps, so the last validation comes a few steps after
+    the last whole epoch.
+
+    Raises:
+        UserError: for epochs of sentences if a step has no fixed number of rows.
+    """
+    if not config.epochs:
+        return config
+    rows = 1
+    if config.epoch_unit == SENTENCES:
+        if not config.batch_size or not (config.processes or config.device == "cpu"):
+            raise UserError(
+                "`--epoch-unit sentences` needs `--batch-size` and `--processes`, got "
+                f"{config.batch_size} and {config.processes}"
+            )
+        rows = config.batch_size * config.update_freq * max(1, config.processes)
+    updates = config.epochs * config.epoch_size // rows
+    every = min(updates, config.epoch_size // rows)
+    if every < 1:
+        raise UserError(
+            f"`--epoch-size` must be at least the {rows} rows of a step, got {config.epoch_size}"
+        )
+    return dataclasses.replace(config, updates=updates, every=every)
+
+
+def _check(config: EncoderTraining) -> None:
+    if not config.epochs and config.updates % config.every:
+        raise UserError(
+            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
+        )
+    if not (config.batch_size or config.max_tokens):
+        raise UserError("`--batch-size` or `--max-tokens` must be above 0")
+    if config.block == 1:
+        raise UserError("`--block` must be 0 or at least 2, got 1")
+    if config.processes > 1 and config.device != "cuda":
+        raise UserError(
+            f"`--processes` must be at most 1 on a CPU, got {config.processes}; `--update-freq` "
+            "makes steps of as many batches"
+        )
+
+
+def describe_steps(config: Mapping[str, Any]) -> str:
+    """The steps of a study in words, from its recorded settings, also of an older version.
+
+    >>> describe_steps({"updates": 1600, "max_tokens": 2048})
+    '1,600 steps of at most 2,048 tokens'
+    >>> describe_steps({"updates": 5, "max_tokens": 0, "batch_size": 96, "processes": 8})
+    '5 steps of 768 sentences'
+    >>> describe_steps({"updates": 5, "max_tokens": 512, "update_freq": 2, "block": 64})
+    '5 steps of at most 1,024 tokens, in blocks of 64'
+    """
+    batches = max(1, config.get("processes", 0)) * config.get("update_freq", 1)
+    size, tokens, block = config.get("batch_size", 0), config["max_tokens"], config.get("block", 0)
+    unit = "blocks" if block else "sentences"
+    parts = [f"{size * batches:,} {unit}"] if size else []
+    parts += [f"at most {tokens * batches:,} tokens"] if tokens else []
+    of_blocks = ("" if size else ", in blocks") + f" of {block}" if block else ""
+    return f"{config['updates']:,} steps of {' and '.join(parts)}{of_blocks}"

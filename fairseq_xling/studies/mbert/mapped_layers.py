@@ -1,0 +1,224 @@
+"""The study of maps below a task head as steps: heads by layer, maps, tests, the table.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: new layers and a head are
+trained on the frozen states of layer i in the source language; the lower layers of its own encoder
+read a text of the target language, and their states of layer i are mapped to the source encoder's
+by a matrix fitted on aligned words. This is compared with one bilingual encoder, mapped or not
+(Appendix A there).
+"""
+
+import argparse
+import dataclasses
+import functools
+import itertools
+import shlex
+from pathlib import Path
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.corpus_steps import segment_parts
+from fairseq_xling.runs.options import load_config, split_words
+from fairseq_xling.runs.settled import settle_config
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.encoder_training import counted
+from fairseq_xling.studies.gold_tasks import transfer_step
+from fairseq_xling.studies.mbert.mapped_layers_config import (
+    PRESETS,
+    MappedLayersConfig,
+    check_config,
+)
+from fairseq_xling.studies.mbert.mapped_layers_result import Cell, files_of, write_table
+from fairseq_xling.studies.mbert.mapped_test import MappedTest
+from fairseq_xling.studies.mbert.similarity_models import Models, Side
+from fairseq_xling.studies.mbert.similarity_rows import Pair, Row
+from fairseq_xling.text.options import parse_segmentation
+
+_ENCODER = "encoder"  # `eval transfer`'s name of a single unnamed encoder
+
+
+def run_mapped_layers(args: argparse.Namespace) -> None:
+    """The verb ``ablate mapped-layers``.
+
+    Raises:
+        UserError: for bad options, missing text, or a step that fails.
+    """
+    config, run = counted(load_config(MappedLayersConfig, args, PRESETS)), Path(args.output)
+    check_config(config)
+    config, settled = settle_config(run, config)
+    carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run, settled)
+
+
+def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
+    """All steps of the study; all files are in ``run``."""
+    study = _Study(run, config)
+    source, *targets = config.encoders.language_list
+    rows = config.encoders.row_list
+    for pair, row in itertools.product([Pair(source, target) for target in targets], rows):
+        if row.fits(pair):
+            # Given encoders are the same for every seed.
+            sides = {study.models.sides(row.family, pair, seed): seed for seed in study.seeds}
+            for both, seed in sides.items():
+                study.compare(pair, row, *both, seed)
+    cells, steps, record = study.cells, study.steps, dataclasses.asdict(config)
+    titles = {name: task.title for name, task in config.task_table.items()}
+    steps["table"] = Step(
+        "table",
+        call=lambda: write_table(run, record, titles, cells, list(steps.values())),
+        settings={"config": record},
+        inputs=list(dict.fromkeys(path for cell in cells for path in (cell.tuned, cell.result))),
+        outputs=[run / name for name in files_of(dict.fromkeys(cell.pair for cell in cells))],
+    )
+    return list(steps.values())
+
+
+class _Study:
+    """Adds steps, each once, to ``steps``."""
+
+    def __init__(self, run: Path, config: MappedLayersConfig):
+        self.run, self.config = run, config
+        self.steps: dict[str, Step] = {}
+        self.cells: list[Cell] = []
+        self.models = TokenModels(run, config.encoders, self.steps)
+        self.seeds = config.encoders.seed_list
+        self._tasks = config.task_table
+        self._encoders: dict[tuple[Path, Path], str] = {}  # names of heads on these files
+        self._languages = config.encoders.language_list
+
+    def compare(self, pair: Pair, row: Row, fixed: Side, moving: Side, seed: int) -> None:
+        """Add the steps that measure two encoders, and the cells that the table reads."""
+        fitted = self._fit(pair, fixed, moving) if row.mapped else None
+        for task, layer in itertools.product(self._tasks, self.config.layer_list):
+            tuned = self._tune(task, fixed, layer)
+            result = self._test(task, tuned, fixed, moving, fitted, layer)
+            self.cells.append(
+                Cell(row.name, row.title, pair.name, task, layer, seed, row.family, tuned, result)
+            )
+
+    def _tune(self, task: str, fixed: Side, layer: int) -> Path:
+        """New layers and a head on the frozen ``layer``; the folder of `eval transfer`."""
+        # One file can be the encoder of several pairs; heads do not depend on the target.
+        encoder = self._encoders.setdefault((fixed.checkpoint, fixed.data), fixed.name)
+        name = f"{task}-{encoder}-layer{layer}"
+        output = self.run / "tasks" / name
+        reads = ["--read-layer", str(layer), "--head-layers", str(self.config.head_layers)]
+        reads += split_words("--head-train-args", self.config.head_train_args)
+        options = ["--device", self.config.device, "--precision", self.config.precision]
+        options += split_words("--task-args", self.config.task_args)
+        if name not in self.steps:
+            self.steps[name] = transfer_step(
+                name,
+                self._tasks[task],
+                output,
+                Path(self.config.data_text),
+                [fixed.lang],
+                {_ENCODER: (fixed.checkpoint, fixed.data)},
+                "1",
+                [*options, "--freeze-encoder", "--train-args", shlex.join(reads)],
+            )
+        return output
+
+    def _fit(self, pair: Pair, fixed: Side, moving: Side) -> Path:
+        """The map of all layers from ``moving`` to ``fixed``; its file."""
+        texts, links = self._texts(pair), self._align(pair, fixed, moving)
+        states = [
+            self.models.tokens(side, f"tokens-{pair.name}", text)
+            for side, text in zip((fixed, moving), texts, strict=True)
+        ]
+        name = f"map-{fixed.name}-{moving.name}-{pair.target}"
+        output = self.run / "maps" / f"{name.removeprefix('map-')}.safetensors"
+        command = [
+            *("fairseq-xling", "map", "contextual", str(states[1]), str(states[0])),
+            *("--alignments", str(links), "--swap", "--output", str(output)),
+        ]
+        self.steps.setdefault(
+            name,
+            Step(
+                name,
+                commands=[command],
+                inputs=[*states, links],
+                outputs=[output, output.with_name(f"{output.name}.json")],
+                resumable=True,
+            ),
+        )
+        return output
+
+    def _test(
+        self, task: str, tuned: Path, fixed: Side, moving: Side, fitted: Path | None, layer: int
+    ) -> Path:
+        """The head on the target language's states; the file of results."""
+        how = "unmapped" if fitted is None else "mapped"
+        names = dict.fromkeys([fixed.name, moving.name])
+        name = f"{how}-{task}-{'-'.join(names)}.{moving.code}-layer{layer}"
+        result = self.run / "results" / f"{name}.json"
+        file = self._tasks[task].file(Path(self.config.data_text), "test", moving.lang)
+        test = MappedTest(
+            tuned, fixed.data, moving.checkpoint, moving.data, moving.code, fitted, layer,
+            file, self.config.device,
+        )  # fmt: skip
+        inputs = [tuned, moving.checkpoint, moving.data, *([fitted] if fitted else [])]
+        self.steps.setdefault(
+            name,
+            Step(
+                name,
+                call=functools.partial(test.run, result),
+                settings={"layer": layer, "language": moving.code, "map": how},
+                inputs=inputs,
+                unread=[file],  # not before the test (zero-shot)
+                outputs=[result],
+            ),
+        )
+        return result
+
+    def _texts(self, pair: Pair) -> list[Path]:
+        """The sentence pairs that maps are fitted on, a file for each language."""
+        both = list(self.config.parallel(pair.target))
+        count = self.config.map_sentences
+        if not count:
+            return both
+        langs = (pair.source, pair.target)
+        outputs = [self.run / "text" / f"{pair.name}.{lang}.txt" for lang in langs]
+        self.steps.setdefault(
+            f"text-{pair.name}",
+            Step(
+                f"text-{pair.name}",
+                call=functools.partial(_write_heads, both, outputs, count),
+                settings={"sentences": count},
+                inputs=both,
+                outputs=outputs,
+            ),
+        )
+        return outputs
+
+    def _align(self, pair: Pair, fixed: Side, moving: Side) -> Path:
+        """The word alignment of these sentences, with words as both encoders count them."""
+        texts, how = self._texts(pair), [self._segmentation(side) for side in (fixed, moving)]
+        name = f"align-{pair.name}-{'-'.join(how)}"
+        output = self.run / "text" / f"{name.removeprefix('align-')}.pharaoh"
+        command = [
+            *("fairseq-xling", "align", self.config.links, *map(str, texts)),
+            *("--segment-source", how[0], "--segment-target", how[1], "--output", str(output)),
+        ]
+        self.steps.setdefault(name, Step(name, commands=[command], inputs=texts, outputs=[output]))
+        return output
+
+    def _segmentation(self, side: Side) -> str:
+        if side.name.startswith("ready-"):
+            return DataFolder(side.data).meta["segment"][side.code]
+        parts = segment_parts(self.config.segment, self._languages)
+        return parse_segmentation(parts, self._languages)[side.lang]
+
+
+class TokenModels(Models):
+    """The encoders of the similarity study, and their states of every subword."""
+
+    def tokens(self, side: Side, what: str, text: Path) -> Path:
+        """The states of ``text``; ``what`` names them."""
+        return self._extract(side, what, text, "tokens")
+
+
+def _write_heads(texts: list[Path], outputs: list[Path], count: int) -> None:
+    for text, output in zip(texts, outputs, strict=True):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(output, "w") as file:
+            file.writelines(f"{line}\n" for line in itertools.islice(read_lines(text), count))

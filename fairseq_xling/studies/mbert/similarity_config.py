@@ -1,0 +1,194 @@
+"""Options of the similarity study, from a YAML file and the command line, checked at once."""
+
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.analysis.dictionary import dictionary_path
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.paired import PAIRED
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.options import option, split_words
+from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
+from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders
+from fairseq_xling.studies.mbert.similarity_rows import ROWS, Pair, Row
+from fairseq_xling.text.vocabularies import modes
+
+MEASURES = ("retrieval", "cka", "bli", "static")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared:
+    """What is compared, on which text."""
+
+    preset: str = option("", PRESET_HELP)
+    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    languages: str = option("en,de", "the first is compared with each of the others")
+    rows: str = option(
+        "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
+    )
+    same: bool = option(True, "also compare two encoders of the first language, with other seeds")
+    measures: str = option(",".join(MEASURES), "what to measure")
+    dictionary: str = option("", "TSV or folder of them, to be split (default: that of data-text)")
+    dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
+    dictionary_test: str = option("", "entries that are scored, instead of a split")
+    test_share: float = option(0.5, "share of the dictionary's source words that are scored")
+    split_seed: int = option(1, "seed of the dictionary's split", least=0)
+    encoder: tuple = option(
+        (),
+        "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "stands for the seed",
+    )
+    data: tuple = option((), "LANG=FOLDER, the data folder of an existing encoder")
+    seeds: str = option("1,2,3", "seeds of training")
+    vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
+
+
+@dataclasses.dataclass(frozen=True)
+class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
+    """One sentence of help per field; lists are comma-separated text."""
+
+    equal: str = option(
+        "steps",
+        "what is equal for all encoders trained here: steps, or text per language, so that one "
+        "of two "
+        "languages has twice the steps",
+        choices=("steps", "text"),
+    )
+    method: str = option("procrustes", "method of fitting maps, as in `fairseq-xling map`")
+    normalize: str = option("iterative", "normalisation before a map, as in `fairseq-xling map`")
+    compare_layers: str = option("all", "layers to compare, such as 0,2-4")
+    contexts: int = option(
+        5000,
+        "training sentences used as contexts of the dictionary's words; 0 is all",
+        least=0,
+    )
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def row_list(self) -> list[Row]:
+        return [ROWS[name] for name in _names("rows", self.rows, ROWS)]
+
+    @property
+    def measure_list(self) -> list[str]:
+        return _names("measures", self.measures, MEASURES)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The first language with each other one, and with itself."""
+        source, *targets = self.language_list
+        same = [Pair(source, source)] if self.same else []
+        return [*(Pair(source, target) for target in targets), *same]
+
+    @property
+    def ready(self) -> dict[str, Ready]:
+        """The encoders that are not trained here, by language or pair."""
+        return ready_encoders(self.encoder, self.data)
+
+    def text(self, name: str) -> Path:
+        """A file of the text, plain or gzipped, such as ``mono/train.en``.
+
+        Raises:
+            UserError: if it is missing.
+        """
+        plain = Path(self.data_text) / f"{name}.txt"
+        for path in (plain, plain.with_name(plain.name + ".gz")):
+            if path.is_file():
+                return path
+        raise UserError(f"{plain}: no such file")
+
+    def dictionaries(self, target: str) -> list[Path]:
+        """One file that is to be split, or the two parts."""
+        source = self.language_list[0]
+        given = [self.dictionary_train, self.dictionary_test]
+        if not any(given):
+            given = [self.dictionary or str(Path(self.data_text) / "dictionary")]
+        found = [dictionary_path(path, source, target) for path in given]
+        for path in found:
+            if not path.is_file():
+                raise UserError(f"{path}: no such dictionary")
+        return found
+
+
+# Conneau et al. (2020), Section 5 and Figure 7, with encoders as in Section 3.1.
+PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh"}}
+
+
+def check_encoders(config: SimilarityConfig) -> None:
+    """Reject missing text, and encoders that are missing or cannot be trained.
+
+    Raises:
+        UserError: for the first.
+    """
+    from fairseq_xling.runs.corpus_steps import check_vocabulary
+
+    if not (Path(config.data_text or ".") / "mono").is_dir():
+        raise UserError(
+            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
+        )
+    if len(config.language_list) < 2:
+        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+    shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
+    if config.vocab not in shared:
+        raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")
+    split_words("--prepare-args", config.prepare_args)
+    check_vocabulary(config.vocab_type, config.segment, config.language_list)
+    _ = config.seed_list, config.row_list, config.training  # an error ends here
+    source, *targets = config.language_list
+    names = [*config.language_list, *(f"{source}-{target}" for target in targets)]
+    for name, ready in config.ready.items():
+        if name not in names:
+            raise UserError(f"`--encoder`: {unknown_name('language', name, names)}")
+        for path in (path for seed in config.seed_list for path in ready.of_seed(seed)[1:]):
+            if not path.exists():
+                raise UserError(f"{path}: no such file or folder")
+
+
+def check_config(config: SimilarityConfig) -> None:
+    """Reject settings that cannot work, before anything runs.
+
+    Raises:
+        UserError: for the first.
+    """
+    from fairseq_xling.analysis.dictionary import read_dictionary
+    from fairseq_xling.analysis.layers import parse_layers
+    from fairseq_xling.mapping.steps import parse_elements
+
+    check_encoders(config)
+    if config.layers < 2:
+        raise UserError(f"`--layers` must be at least 2 to correlate, got {config.layers}")
+    if not 0 < config.test_share < 1:
+        raise UserError(f"`--test-share` must lie between 0 and 1, got {config.test_share}")
+    if bool(config.dictionary_train) != bool(config.dictionary_test):
+        raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
+    known = [name for name in PAIRED if PAIRED[name].any_pairs]
+    if config.method not in known:
+        raise UserError(f"`--method`: {unknown_name('method', config.method, known)}")
+    parse_elements(config.normalize)
+    if not config.encoder:  # an existing one may be deeper
+        parse_layers(config.compare_layers, config.layers, "--compare-layers")
+    _ = config.measure_list  # an error ends here
+    source, *targets = config.language_list
+    if config.same and source in config.ready:
+        raise UserError(
+            f"`--same` compares two encoders trained here, not the existing one of {source!r}; "
+            "use `--same false`"
+        )
+    for target in targets:
+        for path in config.dictionaries(target):
+            read_dictionary(path)
+        for split in ("valid", "test"):
+            for lang in (source, target):
+                config.text(f"parallel/{split}.{source}-{target}.{lang}")
+
+
+def _names(option: str, text: str, known) -> list[str]:
+    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in found:
+        if name not in known:
+            raise UserError(f"`--{option}`: {unknown_name('name', name, list(known))}")
+    if not found:
+        raise UserError(f"`--{option}` must name at least one of {', '.join(known)}")
+    return found

@@ -1,0 +1,218 @@
+"""The encoders of the similarity study and the steps that train them and write their states.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5 and Figure 7.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
+from fairseq_xling.runs.options import split_words
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig
+from fairseq_xling.studies.mbert.similarity_lexicon import contexts_step
+from fairseq_xling.studies.mbert.similarity_rows import Pair
+from fairseq_xling.text.vocabularies import modes
+
+# Equal seeds and shapes would give encoders of two languages the same initial weights, and so
+# comparable states though they are trained independently.
+_APART = 1000
+_SECOND = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Attributes:
+        name: of the encoder.
+        checkpoint, data: its file and its data folder.
+        code: the language's code in the encoder.
+        lang: the language of the text that it reads.
+    """
+
+    name: str
+    checkpoint: Path
+    data: Path
+    code: str
+    lang: str
+
+
+class Models:
+    """Adds the steps that make encoders and their states, each once, to ``steps``."""
+
+    def __init__(self, run: Path, config: SimilarityConfig, steps: dict[str, Step]):
+        self.run, self.config, self.steps = run, config, steps
+
+    def sides(self, family: str, pair: Pair, seed: int) -> tuple[Side, Side]:
+        """The two encoders of a family; the same one if it is bilingual."""
+        return FAMILIES[family](self, pair, seed)
+
+    def apart(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+        """Two monolingual encoders; of one language, that of this seed and of the next."""
+        first = self._monolingual(pair.source, seed)
+        if not pair.same:
+            return first, self._monolingual(pair.target, seed)
+        seeds = self.config.seed_list
+        other = seeds[(seeds.index(seed) + 1) % len(seeds)] if len(seeds) > 1 else seed + _SECOND
+        return first, self._monolingual(pair.source, other)
+
+    def random(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+        """Only the second side is random."""
+        return self._monolingual(pair.source, seed), self._untrained(pair.target, seed)
+
+    def joint(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+        """One encoder of both, with the requested vocabulary."""
+        return self._bilingual(pair, seed, self.config.vocab, ())
+
+    def separate(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+        """One encoder of both, without shared embeddings."""
+        options = ("--separate", "emb", "--random-within-language")
+        return self._bilingual(pair, seed, "separate", options)
+
+    def _monolingual(self, lang: str, seed: int) -> Side:
+        if lang in self.config.ready:
+            return Side(*self.config.ready[lang].of_seed(seed), lang, lang)
+        data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
+        own = seed + _APART * self.config.language_list.index(lang)
+        name = f"mono-{lang}-{seed}"
+        return Side(name, self._train(name, data, own, lang), data, lang, lang)
+
+    def _untrained(self, lang: str, seed: int) -> Side:
+        """A step with learning rate 0 keeps the initial weights."""
+        if lang in self.config.ready:
+            data = self.config.ready[lang].of_seed(seed)[2]
+        else:
+            data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
+        own = seed + _APART * self.config.language_list.index(lang)
+        name = f"random-{lang}-{seed}"
+        still = {"updates": 1, "every": 1, "lr": 0.0}
+        return Side(name, self._train(name, data, own, lang, **still), data, lang, lang)
+
+    def _bilingual(
+        self, pair: Pair, seed: int, vocab: str, options: Sequence[str]
+    ) -> tuple[Side, Side]:
+        if pair.name in self.config.ready and not options:
+            name, checkpoint, data = self.config.ready[pair.name].of_seed(seed)
+        else:
+            texts = {pair.source: pair.source, pair.second: pair.target}
+            size = self.config.vocab_size // len(modes[vocab]().groups(list(texts)))
+            data = self._prepare(texts, vocab, size)
+            name = f"{vocab}-{pair.name}-{seed}"
+            updates = self.config.updates * (len(texts) if self.config.equal == "text" else 1)
+            checkpoint = self._train(name, data, seed, pair.source, options, updates=updates)
+        first = Side(name, checkpoint, data, pair.source, pair.source)
+        return first, Side(name, checkpoint, data, pair.second, pair.target)
+
+    def _prepare(self, langs: Mapping[str, str], vocab: str, size: int) -> Path:
+        """The data folder with the text of each language, by the code that it gets."""
+        files = {
+            f"{split}.{code}": self.config.text(f"mono/{split}.{lang}")
+            for code, lang in langs.items()
+            for split in ("train", "valid")
+        }
+        known = self.config.language_list
+        segment = dict(part.split("=", 1) for part in segment_parts(self.config.segment, known))
+        options = [
+            part
+            for code, lang in langs.items()
+            if lang in segment
+            for part in ("--segment", f"{code}={segment[lang]}")
+        ]
+        data = self.run / "data" / f"{vocab}.{'-'.join(langs)}"
+        name = f"prepare-{data.name}"
+        self.steps.setdefault(
+            name,
+            prepare_step(
+                name,
+                data,
+                list(langs),
+                source=[
+                    part for key, path in files.items() for part in ("--mono", f"{key}={path}")
+                ],
+                inputs=list(files.values()),
+                mode=vocab,
+                vocab_type=self.config.vocab_type,
+                vocab_size=max(1, size),
+                options=[*options, *split_words("--prepare-args", self.config.prepare_args)],
+            ),
+        )
+        return data
+
+    def _train(
+        self,
+        name: str,
+        data: Path,
+        seed: int,
+        choose_by: str,
+        options: Sequence[str] = (),
+        **changes: float,
+    ) -> Path:
+        folder = self.run / "models" / name
+        step = f"train-{name}"
+        if step not in self.steps:
+            self.steps[step] = training_step(
+                step,
+                dataclasses.replace(self.config.training, **changes),
+                data,
+                folder,
+                self.run / "logs" / f"{step}.log",
+                seed,
+                choose_by,
+                options,
+                self.config.device,
+                self.config.precision,
+            )
+        return folder / "checkpoint_best.pt"
+
+    def sentences(self, side: Side, pair: Pair, split: str) -> Path:
+        """The states of one side of the parallel text; of one language twice, the first pair's."""
+        both = Pair(*self.config.language_list[:2]) if pair.same else pair
+        text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
+        return self._extract(side, f"{split}-{both.name}", text, "sentences")
+
+    def types(self, side: Side, unit: str, words: Path, layers: str) -> Path:
+        """The vectors of ``words``, of their contexts (``types``) or of none (``static``)."""
+        text = contexts_step(self.steps, self.run, self.config, side.lang)
+        options = ["--words", str(words)]
+        return self._extract(side, unit, text, unit, options, [words], layers=layers)
+
+    def _extract(
+        self,
+        side: Side,
+        what: str,
+        text: Path,
+        unit: str,
+        options: Sequence[str] = (),
+        inputs: Sequence[Path] = (),
+        layers: str = "",
+    ) -> Path:
+        name = f"extract-{side.name}.{side.code}-{what}"
+        output = self.run / "states" / f"{side.name}.{side.code}" / what
+        layers = layers or self.config.compare_layers
+        command = [
+            *("fairseq-xling", "extract", str(side.checkpoint), "--data", str(side.data)),
+            *("--lang", side.code, "--text", str(text), "--unit", unit, *options),
+            *("--layers", layers, "--device", self.config.device, "--output", str(output)),
+        ]
+        self.steps.setdefault(
+            name,
+            Step(
+                name,
+                commands=[command],
+                inputs=[side.checkpoint, side.data, text, *inputs],
+                outputs=[output],
+                resumable=True,
+            ),
+        )
+        return output
+
+
+FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[Side, Side]]] = {
+    "apart": Models.apart,
+    "joint": Models.joint,
+    "random": Models.random,
+    "separate": Models.separate,
+}

@@ -1,0 +1,177 @@
+"""The table of the similarity study: means over layers, their spread over seeds, correlations.
+
+Conneau et al. 2020, Figure 7, shows curves by layer and their mean.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.provenance import machine, provenance
+from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.report import Section, commands_section, write_report
+from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import write_csv, write_markdown
+from fairseq_xling.studies.mbert.similarity_figure import PANELS, draw_curves
+
+TITLE = "Encoders trained jointly and independently, layer by layer"
+LEAD = "How similar encoders of two languages are, by retrieval and by linear CKA."
+STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
+
+_EQUAL = {
+    "steps": "Every encoder trained here has the same number of steps; a bilingual one divides "
+    "them between its languages.",
+    "text": "A language has the same number of steps in every encoder trained here: a bilingual "
+    "one has twice as many.",
+}
+_SAME = (
+    "A pair LANG-LANG_2 is one language twice: independently trained, the encoder of a seed and "
+    "that "
+    "of the next; jointly trained, one model without the information that the words are the same."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One comparison: a row, a pair, a seed, and the results by measure."""
+
+    row: str
+    title: str
+    pair: str
+    seed: int
+    results: Mapping[str, Path]
+
+
+def files_of(pairs: Iterable[str]) -> list[str]:
+    """The names of the files of `write_table`."""
+    plots = [f"plot-{pair}.svg" for pair in pairs]
+    return ["table.md", "table.csv", "results.json", "report.html", *plots]
+
+
+def read_lines_of(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The curves of each row and pair: ``values`` are one list by layer for each seed."""
+    lines: dict[tuple[str, str, str], dict[str, Any]] = {}
+    curves = [(name, what, curve) for name, (what, curve, _) in PANELS.items()]
+    for cell in cells:
+        records = {what: read_json(path) for what, path in cell.results.items()}
+        for name, what, curve in (*curves, STATIC):
+            if what in records:
+                found = records[what]
+                line = lines.setdefault(
+                    (cell.row, cell.pair, name),
+                    {
+                        **{"row": cell.row, "title": cell.title, "pair": cell.pair},
+                        **{"measure": name, "layers": found["layers"], "seeds": [], "values": []},
+                        # an MRR by chance is another than the P@1 that the results have
+                        "chance": None if "MRR" in name else found.get("chance"),
+                    },
+                )
+                line["seeds"].append(cell.seed)
+                line["values"].append(found["curves"][curve])
+    return list(lines.values())
+
+
+def table(
+    lines: Sequence[Mapping[str, Any]], correlations: Mapping[tuple[str, str], Sequence[float]]
+) -> tuple[list[str], list[list[Any]]]:
+    """A row for each kind of encoders and pair.
+
+    Args:
+        correlations: by row and pair, Pearson's coefficient of each seed that has one.
+    """
+    names = [n for n in (*PANELS, STATIC[0]) if any(line["measure"] == n for line in lines)]
+    header = ["encoders", "pair", *names, *(["Pearson"] if correlations else [])]
+    by_key = {(line["row"], line["pair"], line["measure"]): line for line in lines}
+    rows = []
+    for row, title, pair in dict.fromkeys((x["row"], x["title"], x["pair"]) for x in lines):
+        figures = [
+            mean_and_spread([statistics.fmean(v) for v in by_key[row, pair, name]["values"]], 3)
+            for name in names
+        ]
+        if correlations:
+            found = correlations.get((row, pair), [])
+            figures.append(mean_and_spread(found, 3) if found else "-")
+        rows.append([title, pair, *figures])
+    return header, rows
+
+
+def write_table(
+    run: Path,
+    config: Mapping[str, Any],
+    cells: Sequence[Cell],
+    correlations: Mapping[tuple[str, str], Path],
+    steps: Sequence[Step],
+) -> None:
+    """Write `files_of` the pairs into ``run``."""
+    lines = read_lines_of(cells)
+    pearson = {key: _pearson(path) for key, path in correlations.items()}
+    header, rows = table(lines, pearson)
+    notes = _notes(config)
+    pairs = list(dict.fromkeys(line["pair"] for line in lines))
+    figures = {pair: to_svg(draw_curves(lines, pair)) for pair in pairs}
+    for pair, svg in figures.items():
+        write_svg(run / f"plot-{pair}.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
+    write_csv(run / "table.csv", *by_layer(lines))
+    files = {
+        f"{what}: {cell.row}, {cell.pair}, {cell.seed}": path
+        for cell in cells
+        for what, path in cell.results.items()
+    }
+    files |= {f"correlation: {', '.join(key)}": path for key, path in correlations.items()}
+    record = {
+        "study": "similarity",
+        **{"config": dict(config), "header": header, "rows": rows, "notes": notes},
+        "lines": lines,
+        "pearson": [
+            {"row": row, "pair": pair, "values": list(values)}
+            for (row, pair), values in pearson.items()
+        ],
+        "provenance": provenance(files),
+    }
+    write_json(run / "results.json", record)
+    settings = [(name, str(value)) for name, value in config.items()]
+    sections = [
+        Section("Means over layers", header=header, rows=rows, notes=notes),
+        *(Section(f"By layer, {pair}", svg=svg) for pair, svg in figures.items()),
+        Section("Settings", header=["option", "value"], rows=settings),
+        commands_section(steps),
+    ]
+    write_report(run / "report.html", TITLE, [LEAD], sections)
+
+
+def by_layer(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Every number, unrounded: a row for each seed and layer."""
+    header = ["row", "pair", "measure", "seed", "layer", "value"]
+    return header, [
+        [line["row"], line["pair"], line["measure"], seed, layer, value]
+        for line in lines
+        for seed, values in zip(line["seeds"], line["values"], strict=True)
+        for layer, value in zip(line["layers"], values, strict=True)
+    ]
+
+
+def _pearson(path: Path) -> list[float]:
+    """For each seed, if neither measure is the same at all layers."""
+    found = (one for one in read_json(path)["correlations"] if one["pair"] != "all")
+    return [one["Pearson"] for one in found if one["Pearson"] is not None]
+
+
+def _notes(config: Mapping[str, Any]) -> list[str]:
+    return [
+        "Means over the layers compared, with the standard deviation over seeds; every layer is in "
+        "`table.csv` and the figures. Static: rows of the embedding matrices, one layer.",
+        "Retrieval and CKA on the test part of the parallel text, maps for sentences fitted on its "
+        f"valid part ({config['method']}, rows normalised by {config['normalize']}); maps for "
+        "words fitted on the training entries of the dictionary, words scored on the others, "
+        "among all target words of the dictionary.",
+        "Pearson: of CKA with retrieval over the layers, for each seed.",
+        f"{_EQUAL[config['equal']]} Encoders of two languages start from different weights.",
+        *([_SAME] if config["same"] else []),
+        f"{machine()}.",
+    ]

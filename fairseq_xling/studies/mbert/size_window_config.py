@@ -1,0 +1,104 @@
+"""The settings of the data-size and window study."""
+
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.languages import parse_languages
+from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.task_options import TaskOptions
+
+# The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.
+PRESETS = {
+    "paper": {
+        "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",
+        "sizes": "200000,1000000",
+        "windows": "512,20",
+        "vocab": "joint",
+        "vocab_size": 119_547,
+        "dim": 768,
+        "arch": "separable_transformer_base",
+        "layers": 12,
+        "max_tokens": 8192,
+        "lr": 1e-4,
+    }
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SizeWindowConfig(TaskOptions):
+    """One sentence of help per field; lists are comma-separated text."""
+
+    preset: str = option("", "values of the published study: paper")
+    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    languages: str = option("en,de", "the first is compared with each of the others")
+    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
+    models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
+    sizes: str = option("1000,5000", "numbers of first training sentences of each language")
+    windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
+    seeds: str = option("1", "seeds of training")
+    vocab: str = option("union", "joint or union")
+    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
+    vocab_size: int = option(
+        2000, "pieces of the joint vocabulary, or of all languages together", least=1
+    )
+    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
+    dim: int = option(64, "width of vectors and states", least=1)
+    vector_epochs: int = option(10, "passes of Word2Vec and GloVe", least=1)
+    word2vec_window: int = option(5, "distance of the farthest neighbour in Word2Vec", least=1)
+    glove_window: int = option(10, "distance of the farthest neighbour in GloVe", least=1)
+    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
+    layers: int = option(4, "depth of the masked LM", least=1)
+    updates: int = option(1600, "optimiser steps, the same for every size", least=1)
+    every: int = option(200, "steps between validations; a divisor of updates", least=1)
+    max_tokens: int = option(2048, "tokens per step", least=1)
+    lr: float = option(0.003, "peak learning rate", least=0)
+    warmup: int = option(100, "steps of warm-up", least=1)
+    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
+    contexts: int = option(
+        0,
+        "sentences of each language used as contexts of the dictionary's words, the same for "
+        "every model; 0 is the smallest size",
+        least=0,
+    )
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def language_list(self) -> list[str]:
+        return parse_languages(self.languages)
+
+    @property
+    def model_list(self) -> list[str]:
+        return list(dict.fromkeys(name.strip() for name in self.models.split(",")))
+
+    @property
+    def size_list(self) -> list[int]:
+        return _numbers("--sizes", self.sizes)
+
+    @property
+    def window_list(self) -> list[int]:
+        """Longest first."""
+        return _numbers("--windows", self.windows)[::-1]
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def dictionary_path(self) -> str:
+        """The given dictionary, or the folder of the text."""
+        return self.dictionary or str(Path(self.data_text) / "dictionary")
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Different positive whole numbers, increasing."""
+    try:
+        found = sorted({int(piece) for piece in text.split(",")})
+    except ValueError:
+        found = [0]
+    if found[0] < 1 or len(found) < len(text.split(",")):
+        raise UserError(f"`{option}` must be different whole numbers above 0, got {text!r}")
+    return found

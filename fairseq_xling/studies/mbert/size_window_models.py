@@ -1,0 +1,268 @@
+"""The models of the data-size and window study: one class each, found by name.
+
+A model is trained on a folder of slices and writes a file like that of `fairseq-xling eval`, with
+the measure ``words``. To add one, add a class.
+"""
+
+import argparse
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
+from fairseq_xling.analysis.static_encoder import StaticEncoder
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.data.dictionary import read_dictionary
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.files import write_json
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+from fairseq_xling.registry import Registry
+from fairseq_xling.runs.corpus_steps import eval_command
+from fairseq_xling.runs.options import split_words
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import Training, training_step
+from fairseq_xling.studies.gold_tasks import transfer_step
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.trelm.skipgram import count_ids
+from fairseq_xling.trelm.vectors import fill_missing
+from fairseq_xling.verbs.measures import MEASURES
+from fairseq_xling.verbs.parts.eval import FORMAT
+
+if TYPE_CHECKING:
+    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """The paths of one trained model.
+
+    Attributes:
+        name: of its steps and files; run: the study's folder.
+        slices: the data folder that it is trained on.
+        contexts: the one whose training text has the contexts of the dictionary's words, in
+            segments of the same window.
+        seed: of its training.
+    """
+
+    name: str
+    run: Path
+    slices: Path
+    contexts: Path
+    seed: int
+
+    @property
+    def result(self) -> Path:
+        """The file in the format of `fairseq-xling eval`."""
+        return self.run / "results" / f"{self.name}.json"
+
+    def task(self, name: str) -> Path:
+        """The folder of its `fairseq-xling eval transfer` on a task."""
+        return self.run / "tasks" / f"{name}-{self.name}"
+
+
+class Model(Protocol):
+    """One kind of row.
+
+    Attributes:
+        title: its name in tables.
+        fine_tunes: whether it is fine-tuned on tasks.
+    """
+
+    title: str
+    fine_tunes: bool
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        """Training and evaluation; the last step writes ``place.result``."""
+
+
+MODELS: Registry[type[Model]] = Registry("`--models`")
+
+
+@MODELS.register("word2vec")
+class Word2Vec:
+    """Skip-gram on the text of all languages together."""
+
+    title = "Word2Vec"
+    fine_tunes = False
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        vectors = place.run / "models" / f"{place.name}.safetensors"
+        command = [
+            *("fairseq-xling", "embed", "train", str(place.slices), "--output", str(vectors)),
+            *("--dim", str(config.dim), "--epochs", str(config.vector_epochs)),
+            *("--window", str(config.word2vec_window), "--seed", str(place.seed)),
+        ]
+        train = Step(
+            f"train-{place.name}",
+            commands=[command],
+            inputs=[place.slices],
+            outputs=[vectors, vectors.with_name(f"{vectors.name}.json")],
+        )
+        return [train, _vectors_eval(config, place, vectors)]
+
+
+@MODELS.register("glove")
+class Glove:
+    """GloVe on the text of all languages together."""
+
+    title = "GloVe"
+    fine_tunes = False
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        vectors = place.run / "models" / f"{place.name}.safetensors"
+        options = GloveOptions(
+            config.dim, config.glove_window, config.vector_epochs, seed=place.seed
+        )
+        train = Step(
+            f"train-{place.name}",
+            call=functools.partial(_train_glove, place.slices, vectors, options),
+            settings=dataclasses.asdict(options),
+            inputs=[place.slices],
+            outputs=[vectors],
+        )
+        return [train, _vectors_eval(config, place, vectors)]
+
+
+@MODELS.register("encoder")
+class Encoder:
+    """A masked language model of all languages; it reads a segment at a time."""
+
+    title = "masked LM"
+    fine_tunes = True
+
+    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+        # One table of positions for all windows: the models have the same parameters.
+        extra = ("--encoder-layers", str(config.layers), "--encoder-embed-dim", str(config.dim))
+        extra += ("--encoder-ffn-embed-dim", str(4 * config.dim), "--no-epoch-checkpoints")
+        extra += ("--max-positions", str(max(config.window_list) + 2))
+        training = Training(
+            config.arch,
+            config.updates,
+            config.every,
+            config.max_tokens,
+            config.lr,
+            config.warmup,
+            (*extra, *split_words("--train-args", config.train_args)),
+        )
+        source, *targets = config.language_list
+        folder = place.run / "models" / place.name
+        name = f"train-{place.name}"
+        log = place.run / "logs" / f"{name}.log"
+        train = training_step(
+            name,
+            training,
+            place.slices,
+            folder,
+            log,
+            place.seed,
+            source,
+            (),
+            config.device,
+            config.precision,
+        )
+        command = eval_command(
+            [folder / "checkpoint_best.pt"],
+            place.contexts,
+            source,
+            targets,
+            *("--measure", "words", "--dictionary", config.dictionary_path),
+            *("--words-limit", "0", "--device", config.device, "--output", place.result),
+        )
+        inputs = [place.contexts, folder, Path(config.dictionary_path)]
+        return [
+            train,
+            Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
+            *_task_steps(config, place, folder / "checkpoint_best.pt"),
+        ]
+
+
+def _task_steps(config: "SizeWindowConfig", place: Place, checkpoint: Path) -> list[Step]:
+    """Each task, trained in the first language and tested in all."""
+    options = ["--device", config.device, "--precision", config.precision]
+    options += split_words("--task-args", config.task_args)
+    return [
+        transfer_step(
+            f"{name}-{place.name}",
+            task,
+            place.task(name),
+            Path(config.data_text),
+            config.language_list,
+            {"model": (checkpoint, place.slices)},
+            "1",
+            options,
+        )
+        for name, task in config.task_table.items()
+    ]
+
+
+def _train_glove(slices: Path, output: Path, options: GloveOptions) -> None:
+    folder = DataFolder(slices)
+    files = [folder.mono("train", lang) for lang in folder.languages]
+    lang = folder.languages[0]
+    size = folder.vocab_sizes[lang]
+    counts = cooccurrences(files, size, options.window)
+    with progress(options.epochs, "GloVe", "epochs") as bar:
+
+        def passed(loss: float) -> None:
+            bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
+            bar.update()
+
+        vectors = train_glove(counts, options, passed)
+    seen = np.asarray(counts.sum(1)).ravel() > 0
+    table = fill_missing(vectors, seen, options.seed)
+    digests = {lang: folder.dictionary_digest(lang) for lang in folder.languages}
+    symbols = read_dictionary(folder.dictionary_path(lang))
+    settings = {"method": "GloVe", **dataclasses.asdict(options)}
+    write_vectors(output, Vectors(table, count_ids(files, size), symbols, digests, settings))
+
+
+def _vectors_eval(config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
+    return Step(
+        f"eval-{place.name}",
+        call=functools.partial(
+            evaluate_vectors,
+            place.contexts,
+            vectors,
+            config.language_list,
+            config.dictionary_path,
+            place.result,
+        ),
+        settings={"languages": config.language_list},
+        inputs=[place.contexts, vectors, Path(config.dictionary_path)],
+        outputs=[place.result],
+    )
+
+
+def evaluate_vectors(
+    data: Path,
+    vectors: Path,
+    languages: Sequence[str],
+    dictionary: str,
+    output: Path,
+) -> None:
+    """The measure ``words`` of a vectors file: the same words and pairs as for an encoder.
+
+    Raises:
+        UserError: as the measure.
+    """
+    folder, table = DataFolder(data), read_vectors(vectors).vectors
+    source, *targets = languages
+    encoder = StaticEncoder(table, folder.languages)
+    subject = Subject(
+        encoder, folder, source, targets, lambda lang: TextEncoder.load(folder.path, lang)
+    )
+    args = argparse.Namespace(
+        dictionary=dictionary, words_split="train", words_limit=0, neighbours=0
+    )
+    findings: Any = MEASURES["words"]().run(subject, args)
+    results = [
+        {"checkpoint": str(vectors), "measures": {"words": dataclasses.asdict(findings)}},
+    ]
+    origin = provenance({"data": folder.path / "meta.json", "vectors": vectors})
+    write_json(output, {"format": FORMAT, "provenance": origin, "results": results})

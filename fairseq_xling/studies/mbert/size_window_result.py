@@ -1,0 +1,187 @@
+"""The table of the data-size and window study: figures by model, size and window, and the drop.
+
+    drop = (figure_long - figure_short) / figure_long
+
+Figures are the MRR of translations and, for fine-tuned models, those of zero-shot transfer.
+
+Liu et al. 2020, section 3.2.
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.provenance import machine, provenance
+from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.report import Section, commands_section, write_report
+from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import write_csv, write_markdown
+from fairseq_xling.studies.gold_tasks import transfer_mean
+
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+MRR = "MRR"
+_TITLE = "Size of the text and length of its segments"
+_TASKS = (
+    "Tasks: the masked LM is fine-tuned in the first language and tested in the targets "
+    "(`fairseq-xling eval transfer`), the mean over these."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One trained model, the path of its evaluation, and the folders of its tasks by name."""
+
+    model: str
+    title: str
+    size: int
+    window: int
+    seed: int
+    result: Path
+    tasks: Mapping[str, Path] = field(default_factory=dict)
+
+    def scores(self, target: str) -> dict[str, float]:
+        """``word_mrr`` and the like of a target language."""
+        return read_json(self.result)["results"][0]["measures"]["words"]["scores"][target]
+
+    def transfer(self, task: str, target: str) -> float:
+        """The task's figure in a target language, in percent, the mean over its seeds."""
+        return transfer_mean(self.tasks[task], target)
+
+
+# A figure of a model in a target language, None where it was not measured.
+Read = Callable[[Cell, str], float | None]
+
+
+def drop(long: float, short: float) -> float:
+    """The share that is lost with the shorter window; nan for 0/0.
+
+    >>> drop(0.5, 0.4), drop(0.0, 0.1)
+    (0.19999999999999996, nan)
+    """
+    return (long - short) / long if long else math.nan
+
+
+def table(
+    cells: Sequence[Cell], targets: Sequence[str], tasks: Mapping[str, str] | None = None
+) -> tuple[list[str], list[list[Any]]]:
+    """A row for each model and size, means over the target languages.
+
+    Args:
+        tasks: titles by name.
+    """
+    windows = sorted({cell.window for cell in cells}, reverse=True)
+    columns: dict[str, tuple[Read, int]] = {MRR: (_mrr, 3)}
+    for name, title in (tasks or {}).items():
+        columns[f"{title} (%)"] = (functools.partial(_transfer, name), 1)
+    header = ["model", "sentences"]
+    for title in columns:
+        header += [*(f"{title}, window {window}" for window in windows), drop_title(title)]
+    rows = []
+    for model in dict.fromkeys(cell.model for cell in cells):
+        for size in sorted({cell.size for cell in cells}):
+            own = [cell for cell in cells if (cell.model, cell.size) == (model, size)]
+            row: list[Any] = [own[0].title, size]
+            for read, digits in columns.values():
+                found = [_values([c for c in own if c.window == w], targets, read) for w in windows]
+                row += [mean_and_spread(x, digits) if x else "-" for x in found]
+                row.append(_share(found[0], found[-1]))
+            rows.append(row)
+    return header, rows
+
+
+def drop_title(title: str) -> str:
+    """The name of the column with the drop of ``title``.
+
+    >>> drop_title("MRR"), drop_title("NLI (%)")
+    ('drop (%)', 'drop of NLI (%)')
+    """
+    return "drop (%)" if title == MRR else f"drop of {title}"
+
+
+def _share(long: Sequence[float], short: Sequence[float]) -> str:
+    lost = drop(statistics.fmean(long), statistics.fmean(short)) if long and short else math.nan
+    return "-" if math.isnan(lost) else f"{100 * lost:+.1f}"
+
+
+def _mrr(cell: Cell, target: str) -> float:
+    return cell.scores(target)["word_mrr"]
+
+
+def _transfer(task: str, cell: Cell, target: str) -> float | None:
+    return cell.transfer(task, target) if task in cell.tasks else None
+
+
+def write_table(
+    run: Path,
+    config: Mapping[str, Any],
+    targets: Sequence[str],
+    cells: Sequence[Cell],
+    steps: Sequence[Step],
+    tasks: Mapping[str, str] | None = None,
+) -> None:
+    """Write `FILES` into ``run``; ``tasks`` are titles by name."""
+    tasks = tasks or {}
+    header, rows = table(cells, targets, tasks)
+    svg = to_svg(draw_dots([_panel(cells, targets)]))
+    notes = [
+        "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
+        "over the target languages; for the masked LM at its best layer for each language. Vectors "
+        "have one layer.",
+        "Every window of a size has the same tokens in the same order. Words have their contexts "
+        "in the same text for every model, in segments of the model's own window.",
+        "Drop: (longest - shortest) / longest window, of the means.",
+        *([_TASKS] if tasks else []),
+        f"{machine()}.",
+    ]
+    write_svg(run / "plot.svg", svg)
+    write_markdown(run / "table.md", header, rows, notes)
+    names = ("word_mrr", "word_p1", "word_layer")
+    write_csv(
+        run / "table.csv",
+        ["model", "sentences", "window", "seed", "language", *names, *tasks],
+        [
+            [
+                *(c.model, c.size, c.window, c.seed, target),
+                *(c.scores(target)[n] for n in names),
+                *(_transfer(task, c, target) for task in tasks),
+            ]
+            for c in cells
+            for target in targets
+        ],
+    )
+    record = {"config": dict(config), "header": header, "rows": rows, "notes": notes}
+    results = {f"{c.model}-{c.size}-{c.window}-{c.seed}": c.result for c in cells}
+    results |= {path.name: path / "results.json" for c in cells for path in c.tasks.values()}
+    write_json(run / "results.json", {**record, "provenance": provenance(results)})
+    settings = [(name, str(value)) for name, value in config.items()]
+    sections = [
+        Section("Table", header=header, rows=rows, notes=notes),
+        Section("Single seeds", svg=svg),
+        Section("Settings", header=["option", "value"], rows=settings),
+        commands_section(steps),
+    ]
+    lead = ["Word retrieval of vectors and encoders trained on more or less text, in segments."]
+    write_report(run / "report.html", _TITLE, lead, sections)
+
+
+def _values(cells: Sequence[Cell], targets: Sequence[str], read: Read) -> list[float]:
+    """Mean over languages, one for each seed; none for models that were not measured."""
+    found = [[read(cell, target) for target in targets] for cell in cells]
+    return [statistics.fmean(values) for values in found if None not in values]
+
+
+def _panel(cells: Sequence[Cell], targets: Sequence[str]) -> DotPanel:
+    keys = list(dict.fromkeys((cell.model, cell.title, cell.size, cell.window) for cell in cells))
+    names = [f"{title}, {size:,}, window {window}" for _, title, size, window in keys]
+    values = [
+        _values([c for c in cells if (c.model, c.title, c.size, c.window) == key], targets, _mrr)
+        for key in keys
+    ]
+    return DotPanel(names, values, "MRR")

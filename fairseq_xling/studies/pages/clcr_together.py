@@ -1,0 +1,45 @@
+"""One page of all results of CLCR: figure and tables of the paper in its order."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from fairseq_xling.runs.page import Page, Result
+from fairseq_xling.studies.pages.together import join_results
+
+# The kinds, in the order of the paper; the report on its definition comes first.
+JOINS = (
+    "clcr-report", "clcr-curves", "clcr-run", "clcr-keypoints", "clcr-order", "clcr-classify",
+    "probing",
+)  # fmt: skip
+
+
+def join_clcr(
+    results: Sequence[Result], make_page: Callable[[Result], Page]
+) -> list[tuple[Result, Page]]:
+    """The page of several results in their order; none for fewer than two.
+
+    Probes of an encoder are not CLCR's.
+
+    Args:
+        make_page: makes the separate page of a result.
+    """
+    ours = [one for one in results if "probes" not in one.record or one.record.get("row") == "C16"]
+    if len(ours) < 2:
+        return []
+    sections, tables, sources = [], {}, []
+    for result in ours:
+        page = make_page(result)
+        sources.append(page.source)
+        for section in page.sections:
+            title = f"{section.title}: {result.name}"
+            sections.append(dataclasses.replace(section, title=title))
+        for name, table in page.tables.items():
+            tables[f"{result.name}-{name}"] = table
+    joined = Page(
+        title="CLCR: all results together",
+        source="; ".join(dict.fromkeys(sources)),
+        lead=["Each of these has its own page, with its numbers and provenance."],
+        sections=sections,
+        tables=tables,
+    )
+    return [(join_results("clcr", ours), joined)]

@@ -1,0 +1,66 @@
+"""The verb ``report``: pages of finished runs, and the index of rows."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.runs.page import Result
+from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
+from fairseq_xling.studies.pages.kinds import find_results, make_joined, make_page
+from fairseq_xling.studies.pages.presets import find_presets
+from fairseq_xling.studies.pages.write import write_page
+
+INDEX = "index.html"
+
+
+def run_report(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.studies.verbs.report`.
+
+    Raises:
+        UserError: for incompatible options, or a missing or damaged run, file of tests or recipe;
+            nothing is written then.
+    """
+    if not args.runs and not args.index:
+        raise UserError("RUN must name at least one finished run, or give `--index`")
+    if not args.index and (args.tests or args.recipes):
+        raise UserError("`--tests` and `--recipes` require `--index`")
+    output = Path(args.output)
+    if output.exists() and not output.is_dir():
+        raise UserError(f"`--output` must be a folder, got the file {output}")
+    results = [result for run in args.runs for result in find_results(Path(run))]
+    made = [(result, make_page(result)) for result in results] + make_joined(results)
+    names = page_names([result for result, _ in made])
+    pages = [(*one, f"{name}.html") for one, name in zip(made, names, strict=True)]
+    entries = []
+    if args.index:
+        tests = read_tests([Path(path) for path in args.tests])
+        entries = make_entries(tests, find_presets(map(Path, args.recipes)), pages)
+    for result, page, link in pages:
+        write_page(output / link, result, page)
+        print(f"page: {output / link}")
+    if args.index:
+        write_index(output / INDEX, entries, pages, bool(args.tests))
+        print(f"{summary(entries)}\nindex: {output / INDEX}")
+
+
+def page_names(results: Sequence[Result]) -> list[str]:
+    """A name for each page: that of its results, with enough parent folders to be unique.
+
+    Raises:
+        UserError: if one file is named twice.
+    """
+    paths = [result.path.resolve() for result in results]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UserError(f"{path}: named twice")
+    taken = {Path(INDEX).stem}
+    names = []
+    for result, path in zip(results, paths, strict=True):
+        name = result.name
+        parents = list((path.parent.parent if name == path.parent.name else path.parent).parts)
+        while name in taken or [r.name for r in results].count(name) > 1:
+            name = f"{parents.pop()}-{name}".replace("/", "")
+        taken.add(name)
+        names.append(name)
+    return names

@@ -1,0 +1,54 @@
+"""`fairseq-xling clcr curves`: D by step."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, caption, sentence
+from fairseq_xling.runs.report import Section
+from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.verbs.parts.clcr_curves import column, draw_curves
+
+SOURCE = "CLCR, 3.1, Table 1 and Figure 1"
+
+
+@KINDS.register("clcr-curves")
+class ClcrCurves:
+    """Curves by step, and the distances at the end."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        return record.get("clcr") == "curves"
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        header, rows = record["header"], list(record["rows"])
+        notes = caption(result, SOURCE, *map(sentence, record["notes"]))
+        svg = to_svg(draw_curves(record))
+        return Page(
+            title=record["title"],
+            source=SOURCE,
+            lead=["D is the mean distance of a transformed sentence and its translation."],
+            sections=[
+                Section("Distance by step", svg=svg, notes=notes),
+                Section("At the end", header=header, rows=rows),
+            ],
+            tables={
+                "table": (header, rows),
+                "curves": (["training", "number", "figure", "step", "value"], list(_long(record))),
+            },
+            measured=list(_measured(record)),
+        )
+
+
+def _long(record: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for number, one in enumerate(record["trainings"], start=1):
+        for name, curve in one["curves"].items():
+            for step, value in curve:
+                yield [one["name"], number, column(name), step, value]
+
+
+def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
+    for one in record["trainings"]:
+        for name, curve in one["curves"].items():
+            if name.startswith("distance "):
+                yield Measured("C4", f"{column(name)} at the end, {one['name']}", curve[-1][1])

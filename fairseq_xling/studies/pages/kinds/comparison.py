@@ -1,0 +1,168 @@
+"""`fairseq-xling eval bli`, `tatoeba`, `cka` and `meanshift`: two folders of states by layer.
+
+They have the same format, with the name of the measure in ``measure``; a further measure in this
+format gets a page without changes here, and a row and a source by an entry in ``SOURCES``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.heat_map import draw_heat_map
+from fairseq_xling.runs.page import (
+    Measured,
+    Page,
+    Result,
+    Table,
+    caption,
+    sentence,
+)
+from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.runs.report import Section
+from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.studies.pages.together import LAYER, join_page, join_results
+
+_MOST_LINES = 6  # in one panel
+
+
+class Source(NamedTuple):
+    """Where the papers have a measure: row, paper, unit, and its row on raw embeddings alone."""
+
+    row: str
+    paper: str
+    unit: str
+    static: str = ""
+
+
+_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
+SOURCES = {
+    "bli": Source("S5", f"{_EMERGING}, 5.1.1", "share of source words; MRR", static="S4"),
+    "tatoeba": Source("S7", f"{_EMERGING}, 5.1.3", "P@1 (share of sentences)"),
+    "cka": Source("S8", f"{_EMERGING}, 5.2 and Figure 7", "linear CKA (0 to 1)"),
+    "meanshift": Source("S15", "Pires et al. (2019), 5", "accuracy (share of sentences)"),
+}
+
+
+@KINDS.register("comparison")
+class ComparisonPage:
+    """Curves by layer, bars of a single layer, or the heat map of every layer with every other."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        return {"measure", "layers", "curves", "headline", "folders"} <= record.keys()
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        name = record["measure"]
+        known = SOURCES.get(name, Source("", f"the measure {name}", name))
+        layers, curves = record["layers"], record["curves"]
+        facts = (f"Unit: {known.unit}.", *record["notes"])
+        notes = caption(result, known.paper, *map(sentence, facts))
+        sections = []
+        tables: dict[str, Table] = {}
+        if curves:
+            tables["layers"] = _table(layers, curves)
+            figure = _bars(curves, known.unit) if len(layers) == 1 else _lines(record, known.unit)
+            sections.append(
+                Section(
+                    "By layer",
+                    svg=to_svg(figure),
+                    header=tables["layers"][0],
+                    rows=tables["layers"][1],
+                    notes=notes,
+                )
+            )
+        if record.get("matrix"):
+            tables["matrix"] = _matrix(record)
+            svg = to_svg(_heat(record, known.unit))
+            sections.append(Section("Every layer with every layer", svg=svg, notes=notes))
+        details = [[key, _shown(value)] for key, value in record.get("details", {}).items()]
+        if details:
+            sections.append(Section("About", header=["what", "value"], rows=details))
+        return Page(
+            title=record["title"],
+            source=known.paper,
+            lead=[f"Compared: {' and '.join(record['folders'])}."],
+            sections=sections,
+            tables=tables,
+            measured=_measured(record, (layers == [0] and known.static) or known.row),
+        )
+
+    def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
+        """A further page for each measure with several results of one curve."""
+        groups: dict[tuple[str, str], list[Result]] = {}
+        for result in results:
+            record = result.record
+            if record["curves"]:
+                key = record["measure"], record["headline"]
+                groups.setdefault(key, []).append(result)
+        found = []
+        for (name, _), many in groups.items():
+            if len(many) > 1:
+                known = SOURCES.get(name, Source("", f"the measure {name}", name))
+                page = join_page(name, known.paper, known.unit, many)
+                found.append((join_results(name, many), page))
+        return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_shown(one)}" for key, one in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _table(layers: Sequence[int], curves: Mapping[str, Sequence[float]]) -> Table:
+    return ["layer", *curves], [
+        [layer, *(values[n] for values in curves.values())] for n, layer in enumerate(layers)
+    ]
+
+
+def _matrix(record: Mapping[str, Any]) -> Table:
+    columns = [f"Y {number}" for number in range(len(record["matrix"][0]))]
+    return ["layer of X", *columns], [[n, *row] for n, row in enumerate(record["matrix"])]
+
+
+def _groups(names: Sequence[str]) -> dict[str, list[str]]:
+    """The curves of each panel: all in one, or those that end in the same word."""
+    if len(names) <= _MOST_LINES:
+        return {"": list(names)}
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: [int(n) for n in re.findall(r"\d+", name)]):
+        groups.setdefault(name.rpartition(" ")[2], []).append(name)
+    return groups
+
+
+def _lines(record: Mapping[str, Any], unit: str) -> Any:
+    chance = record.get("chance")
+    panels = []
+    for title, names in _groups(list(record["curves"])).items():
+        lines = [
+            Line(name, record["layers"], record["curves"][name], style)
+            for style, name in enumerate(names)
+        ]
+        dotted = None if chance is None else (chance, f"chance ({chance:.3g})")
+        panels.append(
+            Panel(lines, xlabel=LAYER, ylabel=unit, title=title, chance=dotted, whole=True)
+        )
+    return draw(panels)
+
+
+def _bars(curves: Mapping[str, Sequence[float]], unit: str) -> Any:
+    values = [found[0] for found in curves.values()]
+    return draw_bars([BarPanel(list(curves), [Bars(unit, values)], unit)])
+
+
+def _heat(record: Mapping[str, Any], unit: str) -> Any:
+    matrix, (source, _, target) = record["matrix"], record["pair"].partition("-")
+    labels = [f"layer of Y ({target})", f"layer of X ({source})"]
+    return draw_heat_map(matrix, range(len(matrix)), range(len(matrix[0])), *labels, unit)
+
+
+def _measured(record: Mapping[str, Any], row: str) -> list[Measured]:
+    values = record["curves"].get(record["headline"])
+    if not row or not values:
+        return []
+    best = max(range(len(values)), key=lambda n: values[n])
+    layer = record["layers"][best]
+    what = f"{record['headline']}, {record['pair']}, best layer {layer}"
+    return [Measured(row, what, values[best])]

@@ -1,0 +1,63 @@
+"""`fairseq-xling struct matrix`: relations or roles, by training set and language."""
+
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.verbs.parts.struct_matrix_table import (
+    LONG,
+    figures,
+    heat,
+    long_rows,
+    model_name,
+    models_of,
+)
+
+SOURCE = "transfer note, 3"
+
+
+@KINDS.register("structures")
+class Structures:
+    """A heat map for each network, and the table."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        return {"structures", "sources", "languages", "header", "rows"} <= record.keys()
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        header, rows = record["header"], record["rows"]
+        seeds = sorted({one["seed"] for one in record["structures"]})
+        facts = ("Micro F1 without NONE.", seeds_in_words(seeds, whiskers=False))
+        notes = caption(result, SOURCE, *facts)
+        return Page(
+            title=record["title"],
+            source=SOURCE,
+            lead=[
+                "Pairs of mentions were classified on the dependency tree of their sentence. Rows "
+                "are what was trained on, columns what was tested on; the diagonal is supervised.",
+            ],
+            sections=[
+                *(
+                    Section(model_name(*model), svg=to_svg(heat(record, model)), notes=notes)
+                    for model in models_of(record["structures"])
+                    if not model[1]
+                ),
+                Section("Table", header=header, rows=rows, notes=record["notes"]),
+            ],
+            tables={"table": (header, rows), "scores": (LONG, list(long_rows(record)))},
+            measured=list(_measured(record)),
+        )
+
+
+def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
+    """Of the first model, the F1 of every training set in every language."""
+    model = models_of(record["structures"])[0]
+    for row in record["sources"]:
+        for file, lang in record["languages"].items():
+            value = statistics.fmean(figures(record, model, row, file))
+            what = f"F1 (%) in {lang}, trained on {row}, {model_name(*model)}"
+            yield Measured("E13", what, value)

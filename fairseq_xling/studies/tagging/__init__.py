@@ -1,0 +1,1 @@
+"""Adversarial cross-lingual tagging: six rows over languages."""

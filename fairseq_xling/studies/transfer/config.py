@@ -1,0 +1,181 @@
+"""The settings of a transfer evaluation; those of the papers are in `presets`."""
+
+import dataclasses
+import math
+import shlex
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.transfer.alphas import PAPER, parse_alphas
+from fairseq_xling.studies.transfer.presets import PRESETS
+from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP
+from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.tasks.options import parse_options
+
+SCHEDULES = ("constant", "linear")
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferConfig:
+    """One sentence of help per field."""
+
+    preset: str = option("", f"values of a published evaluation: {', '.join(PRESETS)}")
+    encoder: tuple[str, ...] = option((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
+    scratch: tuple[str, ...] = option(
+        (), "[NAME=]CHECKPOINT to reset to random weights of its sizes (a baseline); repeatable"
+    )
+    data: tuple[str, ...] = option((), "[NAME=]DATA folder of all encoders, or of one; repeatable")
+    head: str = option("classification", "what is predicted")
+    head_options: str = option("", "settings of the head, e.g. dropout=0.2")
+    metric: str = option("", "figure to select by on dev and to report (default: the head's first)")
+    format: str = option("", "format of the files, e.g. json_lines (default: the head's own)")
+    columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
+    unknown_labels: str = option(
+        "wrong",
+        "labels not seen in training: refuse, or wrong (count as mistakes)",
+        choices=("wrong", "refuse"),
+    )
+    too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
+    train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
+    valid: tuple[str, ...] = option((), "LANG=FILE to select epoch and setting by; repeatable")
+    test: tuple[str, ...] = option(
+        (), "LANG=FILE to test on, or test1.LANG=FILE for a further test set; repeatable"
+    )
+    translate_train: tuple[str, ...] = option(
+        (),
+        "LANG=FILE, the training file translated to a target language, for its own model; "
+        "repeatable",
+    )
+    translate_test: tuple[str, ...] = option(
+        (),
+        "LANG=FILE, a target's test file translated to the source language (or test1.LANG=FILE); "
+        "repeatable",
+    )
+    lrs: str = option("5e-5", "learning rates to try, comma-separated")
+    head_lrs: str = option("", "learning rates of the head to try (default: those of the encoder)")
+    batch_sizes: str = option("16", "batch sizes to try, in items, comma-separated")
+    best: int = option(1, "number of best settings on dev whose mean is reported", least=1)
+    epochs: int = option(10, "passes over the training file", least=1)
+    schedule: str = option("linear", "learning rate after its warm-up", choices=SCHEDULES)
+    warmup: float = option(0.1, "share of the steps in which the learning rate rises", least=0)
+    clip: float = option(1.0, "maximum gradient norm; 0 is no limit", least=0)
+    weight_decay: float = option(0.0, "weight decay", least=0)
+    freeze_layers: int = option(0, "freeze embeddings and this many lower layers", least=0)
+    freeze_encoder: bool = option(False, "train the head alone")
+    shift_layer: int = option(
+        0, "also test with the states of this layer shifted by the languages' mean difference",
+        least=0,
+    )  # fmt: skip
+    shift_alpha: str = option(
+        "auto",
+        "size of the shift, in mean differences; auto selects the best of --shift-alphas on "
+        "--shift-dev",
+    )
+    shift_alphas: str = option(
+        PAPER, "sizes that auto tries: numbers separated by commas, or FIRST:LAST:STEP"
+    )
+    shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target to select alpha by; repeatable")
+    shift_sentences: int = option(
+        1000, "sentences of the data folder's validation text for the means", least=1
+    )
+    seeds: str = option("1", "seeds of training")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
+    train_args: str = option("", "more options of every fairseq-train, as one text")
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def figure(self) -> str:
+        """The head's figure for selection and reporting."""
+        from fairseq_xling.tasks.heads import heads
+
+        return self.metric or heads[self.head].metric
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One point of the grid; ``head_lr`` None is the encoder's."""
+
+    lr: float
+    head_lr: float | None
+    batch_size: int
+
+    @property
+    def code(self) -> str:
+        """Its name in files and tables.
+
+        >>> Setting(5e-5, None, 16).code
+        'lr5e-05-b16'
+        """
+        head = "" if self.head_lr is None else f"-h{self.head_lr}"
+        return f"lr{self.lr}{head}-b{self.batch_size}"
+
+
+def grid(config: TransferConfig) -> list[Setting]:
+    """All settings to try.
+
+    Raises:
+        UserError: for anything but numbers above 0.
+    """
+    head_lrs = _numbers("--head-lrs", config.head_lrs, float) if config.head_lrs else [None]
+    return [
+        Setting(lr, head_lr, size)
+        for lr in _numbers("--lrs", config.lrs, float)
+        for head_lr in head_lrs
+        for size in _numbers("--batch-sizes", config.batch_sizes, int)
+    ]
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        values = [kind(piece) for piece in text.split(",")]
+    except ValueError:
+        values = []
+    wrong = not all(0 < value < math.inf for value in values)
+    if not values or wrong or len(set(values)) < len(values):
+        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
+    return values
+
+
+def check_config(config: TransferConfig) -> None:
+    """Raise a UserError for incompatible settings."""
+    from fairseq_xling.tasks.heads import heads  # imports torch
+
+    for name in ("encoder", "data", "train", "valid", "test"):
+        if not (getattr(config, name) or (name == "encoder" and config.scratch)):
+            raise UserError(f"`--{name}` must be given")
+    head = heads[config.head]
+    parse_options("--head-options", config.head_options, head.Options)
+    known = list(head.scores(dict.fromkeys(head.count_names, 0.0)))
+    if config.figure not in known:
+        raise unknown_name("`--metric`", config.metric, known)
+    find_format(head.format, config.format)
+    parse_columns(config.columns)
+    size = len(grid(config))
+    if config.best > size:
+        raise UserError(f"`--best` must be at most the {size} settings to try, got {config.best}")
+    if config.warmup >= 1:
+        raise UserError(f"`--warmup` must be a share below 1, got {config.warmup}")
+    if config.shift_layer and config.shift_alpha == "auto" and not config.shift_dev:
+        raise UserError("`--shift-alpha auto` needs `--shift-dev` of the target languages")
+    parse_alphas(config.shift_alphas)
+    if config.shift_alpha != "auto":
+        try:
+            number = math.isfinite(float(config.shift_alpha))
+        except ValueError:
+            number = False
+        if not number:
+            raise UserError(f"`--shift-alpha` must be auto or a number, got {config.shift_alpha!r}")
+    try:
+        shlex.split(config.train_args)
+    except ValueError as error:
+        raise UserError(f"`--train-args` {config.train_args!r}: {error}") from None
+    _ = config.seed_list

@@ -1,0 +1,1 @@
+"""`trelm run` and the studies of its parts."""

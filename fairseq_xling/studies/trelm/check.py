@@ -1,0 +1,103 @@
+"""Checks of a migration's settings, before anything is read or run."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.objectives import objectives
+from fairseq_xling.runs.options import load_config, parse_seeds
+from fairseq_xling.studies.trelm.config import NO_MAP, PRESETS, STAGES, TrelmConfig, names_in
+from fairseq_xling.studies.trelm.vector_ways import vector_ways
+from fairseq_xling.text.options import PrepareOptions, parse_segmentation
+
+
+def read_config(args: argparse.Namespace) -> TrelmConfig:
+    """The settings of ``args`` and of the file that they name.
+
+    Raises:
+        UserError: for an unknown key, a value that breaks a rule, or missing text.
+    """
+    config = load_config(TrelmConfig, args, PRESETS)
+    check_config(config)
+    return config
+
+
+def check_config(config: TrelmConfig) -> None:
+    """Raise a UserError for incompatible settings, or missing files."""
+    if not config.source:
+        raise UserError("`--source` must name a source encoder (a folder or a checkpoint)")
+    if not Path(config.source).exists():
+        raise UserError(f"`--source` {config.source}: no such source encoder")
+    if not config.targets:
+        raise UserError(
+            "`--languages` must name the source's language and at least one more, got "
+            f"{config.languages!r}"
+        )
+    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds), config.translate_list
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_args"):
+            config.words(field.name)
+    if vector_ways[config.embeddings].at_source and config.mapping != NO_MAP:
+        raise UserError(
+            f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
+            f"are already in the source's embedding space, got {config.mapping!r}"
+        )
+    _check_text(config)
+    _check_training(config)
+
+
+def _check_text(config: TrelmConfig) -> None:
+    if config.data and (config.text or config.mono or config.parallel):
+        raise UserError("`--data` is a ready folder; it cannot be used with `--text` or other text")
+    if not (config.data or config.text or config.mono or config.parallel):
+        raise UserError("`--text` must name a folder of text (or give `--mono` and `--parallel`)")
+    for target in config.targets:
+        PrepareOptions(
+            languages=(config.source_lang, target),
+            vocab=config.vocab,
+            vocab_size=config.vocab_size,
+            vocab_type=config.vocab_type,
+            segment=parse_segmentation(config.segment_of(target), [config.source_lang, target]),
+            aligner=config.aligner,
+        )
+
+
+def _check_training(config: TrelmConfig) -> None:
+    if not (config.batch_size or config.max_tokens):
+        raise UserError("`--batch-size` or `--max-tokens` must be above 0")
+    stages = [config.stage(name) for name in STAGES]
+    if not any(stage.steps for stage in stages):
+        raise UserError("nothing to train: `--commonality-steps` and the others are all 0")
+    for stage in stages:
+        if 0 < stage.steps <= config.warmup:
+            raise UserError(
+                f"`--warmup` must be less than `--{stage.name}-steps` {stage.steps}, "
+                f"got {config.warmup}"
+            )
+    for name in names_in(config.transfer_objectives):
+        if name in objectives and objectives[name].reorders and not config.trilayer:
+            raise UserError(
+                f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
+                f"{config.transfer_objectives!r}"
+            )
+    _check_orderings(config)
+    for stage in stages:
+        with about(f"`--{stage.name}-objectives`"):
+            for name in names_in(stage.objectives):
+                _ = objectives[name]  # raises for an unknown one
+
+
+def _check_orderings(config: TrelmConfig) -> None:
+    """Refuse to translate in an order that no head of the transfer phases predicts."""
+    from fairseq_xling.generation.orderings import orderings  # imports torch
+
+    chosen = names_in(config.transfer_objectives)
+    if not any(name in objectives and objectives[name].reorders for name in chosen):
+        return
+    for name in config.ordering_list:
+        head = getattr(orderings[name], "head", "")
+        if config.transfer_steps and head and head not in names_in(config.auxiliary):
+            raise UserError(
+                f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
+            )

@@ -1,0 +1,103 @@
+"""All measurements of a migration, read from its files, as JSON values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.analysis.sampled_bleu import read_samples, score, tokenizer_for
+from fairseq_xling.files import read_json
+from fairseq_xling.runs.training_log import read_curves
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.cost import cost_record, read_cost
+from fairseq_xling.studies.trelm.steps import Outcome
+
+SHOWN = 10
+
+
+def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
+    """The measurements of one migration.
+
+    ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
+    both languages; ``translation``: as `report_bleu.score`, by the names in
+    ``outcome.translations``; ``samples``: some sentences of the first translated split, with every
+    ordering's output; ``cost``; ``maps``: the quality of the map;
+    ``curves``: by phase, split and name, points of update and value.
+    """
+    measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
+    phases = [
+        {
+            "phase": phase,
+            "checkpoint": str(path),
+            "steps": outcome.updates.get(phase, 0),
+            "bpw": {lang: found["bpw"] for lang, found in entry["scores"].items()},
+        }
+        for (phase, path), entry in zip(outcome.checkpoints.items(), measured, strict=True)
+    ]
+    texts = {name: read_samples(path) for name, path in outcome.translations.items()}
+    tokenizer = tokenizer_for(outcome.target, config.bleu_tokenizer)
+    return {
+        "target": outcome.target,
+        "seed": outcome.seed,
+        "label": outcome.label,
+        "data": {**_text_sizes(outcome.data), "path": str(outcome.data)},
+        "phases": phases,
+        "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
+        "translation": {name: score(samples, tokenizer) for name, samples in texts.items()},
+        "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),
+        "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
+        "maps": [found for path in outcome.vectors if (found := _read_map(path))],
+        "curves": {phase: _read_curves(log) for phase, log in outcome.logs.items()},
+    }
+
+
+def _of_first_split(config: TrelmConfig, outcome: Outcome) -> list[str]:
+    file = f"generate-{config.translate_list[0]}.txt"
+    return [name for name, path in outcome.translations.items() if path.name == file]
+
+
+def _text_sizes(data: Path) -> dict[str, Any]:
+    meta = read_json(data / "meta.json")
+    return {
+        "sentences": {
+            lang: found.get("sentences") for lang, found in meta["mono"].get("train", {}).items()
+        },
+        "pairs": {
+            pair: found.get("pairs") for pair, found in meta["parallel"].get("train", {}).items()
+        },
+    }
+
+
+def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
+    """`SHOWN` sentences, evenly spread over the text."""
+    if not texts:
+        return []
+    first = next(iter(texts.values()))
+    by_number = {name: {s.number: s.hypothesis for s in samples} for name, samples in texts.items()}
+    places = sorted({round(k * (len(first) - 1) / max(SHOWN - 1, 1)) for k in range(SHOWN)})
+    return [
+        {
+            "source": first[place].source,
+            "reference": first[place].reference,
+            **{name: found.get(first[place].number, "") for name, found in by_number.items()},
+        }
+        for place in places
+    ]
+
+
+def _read_map(path: Path) -> dict[str, Any] | None:
+    """The report of the map of these vectors; ``None`` if they are not mapped."""
+    report = Path(f"{path}.json")
+    found = read_json(report) if report.is_file() else {}
+    if "criterion" not in found:
+        return None
+    kept = ("best_seed", "failed", "failed_seeds", "criterion", "criterion_unmapped", "chance")
+    # `mapping.job` writes all of them: one that is missing must not become an empty cell.
+    return {"vectors": str(path), **{name: found[name] for name in kept}}
+
+
+def _read_curves(log: Path) -> dict[str, Any]:
+    curves = {}
+    for split, tag in (("train", "train_inner"), ("valid", "valid")):
+        found = read_curves(log, tag)
+        curves[split] = {key: points for key, points in found.items() if key.endswith("loss")}
+    return curves

@@ -1,0 +1,56 @@
+"""The verb ``trelm run``: from an encoder and plain text to a migrated encoder and a report."""
+
+import argparse
+import functools
+from pathlib import Path
+
+from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.settled import settle_config
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.trelm.autoregressive import add_compared
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.check import read_config
+from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
+from fairseq_xling.studies.trelm.facts import Facts, read_shape, survey
+from fairseq_xling.studies.trelm.report import write_report
+from fairseq_xling.studies.trelm.steps import Outcome
+
+REPORT = ("report.html", "results.json", "summary.txt", "curves.csv")
+
+
+def run_trelm(args: argparse.Namespace) -> None:
+    """Plan and run everything; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, missing input, or a step that fails.
+    """
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args))
+    shape = read_shape(config)
+    facts = {target: survey(config, target, shape) for target in config.targets}
+    steps = trelm_steps(run, config, facts)
+    carry_out(run, steps, config.jobs, args.dry_run, settled, shown="summary.txt")
+
+
+def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:
+    """All steps of a run, the report last; ``facts`` by target language."""
+    book = Book(run)
+    outcomes = add_migrations(book, config, facts)
+    steps = list(book.steps.values())
+    report = Step(
+        "report",
+        call=functools.partial(write_report, run, config, outcomes, steps),
+        settings={"config": result_settings(config)},
+        inputs=[path for outcome in outcomes for path in outcome.results],
+        outputs=[run / name for name in REPORT],
+    )
+    return [*steps, report]
+
+
+def add_migrations(book: Book, config: TrelmConfig, facts: dict[str, Facts]) -> list[Outcome]:
+    """One migration for each target language and seed."""
+    return [
+        add_compared(book, config, facts[target], target, seed)
+        for target in config.targets
+        for seed in config.seed_list
+    ]

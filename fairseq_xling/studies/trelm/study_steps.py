@@ -1,0 +1,93 @@
+"""The steps of a study, and its run."""
+
+import argparse
+import dataclasses
+import functools
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.settled import settle_config
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.trelm.autoregressive import add_compared
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.check import check_config, read_config
+from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
+from fairseq_xling.studies.trelm.facts import read_shape, survey
+from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.study import Row, TrelmStudy, choose_rows
+from fairseq_xling.studies.trelm.study_report import FILES, write_study
+
+
+def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
+    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, missing input, or a step that fails.
+    """
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args))
+    rows = study.rows(config, args)
+    chosen = choose_rows(rows, args.rows, bool(config.data))
+    left_out = [row.code for row in rows if row not in chosen]
+    steps = study_steps(study, run, config, rows, chosen, read_shape(config))
+    before = f"left out: {', '.join(left_out)}" if left_out else ""
+    carry_out(run, steps, config.jobs, args.dry_run, settled, before=before)
+
+
+def study_steps(
+    study: TrelmStudy,
+    run: Path,
+    config: TrelmConfig,
+    rows: list[Row],
+    chosen: list[Row],
+    shape: EncoderShape,
+) -> list[Step]:
+    """The steps of the ``chosen`` ones of ``rows``, the table last.
+
+    All rows are planned, so that a step's name does not depend on which of them are run.
+    """
+    book = Book(run)
+    outcomes: dict[str, list[Outcome]] = {}
+    for row in rows:
+        if row.needs_text and config.data:
+            continue
+        outcomes[row.code] = _plan(book, row_config(config, row), row, shape)
+    found = [(row, outcomes[row.code]) for row in chosen]
+    results = [path for _, many in found for one in many for path in one.results]
+    steps = book.needed(results)
+    table = Step(
+        "table",
+        call=functools.partial(write_study, study, run, config, found, steps),
+        settings={
+            "config": result_settings(config),
+            "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
+        },
+        inputs=results,
+        outputs=[run / name for name in FILES],
+    )
+    return [*steps, table]
+
+
+def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
+    """The settings of one row.
+
+    Raises:
+        UserError: if they are incompatible; names the row.
+    """
+    changed = dataclasses.replace(config, **row.changes)
+    try:
+        check_config(changed)
+    except UserError as error:
+        raise UserError(f"row {row.code}: {error}") from None
+    return changed
+
+
+def _plan(book: Book, config: TrelmConfig, row: Row, shape: EncoderShape) -> list[Outcome]:
+    add = row.add or add_compared
+    return [
+        add(book, config, survey(config, target, shape), target, seed, row.code)
+        for target in config.targets
+        for seed in config.seed_list
+    ]

@@ -1,0 +1,1 @@
+"""The verbs that run studies, one file each."""

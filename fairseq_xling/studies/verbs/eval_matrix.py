@@ -1,0 +1,27 @@
+"""Fine-tune encoders on each language and test each model on every language: a matrix.
+
+  fairseq-xling eval matrix --encoder checkpoint_best.pt --data data-bin --head pos \\
+      --train en=en.train --train de=de.train --valid en=en.dev --valid de=de.dev \\
+      --test en=en.test --test de=de.test --output runs/pos
+
+As `fairseq-xling eval transfer`, with a model for each --train, validated on the --valid of the
+same language. The diagonal is supervised.
+"""
+
+import argparse
+
+GROUP = "Transfer"
+SPEC_ROWS = ("E7",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.studies.transfer import run as study
+
+    study.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.studies.transfer.plan import matrix
+    from fairseq_xling.studies.transfer.run import run_study
+
+    run_study(args, matrix, "Every training language on every test language")

@@ -1,0 +1,44 @@
+"""Make pages of finished runs, and an index of everything that is tested and measured.
+
+  fairseq-xling report runs/ablation eval.json --output pages
+  pytest --rows tests.json tests
+  fairseq-xling report --index --tests tests.json runs/* --output pages
+
+RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
+`translate mds`, `probe`, `embed inspect`, `clcr run`, `clcr classify`, `clcr probe`, `demo`), or a
+JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one self-contained
+HTML file: figures redrawn from the JSON, every number as CSV and JSON to download, and the command
+that made it. `--index` lists every row of the specification with its tests and their outcome, the
+command to run for it, and the latest measured figure.
+"""
+
+import argparse
+
+GROUP = "Studies and reports"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("runs", nargs="*", metavar="RUN", help="folder of a finished run, or its JSON file")
+    add("--output", required=True, metavar="DIR", help="folder for the pages")
+    add("--index", action="store_true", help="also write index.html, the page of all rows")
+    add(
+        "--tests",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="test outcomes, from `pytest --rows FILE`; repeatable",
+    )
+    add(
+        "--recipes",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="recipe (YAML) or folder of them that names rows, such as examples; repeatable",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.studies.pages.command import run_report
+
+    run_report(args)

@@ -1,0 +1,167 @@
+"""Annotated items as a fairseq dataset: encoded once, batched by language and length.
+
+A batch, of B items, R rows, T tokens:
+
+    net_input: src {tokens, langs, positions, segments, [padding_mask]}   (R, T)
+               pair (language, language); fields {name: (B, ...)}, the head's own
+    items      the B items, for predictions; id (B,), nsentences, ntokens
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset
+from torch import Tensor
+
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.folder import PAD
+from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.errors import UserError
+from fairseq_xling.progress import progress
+from fairseq_xling.tasks.encode import Codec, Encoded
+from fairseq_xling.tasks.heads import Head
+from fairseq_xling.tasks.items import Item
+
+_WINDOW = 64  # batches whose items are sorted by length together in training
+
+
+class ItemDataset(FairseqDataset):
+    """Items of one or more languages.
+
+    Args:
+        parts: the language's codec, its number for the model, and its items, for each file.
+        shuffle: whether the order and the batches change with the epoch (training).
+        seed: of that order.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Codec, int, Sequence[Item]]],
+        head: Head,
+        shuffle: bool = False,
+        seed: int = 1,
+    ):
+        self.head, self.shuffle, self.seed, self.epoch = head, shuffle, seed, 1
+        self.items: list[Item] = []
+        self.encoded: list[Encoded] = []
+        langs, self._names, self._numbers = [], [], []
+        total = sum(len(items) for _, _, items in parts)
+        with progress(total, "encoding", "items", checks=True) as bar:
+            for part, (codec, number, items) in enumerate(parts):
+                for item in items:
+                    encoded = head.encode(item, codec)
+                    padded = len(encoded.rows) * max(map(len, encoded.rows))
+                    check_bound("item", padded, item.place)
+                    self.encoded.append(encoded)
+                    bar.update(1)
+                codec.report()
+                self.items += items
+                langs += [part] * len(items)
+                self._names.append(codec.lang)
+                self._numbers.append(number)
+        self._parts = np.array(langs, dtype=np.int64)
+        self.sizes = np.array([sum(map(len, e.rows)) for e in self.encoded], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> int:
+        return int(index)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        return False  # the order differs between epochs
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.sizes[index])
+
+    def size(self, index: int) -> int:
+        return int(self.sizes[index])
+
+    def ordered_indices(self) -> np.ndarray:
+        if not self.shuffle:
+            return np.arange(len(self))
+        return np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
+
+    def batch_by_size(
+        self,
+        indices: np.ndarray,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> list[np.ndarray]:
+        """Batches of one language each; in training of similar, not of equal, length.
+
+        Raises:
+            UserError: for a limit below 1.
+        """
+        for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
+            if value is not None and value < 1:
+                raise UserError(f"`{name}` must be at least 1, got {value}")
+        limits, batches = Limits(max_tokens, max_sentences), []
+        for part in range(len(self._names)):
+            own = indices[self._parts[indices] == part]
+            window = self._window(own, limits) if self.shuffle else max(len(own), 1)
+            for start in range(0, len(own), window):
+                piece = own[start : start + window]
+                batches += [piece[rows] for rows in cut(self.sizes[piece], limits)]
+        return batches
+
+    def _window(self, indices: np.ndarray, limits: Limits) -> int:
+        rows = limits.rows or len(indices)
+        if limits.tokens is not None:
+            rows = min(rows, int(limits.tokens / max(self.sizes[indices].mean(), 1)))
+        return _WINDOW * max(rows, 1)
+
+    def collater(self, samples: Sequence[int]) -> dict[str, Any]:
+        """One batch; the layout is at the top of this file."""
+        if not len(samples):
+            return {}
+        encoded = [self.encoded[i] for i in samples]
+        part = int(self._parts[samples[0]])
+        rows = [row for item in encoded for row in item.rows]
+        tokens = pad_rows(rows, PAD)
+        lengths = torch.tensor([len(row) for row in rows])
+        src = {
+            "tokens": tokens,
+            "langs": torch.full_like(tokens, self._numbers[part]),
+            "positions": torch.arange(tokens.shape[1]).expand_as(tokens).contiguous(),
+            "segments": pad_rows([row for item in encoded for row in item.segments], 0),
+        }
+        if int(lengths.min()) < tokens.shape[1]:
+            src["padding_mask"] = torch.arange(tokens.shape[1]) >= lengths[:, None]
+        name = self._names[part]
+        return {
+            "id": torch.tensor(list(samples)),
+            "nsentences": len(samples),
+            "ntokens": int(lengths.sum()),
+            "items": [self.items[i] for i in samples],
+            "net_input": {
+                "src": src,
+                "pair": (name, name),
+                "fields": pad_fields([e.fields for e in encoded], self.head.fills),
+            },
+        }
+
+
+def pad_fields(fields: Sequence[dict[str, np.ndarray]], fills: Any) -> dict[str, Tensor]:
+    """Fields of B items, with the same number of dimensions, as tensors (B, ...).
+
+    >>> pad_fields([{"x": np.array([1, 2])}, {"x": np.array([3])}], {"x": -1})["x"].tolist()
+    [[1, 2], [3, -1]]
+    """
+    result = {}
+    for name in fields[0]:
+        arrays = [np.asarray(field[name]) for field in fields]
+        shape = np.max([array.shape for array in arrays], axis=0) if arrays[0].ndim else ()
+        padded = np.full((len(arrays), *map(int, shape)), fills.get(name, 0), arrays[0].dtype)
+        for number, array in enumerate(arrays):
+            padded[(number, *map(slice, array.shape))] = array
+        result[name] = torch.from_numpy(padded)
+    return result

@@ -1,0 +1,111 @@
+"""CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
+
+One word per line, a blank line after each sentence: ID, FORM, ten columns that are left unchanged,
+FILLPRED (``Y`` of a predicate), PRED, and an APRED column for each predicate of the sentence, in
+their order, with the word's role or ``_``. Predicates are given: only APRED is predicted, and PRED,
+including its sense, is kept. A file whose sentences have predicates but no APRED columns is
+unannotated. There are no comments.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write
+from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats.conllu import sentences
+from fairseq_xling.tasks.items import Item
+
+_ID, _FORM, _FILLPRED, _FIRST = 0, 1, 12, 14
+NONE = "_"
+
+Roles = tuple[tuple[str, ...], ...]  # by predicate, the role of each word, or `NONE`
+
+
+@dataclass(frozen=True)
+class FramesItem(Item):
+    """A sentence.
+
+    Attributes:
+        words: its words.
+        predicates: indices of its predicates, from 0.
+        roles: None if the file has none.
+        lines: all of its lines, including the blank line after it.
+    """
+
+    words: tuple[str, ...]
+    predicates: tuple[int, ...]
+    roles: Roles | None
+    lines: tuple[str, ...]
+
+
+@formats.register("conll09")
+class Conll09(Format):
+    """See the module's docstring."""
+
+    suffix = ".conll09"
+    holds = FramesItem
+
+    @staticmethod
+    def read(path: Path, columns: Mapping[str, str]) -> Iterator[FramesItem]:
+        """See `Format`."""
+        if columns:
+            raise UserError(
+                "`--columns` must be empty, since CoNLL-2009 has fixed columns, got "
+                f"{next(iter(columns))}"
+            )
+        annotated = None
+        for first, lines in sentences(path):
+            item = _item(path, first, lines, annotated)
+            if item.predicates:
+                annotated = item.roles is not None
+            yield item
+
+    @staticmethod
+    def write(
+        path: Path, items: Sequence[FramesItem], predictions: Sequence[Roles], columns: Mapping
+    ) -> None:
+        """See `Format`: the input, with predicted APRED columns."""
+        with atomic_write(path, "w") as file:
+            for item, roles in zip(items, predictions, strict=True):
+                count = len(item.words)
+                frames = list(zip(*roles, strict=True)) if roles else [()] * count
+                for line, given in zip(item.lines[:count], frames, strict=True):
+                    file.write("\t".join([*line.split("\t")[:_FIRST], *given]) + "\n")
+                file.writelines(f"{line}\n" for line in item.lines[count:])
+
+
+def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> FramesItem:
+    """A sentence; ``annotated``: whether those before it were, None if none had predicates."""
+    rows = [line.split("\t") for line in lines if line.strip()]
+    for number, row in enumerate(rows):
+        place = f"{path}:{first + number}"
+        if len(row) < _FIRST:
+            raise UserError(f"{place}: must have at least {_FIRST} columns, got {len(row)}")
+        if row[_ID] != str(number + 1):
+            raise UserError(f"{place}: ID must be {number + 1}, got {row[_ID]!r}")
+        if not row[_FORM].strip():
+            raise UserError(f"{place}: the FORM is empty")
+        if row[_FILLPRED] not in ("Y", NONE):
+            raise UserError(f"{place}: FILLPRED must be Y or _, got {row[_FILLPRED]!r}")
+    predicates = tuple(number for number, row in enumerate(rows) if row[_FILLPRED] == "Y")
+    if annotated is None:
+        annotated = max(map(len, rows)) > _FIRST
+    width = _FIRST + len(predicates) * annotated
+    for number, row in enumerate(rows):
+        place = f"{path}:{first + number}"
+        if len(row) != width:
+            apreds = f"an APRED for each of {len(predicates)} predicates"
+            raise UserError(
+                f"{place}: must have {width} columns, with {apreds if annotated else 'no APRED'}, "
+                f"got {len(row)}"
+            )
+        if not all(map(str.strip, row[_FIRST:])):
+            raise UserError(f"{place}: an APRED must be a role or _, got nothing")
+    roles = tuple(
+        tuple(row[_FIRST + n] for row in rows) for n in range(len(predicates) * annotated)
+    )
+    words = tuple(row[_FORM] for row in rows)
+    given = roles if annotated or not predicates else None
+    return FramesItem(str(path), first, words, predicates, given, tuple(lines))

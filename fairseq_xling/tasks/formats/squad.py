@@ -1,0 +1,130 @@
+"""SQuAD: one JSON object; questions about paragraphs, answered by a span of the paragraph.
+
+    {"data": [{"paragraphs": [{"context": TEXT, "qas": [
+        {"id": TEXT, "question": TEXT, "answers": [{"text": TEXT, "answer_start": NUMBER}]}]}]}]}
+
+``answer_start`` counts characters (Unicode code points) from 0. A question with ``"is_impossible":
+true`` is one that the paragraph does not answer (SQuAD 2.0); it has no ``answers``. Other questions
+without ``answers`` are for prediction. Predictions are ``{id: text}``, as the usual scorers expect,
+and the text is empty if there is no answer. XQuAD, MLQA and CMRC 2018 in SQuAD's format can also be
+read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import atomic_write, read_text
+from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.items import Item
+
+
+@dataclass(frozen=True)
+class QuestionItem(Item):
+    """A question; its ``line`` is 0, as one line may contain a whole file.
+
+    Attributes:
+        id: its unique name in the file.
+        answers: each gold answer's first character in the context, and the one after its last.
+        impossible: whether it is annotated as unanswerable.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[tuple[int, int], ...]
+    impossible: bool = False
+
+    @property
+    def place(self) -> str:
+        """``file: question 'id'``, for messages."""
+        return f"{self.path}: question {self.id!r}"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The gold answers as texts."""
+        return tuple(self.context[begin:end] for begin, end in self.answers)
+
+
+@formats.register("squad")
+class Squad(Format):
+    """See the module's docstring."""
+
+    suffix = ".json"
+    holds = QuestionItem
+
+    @staticmethod
+    def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
+        """See `Format`; errors name the question's id, or its paragraph."""
+        check_columns(list(columns), "SQuAD")
+        content = parse_json(path, read_text(path, "json"))
+        names: set[str] = set()
+        for a, article in enumerate(get_value(str(path), content, "data", list), start=1):
+            where = f"{path}: article {a}"
+            for p, paragraph in enumerate(get_value(where, article, "paragraphs", list), start=1):
+                where = f"{path}: article {a}, paragraph {p}"
+                context = get_value(where, paragraph, "context", str)
+                check_bound("context", len(context), where)
+                for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
+                    item = _item(path, f"{where}, question {q}", context, question)
+                    if item.id in names:
+                        raise UserError(f"{item.place}: the id occurs twice in the file")
+                    names.add(item.id)
+                    yield item
+        if not names:
+            raise UserError(f"{path}: contains no questions")
+
+    @staticmethod
+    def write(
+        path: Path,
+        items: Sequence[QuestionItem],
+        predictions: Sequence[tuple[int, int]],
+        columns: Mapping[str, str],
+    ) -> None:
+        """``{id: text}``; a prediction is the first character of the answer and the one after."""
+        pairs = zip(items, predictions, strict=True)
+        texts = {item.id: item.context[begin:end] for item, (begin, end) in pairs}
+        with atomic_write(path, "w") as file:
+            json.dump(texts, file, ensure_ascii=False, indent=1)
+            file.write("\n")
+
+
+def _item(path: Path, where: str, context: str, question: Any) -> QuestionItem:
+    name = get_value(where, question, "id", str)
+    where = f"{path}: question {name!r}"
+    text = get_value(where, question, "question", str)
+    answers = question.get("answers")
+    if answers is None:
+        answers = []
+    check_kind(where, answers, "`answers`", list)
+    impossible = question.get("is_impossible", False)
+    if not isinstance(impossible, bool):
+        raise UserError(f"{where}: `is_impossible` must be true or false, got {shown(impossible)}")
+    if impossible and answers:
+        raise UserError(
+            f"{where}: `answers` of an impossible question must be none, got {len(answers)}"
+        )
+    spans = tuple(_span(where, context, answer) for answer in answers)
+    return QuestionItem(str(path), 0, name, text, context, spans, impossible)
+
+
+def _span(where: str, context: str, answer: Any) -> tuple[int, int]:
+    text = get_value(where, answer, "text", str)
+    begin = get_value(where, answer, "answer_start", int)
+    if not 0 <= begin < len(context):
+        raise UserError(
+            f"{where}: `answer_start` must lie inside the context's {len(context)} characters, "
+            f"got {begin}"
+        )
+    found = context[begin : begin + len(text)]
+    if found != text:
+        raise UserError(
+            f"{where}: the answer must be the context's text at its `answer_start`, got "
+            f"{shown(text)} at {begin}, where the context has {shown(found)}"
+        )
+    return begin, begin + len(text)

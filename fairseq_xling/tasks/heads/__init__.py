@@ -1,0 +1,199 @@
+"""The heads: predictions from an encoder's states, from file to metric.
+
+A head describes a task; it is not a module and has no weights. Its network, which has, is part of
+the model. To add a head, add a file here.
+
+B items, R rows (R = B where an item has one row), T tokens, D width.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+from fairseq_xling.tasks.encode import Codec, Encoded
+from fairseq_xling.tasks.items import Item
+
+logger = logging.getLogger(__name__)
+
+IGNORE = -100  # a target excluded from the loss
+Fields = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """For heads without their own settings."""
+
+
+@dataclass(frozen=True)
+class DropoutOptions:
+    """For linear heads: ``dropout`` on their input."""
+
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_dropout(self.dropout)
+
+
+def check_dropout(rate: float) -> None:
+    """A head's rate of dropout.
+
+    Raises:
+        UserError: unless it lies in [0, 1).
+    """
+    if not 0 <= rate < 1:
+        raise UserError(f"`--head-options`: dropout must lie in [0, 1), got {rate}")
+
+
+class Head(ABC):
+    """One kind of prediction.
+
+    Args:
+        labels: the labels that it can predict, by kind of label, in the order that numbers them.
+        options: an ``Options`` of its class.
+    """
+
+    help: ClassVar[str]
+    format: ClassVar[str]  # of its files
+    metric: ClassVar[str]  # of `scores`; higher is better
+    count_names: ClassVar[tuple[str, ...]]  # of `counts`
+    fills: ClassVar[Mapping[str, int]] = {}  # padding of short fields, if not 0
+    # Settings of models that were trained by 0.2.0 or older, where they differ from the defaults.
+    older: ClassVar[Mapping[str, Any]] = {}
+    Options: ClassVar[type] = NoOptions
+
+    def __init__(self, labels: Mapping[str, Sequence[str]], options: Any = None):
+        self.labels = {kind: list(names) for kind, names in labels.items()}
+        self.options = options or self.Options()
+        self.numbers = {
+            kind: {name: number for number, name in enumerate(names)}
+            for kind, names in self.labels.items()
+        }
+
+    @classmethod
+    @abstractmethod
+    def labels_of(cls, item: Item) -> Mapping[str, Sequence[str]]:
+        """The labels of an item, by kind, in the order of `Item.place_of`; unannotated, none."""
+
+    @classmethod
+    def annotated(cls, item: Item) -> bool:
+        """Whether the item can be counted; heads without labels override it."""
+        return any(cls.labels_of(item).values())
+
+    @abstractmethod
+    def encode(self, item: Item, codec: Codec) -> Encoded:
+        """The item as model input; targets only if it is annotated."""
+
+    @abstractmethod
+    def network(self, dim: int) -> nn.Module:
+        """The network from states to outputs: ``network(states (R, T, D), fields) -> outputs``."""
+
+    @abstractmethod
+    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        """The summed loss and the number of its terms."""
+
+    @abstractmethod
+    def decode(self, outputs: Fields, fields: Fields) -> list[Any]:
+        """B predictions, as the head's format represents them."""
+
+    @abstractmethod
+    def counts(self, item: Item, prediction: Any) -> Sequence[float]:
+        """The contribution of one annotated item to the sums ``count_names``."""
+
+    @classmethod
+    @abstractmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        """Figures from the sums, percentages between 0 and 100."""
+
+    def number(self, kind: str, name: str) -> int:
+        """The number of a label, or `IGNORE` if training had none of this name."""
+        return self.numbers[kind].get(name, IGNORE)
+
+
+heads: Registry[type[Head]] = Registry("`--head`", __name__)
+
+
+def find_labels(head: type[Head], items: Iterable[Item]) -> dict[str, list[str]]:
+    """All labels of ``items`` by kind, sorted."""
+    found: dict[str, set[str]] = {}
+    for item in items:
+        for kind, names in head.labels_of(item).items():
+            found.setdefault(kind, set()).update(names)
+    return {kind: sorted(names) for kind, names in sorted(found.items())}
+
+
+def check_labels(head: Head, items: Iterable[Item]) -> None:
+    """Reject labels that the head cannot predict.
+
+    Raises:
+        UserError: for the first; names file and line.
+    """
+    for item in items:
+        for kind, names in head.labels_of(item).items():
+            known = head.numbers.get(kind, {})
+            for number, name in enumerate(names):
+                if name not in known:
+                    shown = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
+                    shown = shown or "it has no such labels"
+                    raise UserError(
+                        f"{item.place_of(number)}: {kind} {name!r} is not among those of the "
+                        f"training file ({shown}); `--unknown-labels wrong` counts these as "
+                        f"mistakes"
+                    )
+
+
+def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]) -> int:
+    """The number of items in a training or dev file; warns about unusable ones.
+
+    Raises:
+        UserError: if none is annotated; begins with ``option``.
+    """
+    count, bare, first = 0, 0, ""
+    for item in items:
+        count += 1
+        if not head.annotated(item):
+            bare, first = bare + 1, first or item.place
+    if bare == count:
+        raise UserError(f"`{option}` {path}: nothing in it is annotated")
+    if bare:
+        logger.warning(
+            "%s: %d of %d items have no annotation to learn or count; the first is %s",
+            path,
+            bare,
+            count,
+            first,
+        )
+    return count
+
+
+def total_counts(head: Head, items: Iterable[Item], predictions: Iterable[Any]) -> dict[str, float]:
+    """The sums of the items' counts, by name."""
+    sums = [0.0] * len(head.count_names)
+    for item, prediction in zip(items, predictions, strict=True):
+        sums = [a + b for a, b in zip(sums, head.counts(item, prediction), strict=True)]
+    return dict(zip(head.count_names, sums, strict=True))
+
+
+def ratio(part: float, whole: float) -> float:
+    """A percentage; 0 of nothing.
+
+    >>> ratio(1, 4), ratio(0, 0)
+    (25.0, 0.0)
+    """
+    return 100.0 * part / whole if whole else 0.0
+
+
+def f1(right: float, predicted: float, gold: float) -> dict[str, float]:
+    """Precision, recall and F1 as percentages.
+
+    >>> f1(1, 2, 4)
+    {'precision': 50.0, 'recall': 25.0, 'f1': 33.333333333333336}
+    """
+    precision, recall = ratio(right, predicted), ratio(right, gold)
+    return {"precision": precision, "recall": recall, "f1": ratio(2 * right, predicted + gold)}

@@ -1,0 +1,193 @@
+"""Dependency parsing: deep biaffine scores, one tree for each sentence.
+
+Dozat and Manning (2017) on the states of first subwords, as in Conneau et al. (2020), "Emerging
+Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6. The root is the state of the
+sentence's first special symbol. UAS and LAS follow the evaluation of the CoNLL 2018 shared task:
+the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; the output has the full
+relation.
+
+B sentences, W words, N = W + 1 with the root as word 0, L label size, K relations.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.biaffine import (
+    Perceptron,
+    SharedDropout,
+    chosen_scores,
+    new_weight,
+    pair_scores,
+)
+from fairseq_xling.tasks.encode import Codec, Encoded
+from fairseq_xling.tasks.formats.conllu import Tree, TreeItem
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
+from fairseq_xling.tasks.mst import best_trees
+from fairseq_xling.tasks.options import at_test
+from fairseq_xling.tasks.tagger import word_rows, word_states
+
+
+@dataclass(frozen=True)
+class ParsingOptions:
+    """Sizes of the perceptrons; ``punctuation`` counts (keep, as in CoNLL 2018) or not (drop).
+
+    With drop, words with UPOS PUNCT are ignored.
+    """
+
+    arc_dim: int = 500
+    label_dim: int = 100
+    dropout: float = 0.33
+    punctuation: str = at_test("keep")
+
+    def __post_init__(self) -> None:
+        check_sizes(self.dropout, arc_dim=self.arc_dim, label_dim=self.label_dim)
+        if self.punctuation not in ("keep", "drop"):
+            raise UserError(
+                f"`--head-options`: punctuation must be keep or drop, got {self.punctuation!r}"
+            )
+
+
+def check_sizes(dropout: float, **sizes: int) -> None:
+    """Settings of biaffine heads.
+
+    Raises:
+        UserError: for a size below 1, or a rate of dropout outside [0, 1).
+    """
+    for name, size in sizes.items():
+        if size < 1:
+            raise UserError(f"`--head-options`: {name} must be at least 1, got {size}")
+    check_dropout(dropout)
+
+
+@heads.register("parsing")
+class Parsing(Head):
+    """A head and a relation for each word."""
+
+    help = "a tree of words: the head of each and its relation to it"
+    format = "conllu"
+    metric = "las"
+    count_names = ("heads", "relations", "words")
+    fills: ClassVar[Mapping[str, int]] = {"head": IGNORE, "relation": IGNORE}
+    Options = ParsingOptions
+
+    @classmethod
+    def labels_of(cls, item: TreeItem) -> Mapping[str, Sequence[str]]:
+        return {"relation": item.tree.relations if item.tree else ()}
+
+    def encode(self, item: TreeItem, codec: Codec) -> Encoded:
+        rows, row, place = word_rows(item, codec)
+        gold, relations = [IGNORE] * len(item.words), [IGNORE] * len(item.words)
+        if item.tree:
+            gold = list(item.tree.heads)
+            relations = [self.number("relation", name) for name in item.tree.relations]
+            if self.options.punctuation == "drop" and set(item.upos) == {"_"}:
+                raise UserError(f"{item.place}: dropping punctuation requires UPOS, got '_'")
+        fields = {
+            # The first row begins with a special symbol: the root.
+            "row": np.concatenate(([0], row)),
+            "place": np.concatenate(([0], place)),
+            "head": np.array(gold),
+            "relation": np.array(relations),
+            "rows": np.array(len(rows)),
+            "words": np.array(len(item.words)),
+        }
+        return Encoded(rows, [np.zeros_like(ids) for ids in rows], fields)
+
+    def network(self, dim: int) -> nn.Module:
+        return _Arcs(dim, len(self.labels["relation"]), self.options)
+
+    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        """The cross-entropies of heads, and of relations to the gold heads, added."""
+        gold, relations = fields["head"], fields["relation"]
+        arcs = outputs["arcs"][:, 1:].flatten(0, 1)
+        total = F.cross_entropy(arcs, gold.flatten(), ignore_index=IGNORE, reduction="sum")
+        scores = _relation_scores(outputs, gold.clamp_min(0))
+        total = total + F.cross_entropy(
+            scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORE, reduction="sum"
+        )
+        return total, (gold != IGNORE).sum()
+
+    def decode(self, outputs: Fields, fields: Fields) -> list[Tree]:
+        names = self.labels["relation"]
+        found = best_trees(outputs["arcs"], fields["words"])
+        best = _relation_scores(outputs, found).argmax(-1).tolist()
+        return [
+            Tree(tuple(arcs[:length]), tuple(names[number] for number in numbers[:length]))
+            for arcs, numbers, length in zip(
+                found.tolist(), best, fields["words"].tolist(), strict=True
+            )
+        ]
+
+    def counts(self, item: TreeItem, prediction: Tree) -> Sequence[float]:
+        if item.tree is None:
+            return (0.0, 0.0, 0.0)
+        drop = self.options.punctuation == "drop"
+        right = [
+            (head == other, head == other and universal(name) == universal(given))
+            for upos, head, name, other, given in zip(
+                item.upos, *item.tree, *prediction, strict=True
+            )
+            if not (drop and upos == "PUNCT")
+        ]
+        return float(sum(a for a, _ in right)), float(sum(b for _, b in right)), float(len(right))
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        return {
+            "uas": ratio(sums["heads"], sums["words"]),
+            "las": ratio(sums["relations"], sums["words"]),
+        }
+
+
+class _Arcs(nn.Module):
+    def __init__(self, dim: int, relations: int, options: ParsingOptions):
+        super().__init__()
+        arc, label, dropout = options.arc_dim, options.label_dim, options.dropout
+        self.dropout = SharedDropout(dropout)
+        self.arc_dependent, self.arc_head = (Perceptron(dim, arc, dropout) for _ in range(2))
+        self.dependent, self.head = (Perceptron(dim, label, dropout) for _ in range(2))
+        # An arc's score has no term in the dependent alone, since all its heads would share it.
+        self.arc_weight = new_weight(1, arc + 1, arc)
+        self.relation_weight = new_weight(relations, label + 1, label + 1)
+
+    def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
+        """``arcs`` (B, N, N), dependents by heads, -inf at padding and at a word itself.
+
+        Relations are scored only for chosen arcs, by the caller: here are only the
+        ``dependents`` (B, N, L), ``heads`` (B, N, L) and the ``weight`` (K, L + 1, L + 1).
+        """
+        x = self.dropout(word_states(states, fields))
+        arcs = pair_scores(self.arc_dependent(x), self.arc_weight, self.arc_head(x))[..., 0]
+        place = torch.arange(x.shape[1], device=x.device)
+        padding = place > fields["words"][:, None]
+        arcs = arcs.masked_fill(padding[:, None] | (place == place[:, None]), -torch.inf)
+        return {
+            "arcs": arcs,
+            "dependents": self.dependent(x),
+            "heads": self.head(x),
+            "weight": self.relation_weight,
+        }
+
+
+def _relation_scores(outputs: Fields, chosen: Tensor) -> Tensor:
+    """The scores (B, W, K) of the relations of words to their ``chosen`` heads (B, W)."""
+    governors = outputs["heads"]
+    governors = governors.gather(1, chosen[..., None].expand(-1, -1, governors.shape[-1]))
+    x, y = outputs["dependents"][:, 1:].flatten(0, 1), governors.flatten(0, 1)
+    return chosen_scores(x, outputs["weight"], y).unflatten(0, chosen.shape)
+
+
+def universal(relation: str) -> str:
+    """The part before the colon.
+
+    >>> universal("acl:relcl")
+    'acl'
+    """
+    return relation.partition(":")[0]

@@ -1,0 +1,139 @@
+"""Predictions of a fine-tuned model for files, with scores if they are annotated."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairseq_xling.devices import usable_device
+from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.guards import prepare_engine
+from fairseq_xling.interop.encoder import to_device
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.heads import total_counts
+from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.options import change_options
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The predictions for one file.
+
+    Attributes:
+        lang, path: of the file.
+        items, predictions: in the order of the file.
+        annotated: how many of them count.
+        scores: the head's figures over these; none without any.
+    """
+
+    lang: str
+    path: Path
+    items: Sequence[Item]
+    predictions: Sequence[Any]
+    annotated: int
+    scores: dict[str, float]
+
+
+class Predictor:
+    """A checkpoint of `--task cross_lingual_transfer` in evaluation mode."""
+
+    def __init__(self, model: Any, task: Any, device: str | torch.device = "cpu"):
+        self.device = torch.device(device)
+        self.model, self.task = model.eval().to(self.device), task
+        self.head = task.head
+
+    @classmethod
+    def load(
+        cls,
+        checkpoint: str | Path,
+        data: str | Path | None = None,
+        device: str = "cpu",
+        head_options: str = "",
+        format: str = "",
+        **settings: Any,
+    ) -> "Predictor":
+        """The model in ``checkpoint``; ``data`` if its data folder has moved.
+
+        Args:
+            head_options: settings of the head that may change after training.
+            format: of the files, if not as in training.
+            settings: changed options of the task, such as ``columns``.
+
+        Raises:
+            UserError: if the file is missing, damaged, or has another kind of model, and for
+                invalid settings.
+        """
+        prepare_engine()
+        from fairseq import checkpoint_utils
+
+        import fairseq_xling.plugin  # noqa: F401
+
+        usable = usable_device(device)
+        overrides = {**settings, **({"data": str(data)} if data is not None else {})}
+        try:
+            models, _, task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(checkpoint)], arg_overrides=overrides
+            )
+        except SystemExit as error:  # one line, meant for fairseq's own programs
+            raise program_error(error) from None
+        if not hasattr(task, "head"):
+            raise UserError(
+                f"{checkpoint}: is not of `--task cross_lingual_transfer` or adversarial_tagging"
+            )
+        head = task.head
+        head.options = change_options("--head-options", head_options, head.options)
+        if format:  # not among the overrides: an older checkpoint has no such option
+            task.format = find_format(head.format, format)
+        return cls(models[0], task, usable)
+
+    def predict(self, lang: str, path: str | Path, max_tokens: int = 8192) -> Predicted:
+        """Read a file, and predict all of it.
+
+        Raises:
+            UserError: for a language that the model does not have, or a damaged row (file and
+            line).
+        """
+        items = self.task.read(lang, path)
+        found = self.predict_items(lang, items, max_tokens)
+        annotated = sum(map(self.head.annotated, items))
+        sums = total_counts(self.head, items, found) if annotated else {}
+        scores = self.head.scores(sums) if annotated else {}
+        return Predicted(lang, Path(path), items, found, annotated, scores)
+
+    @torch.no_grad()
+    def predict_items(
+        self,
+        lang: str,
+        items: Sequence[Item],
+        max_tokens: int = 8192,
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[Any]:
+        """The predictions for items of the head's kind, in their order.
+
+        Args:
+            done: called with the number of items of each batch.
+
+        Raises:
+            UserError: for a language that the model does not have.
+        """
+        if lang not in self.task.languages:
+            raise unknown_name("language of this model", lang, self.task.languages)
+        dataset = self.task.make_dataset([(lang, items)])
+        found: list[Any] = [None] * len(items)
+        for rows in dataset.batch_by_size(dataset.ordered_indices(), max_tokens):
+            batch = to_device(dataset.collater(rows.tolist()), self.device)
+            outputs = self.model(**batch["net_input"])
+            predictions = self.head.decode(outputs, batch["net_input"]["fields"])
+            for index, prediction in zip(rows.tolist(), predictions, strict=True):
+                found[index] = prediction
+            done(len(rows))
+        return found
+
+    def write(self, predicted: Predicted, path: str | Path) -> None:
+        """Predictions in the format of the input file."""
+        self.task.format.write(
+            Path(path), predicted.items, predicted.predictions, self.task.columns
+        )

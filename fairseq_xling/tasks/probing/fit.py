@@ -1,0 +1,177 @@
+"""Train a probe on frozen vectors, and predict with it.
+
+N examples, C labels.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fairseq_xling.analysis.best_pass import BestPass
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import BELOW_ONE, COUNT, Range, check_fields, numbers
+from fairseq_xling.seeds import SEEDS
+from fairseq_xling.tasks.probing.network import EdgeProbe, classifiers
+from fairseq_xling.tasks.probing.scores import micro_scores
+from fairseq_xling.tasks.probing.spans import Spans, label_matrix, label_names
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """Settings of a probe and its training.
+
+    Attributes:
+        classifier, hidden, projection, dropout: of `EdgeProbe`.
+        lr: of Adam; batch_size: examples per step.
+        epochs: maximum passes over the examples; training ends after ``patience`` passes without a
+            better F1 or loss on dev, and the pass with the best F1 is used.
+        seed: of weights, order and dropout.
+    """
+
+    classifier: str = "mlp"
+    hidden: int = numbers(256, COUNT)
+    projection: int = numbers(256, COUNT)
+    dropout: float = numbers(0.3, BELOW_ONE)
+    lr: float = numbers(1e-3, Range(0, 1, above=True, below=True))
+    batch_size: int = numbers(64, COUNT)
+    epochs: int = numbers(50, COUNT)
+    patience: int = numbers(5, COUNT)
+    seed: int = numbers(1, SEEDS)
+
+    def __post_init__(self) -> None:
+        classifiers[self.classifier]  # raises for an unknown name
+        check_fields(type(self), self)
+
+
+@dataclass
+class Probe:
+    """A trained probe.
+
+    Attributes:
+        network: with the weights of the best pass.
+        names: its labels (C,).
+        epoch: the best pass, from 1; curve: F1 on dev after each.
+    """
+
+    network: EdgeProbe
+    names: list[str]
+    batch_size: int
+    device: torch.device
+    epoch: int = 0
+    curve: list[float] = field(default_factory=list)
+
+    @torch.no_grad()
+    def logits(self, spans: Spans) -> Tensor:
+        """(N, C) natural-log odds on the CPU; -inf for an example without vectors."""
+        self.network.eval()
+        found = torch.full((len(spans), len(self.names)), -torch.inf)
+        for chosen in _batches(np.flatnonzero(spans.usable), self.batch_size):
+            inputs = [(x.to(self.device), m.to(self.device)) for x, m in spans.gather(chosen)]
+            found[torch.from_numpy(chosen)] = self.network(inputs).float().cpu()
+        return found
+
+    def predict(self, spans: Spans) -> list[list[str]]:
+        """The labels of each example with a probability above one half, possibly none."""
+        return self.names_of(self.logits(spans))
+
+    def names_of(self, logits: Tensor) -> list[list[str]]:
+        """The labels above one half by `logits`."""
+        found: list[list[str]] = [[] for _ in range(len(logits))]
+        for row, column in (logits > 0).nonzero().tolist():
+            found[row].append(self.names[column])
+        return found
+
+
+def fit_probe(
+    train: Spans,
+    dev: Spans,
+    options: ProbeOptions,
+    device: str | torch.device = "cpu",
+    passed: Callable[[float], object] = lambda f1: None,
+) -> Probe:
+    """Train a probe on ``train``, with early stopping on ``dev``.
+
+    The result depends only on the spans and options, and does not use torch's global generator.
+
+    Args:
+        passed: called after each pass with the F1 on dev.
+
+    Raises:
+        UserError: without labels, or if the two do not fit together.
+    """
+    names = _check(train, dev)
+    usable = np.flatnonzero(train.usable)
+    gold = torch.from_numpy(label_matrix(train.labels or [], names)).float()
+    device = torch.device(device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(options.seed)
+        network = EdgeProbe(
+            len(train.layers),
+            train.width,
+            train.places.shape[1],
+            len(names),
+            options.projection,
+            options.classifier,
+            options.hidden,
+            options.dropout,
+        ).to(device)
+        probe = Probe(network, names, options.batch_size, device)
+        optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
+        # While no label is likely yet, F1 stays 0; the loss shows that training still progresses.
+        best = BestPass(network, options.patience, watched=2)
+        for _ in range(options.epochs):
+            network.train()
+            order = usable[torch.randperm(len(usable)).numpy()]
+            for chosen in _batches(order, options.batch_size):
+                inputs = [(x.to(device), m.to(device)) for x, m in train.gather(chosen)]
+                target = gold[torch.from_numpy(chosen)].to(device)
+                loss = F.binary_cross_entropy_with_logits(
+                    network(inputs), target, reduction="sum"
+                ) / len(chosen)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            f1, dev_loss = _measure(probe, dev)
+            probe.curve.append(f1)
+            passed(f1)
+            if best.ends(f1, -dev_loss):
+                break
+        best.restore()
+        probe.epoch = best.epoch
+    return probe
+
+
+def _measure(probe: Probe, dev: Spans) -> tuple[float, float]:
+    """F1 and loss of each example on dev."""
+    logits, labels = probe.logits(dev), dev.labels or []
+    usable = torch.from_numpy(dev.usable)
+    gold = torch.from_numpy(label_matrix(labels, probe.names)).float()
+    loss = F.binary_cross_entropy_with_logits(logits[usable], gold[usable], reduction="sum")
+    f1 = micro_scores(probe.names_of(logits), labels).f1
+    return f1, float(loss) / max(1, int(usable.sum()))
+
+
+def _check(train: Spans, dev: Spans) -> list[str]:
+    """The labels of the training examples; see `fit_probe`."""
+    if train.labels is None or dev.labels is None:
+        raise UserError("a probe needs training and dev examples with labels, got some without")
+    if train.places.shape[1] != dev.places.shape[1]:
+        raise UserError(
+            f"training and dev examples must have equally many spans, got {train.places.shape[1]} "
+            f"and {dev.places.shape[1]}"
+        )
+    if (len(train.layers), train.width) != (len(dev.layers), dev.width):
+        raise UserError("training and dev vectors must have the same layers and width")
+    trained = [labels for labels, use in zip(train.labels, train.usable, strict=True) if use]
+    names = label_names(trained)
+    if not names:
+        raise UserError("a probe needs at least 1 labelled example with vectors, got 0")
+    return names
+
+
+def _batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))

@@ -1,0 +1,176 @@
+"""Bilingual lexicon induction: is a word's nearest neighbour its translation?
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.1, with the
+scores of Conneau et al. 2018, "Word Translation Without Parallel Data", section 3.1 (P@1, P@5,
+P@10 over all words of the other language) and Liu et al. 2020, section 3.1.1 (MRR). A
+source word with several translations is scored by the best of them. Ties count as wrong.
+
+Symbols: ``Q`` source words of the dictionary, ``C`` candidates, ``P`` entries in use.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairseq_xling.analysis.dictionary import read_dictionary
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.nearest import WAYS, parse_ways
+from fairseq_xling.verbs.comparisons import Comparison, Sides
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TOPS = (1, 5, 10)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries of a dictionary whose words both have vectors.
+
+    Attributes:
+        sources: (Q,) rows of the source words, each once.
+        pairs: (P, 2), index into ``sources`` and row of a correct target.
+        used: entries in use, of ``all``; left_out: excluded identical entries.
+    """
+
+    sources: Tensor
+    pairs: Tensor
+    used: int
+    all: int
+    left_out: int = 0
+
+
+def pair_up(
+    entries: Sequence[tuple[str, str]],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+    ignore_case: bool = False,
+    skip_identical: bool = False,
+) -> Entries:
+    """Find the rows of a dictionary's words.
+
+    If case is ignored, a source word is the first row that it matches, which is the most frequent
+    one, and every matching target row is correct.
+
+    >>> entries = [("a", "b"), ("a", "c"), ("x", "b")]
+    >>> found = pair_up(entries, ["q", "a"], ["b", "c", "d"])
+    >>> found.sources.tolist(), found.pairs.tolist(), found.used, found.all
+    ([1], [[0, 0], [0, 1]], 2, 3)
+    """
+    import torch
+
+    form: Callable[[str], str] = str.casefold if ignore_case else str
+    rows: list[dict[str, list[int]]] = [{}, {}]
+    for side, words in zip(rows, (source_words, target_words), strict=True):
+        for row, word in enumerate(words):
+            side.setdefault(form(word), []).append(row)
+    places: dict[int, int] = {}
+    pairs: set[tuple[int, int]] = set()
+    used = left_out = 0
+    for source, target in entries:
+        source, target = form(source), form(target)
+        if skip_identical and source == target:
+            left_out += 1
+        elif source in rows[0] and target in rows[1]:
+            used += 1
+            place = places.setdefault(rows[0][source][0], len(places))
+            pairs.update((place, row) for row in rows[1][target])
+    return Entries(
+        torch.tensor(list(places), dtype=torch.int64),
+        torch.tensor(sorted(pairs), dtype=torch.int64).reshape(-1, 2),
+        used,
+        len(entries),
+        left_out,
+    )
+
+
+def scores(rank: Tensor) -> dict[str, float]:
+    """P@1, P@5, P@10 and MRR of ranks (Q,), 1 = best.
+
+    >>> import torch
+    >>> scores(torch.tensor([1, 4, 20, 2]))
+    {'P@1': 0.25, 'P@5': 0.75, 'P@10': 0.75, 'MRR': 0.45}
+    """
+    found = {f"P@{top}": float((rank <= top).double().mean()) for top in TOPS}
+    return {**found, "MRR": float((1 / rank.double()).mean())}
+
+
+def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
+    """P@1, P@5, P@10 and MRR by layer.
+
+    Args:
+        args: ``dictionary``, ``nearest``, ``k``, ``candidates``, ``ignore_case``,
+            ``skip_identical``.
+
+    Raises:
+        UserError: for folders without words, an empty dictionary, or one without any of their
+        words.
+    """
+    import torch
+
+    from fairseq_xling.analysis.ranks import ranks
+
+    ways = parse_ways(args.nearest)
+    words = sides.x.words, sides.y.words
+    dictionary = read_dictionary(args.dictionary)
+    how = args.ignore_case, args.skip_identical
+    entries = pair_up(dictionary, *words, *how)
+    turned = pair_up([(b, a) for a, b in dictionary], *words, *how).used
+    hint = f"; in the reverse direction it has {turned:,}: give X and Y in the dictionary's order"
+    hint = hint if turned > entries.used else ""
+    if not entries.used:
+        raise UserError(
+            f"{args.dictionary}: none of its {entries.all} entries has a vector for both words in "
+            f"{sides.x.path} and {sides.y.path}{hint}"
+        )
+    candidates = CANDIDATES[args.candidates](entries, len(words[1]))
+    place = torch.full((len(words[1]),), -1, dtype=torch.int64)
+    place[candidates] = torch.arange(len(candidates))
+    pairs = torch.stack([entries.pairs[:, 0], place[entries.pairs[:, 1]]], dim=1)
+    curves: dict[str, list[float]] = {}
+    for x, y in sides.by_layer("eval bli"):
+        targets = y[candidates]
+        for way in ways:
+            penalty = WAYS[way](targets, x, args.k)
+            rank = ranks(x[entries.sources], targets, pairs, penalty=penalty)
+            for name, value in scores(rank).items():
+                curves.setdefault(f"{name} {way}", []).append(value)
+    queries, count = len(entries.sources), len(candidates)
+    skipped = f", {entries.left_out:,} identical ones left out" if args.skip_identical else ""
+    return Comparison(
+        title=f"Bilingual lexicon induction {sides.pair}, {sides.x.unit}: {queries:,} source words "
+        f"among {count:,} candidates",
+        layers=sides.layers,
+        curves=curves,
+        headline=f"P@1 {ways[0]}",
+        ylabel="share of source words; MRR",
+        panels={way: [name for name in curves if name.endswith(f" {way}")] for way in ways},
+        chance=(1 / count, "P@1 by chance"),
+        notes=[
+            f"coverage: {entries.used:,} of {entries.all:,} entries have a vector for both words "
+            f"({entries.used / entries.all:.1%}){skipped}{hint}",
+            "a word with several translations is scored by the best of them; a tie counts as wrong",
+        ],
+        details={
+            "source words": queries,
+            "candidates": count,
+            "entries": {"used": entries.used, "all": entries.all, "alike": entries.left_out},
+        },
+    )
+
+
+def _vocabulary(entries: Entries, size: int) -> Tensor:
+    import torch
+
+    return torch.arange(size)
+
+
+def _of_dictionary(entries: Entries, size: int) -> Tensor:
+    return entries.pairs[:, 1].unique()
+
+
+# Candidate translations, by name: rows of the target side.
+CANDIDATES = {"vocabulary": _vocabulary, "dictionary": _of_dictionary}

@@ -1,0 +1,105 @@
+"""Linear CKA of two encoders on the same examples, by layer: see `analysis.cka`.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2: the examples are parallel
+sentences there. Row n of one folder is the same example as row n of the other.
+
+Symbols: ``N`` rows, ``D`` and ``E`` the two widths, ``K`` and ``J`` numbers of layers.
+"""
+
+import argparse
+import math
+from functools import partial
+
+from fairseq_xling.analysis.cka import CKA, cka_matrix
+from fairseq_xling.analysis.extracted import check_same_rows
+from fairseq_xling.errors import UserError
+from fairseq_xling.progress import progress
+from fairseq_xling.verbs.comparisons import Comparison, Sides
+
+
+def by_chance(rows: int, first: int, second: int) -> float:
+    """CKA of independent Gaussians, to a good approximation: ``D / (N + D)`` for equal widths.
+
+    ``E ||Y^T X||^2 = N D E`` and ``E ||X^T X||^2 = N D (N + D + 1)``; with few rows it is high.
+
+    >>> round(by_chance(1000, 64, 64), 4)
+    0.0602
+    """
+    return math.sqrt(first * second / ((rows + first) * (rows + second)))
+
+
+def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
+    """CKA by layer; with ``args.all_layers`` also that of every layer with every layer.
+
+    Raises:
+        UserError: for rows that do not pair up, blank sentences, a layer that never changes, or
+            selected layers together with all of them.
+    """
+    if args.all_layers and sides.wanted:
+        raise UserError(
+            f"`--all-layers` compares all, but `--layers` {sides.wanted} was also given"
+        )
+    check_same_rows(sides.x, sides.y)
+    if sides.x.unit == "sentences":
+        for folder in (sides.x, sides.y):
+            folder.check_sentences()
+    found = _matrix(sides) if args.all_layers else _curve(sides)
+    chance = by_chance(sides.x.rows, sides.x.width, sides.y.width)
+    found.chance = (chance, "independent Gaussians")
+    found.notes = [f"independent Gaussian vectors of these widths would have {chance:.3f}"]
+    found.details = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
+    return found
+
+
+def _curve(sides: Sides) -> Comparison:
+    values = []
+    with progress(len(sides.layers), "eval cka", "layers", checks=True) as bar:
+        for layer in sides.layers:
+            sums = CKA()
+            for x, y in zip(sides.x.blocks(layer), sides.y.blocks(layer), strict=True):
+                sums.update(x, y)
+            try:
+                values.append(sums.value())
+            except UserError as error:
+                raise UserError(f"{_names(sides)}: layer {layer}: {error}") from None
+            bar.update()
+    return Comparison(
+        title=_title(sides),
+        layers=sides.layers,
+        curves={"CKA": values},
+        headline="CKA",
+        ylabel="linear CKA",
+        panels={"": ["CKA"]},
+    )
+
+
+def _matrix(sides: Sides) -> Comparison:
+    rows, columns = sides.x.layers, sides.y.layers
+    total = len(rows) * len(columns) + len(rows) + len(columns)
+    blocks = [
+        [partial(folder.blocks, layer) for layer in folder.layers] for folder in (sides.x, sides.y)
+    ]
+    with progress(total, "eval cka", "products", checks=True) as bar:
+        try:
+            matrix = cka_matrix(*blocks, bar.update).tolist()
+        except UserError as error:
+            raise UserError(f"{_names(sides)}: {error}") from None
+    both = [layer for layer in rows if layer in columns]
+    curve = [matrix[rows.index(layer)][columns.index(layer)] for layer in both]
+    return Comparison(
+        title=_title(sides) + ", every layer with every layer",
+        layers=both,
+        curves={"CKA": curve},
+        headline="CKA",
+        ylabel="linear CKA",
+        panels={"": ["CKA"]},
+        matrix=matrix,
+    )
+
+
+def _names(sides: Sides) -> str:
+    return f"{sides.x.path} and {sides.y.path}"
+
+
+def _title(sides: Sides) -> str:
+    return f"Linear CKA {sides.pair} of {sides.x.rows:,} {sides.x.unit}"

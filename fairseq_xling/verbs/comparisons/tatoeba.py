@@ -1,0 +1,60 @@
+"""Sentence retrieval between two folders: is the nearest sentence the translation?
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.3: P@1 of nearest-neighbour
+search by cosine, layer by layer, on Tatoeba there; with or without a map between the spaces. Row n
+of one folder translates row n of the other. A tie counts as wrong.
+
+Symbols: ``N`` sentence pairs, ``D`` width.
+"""
+
+import argparse
+
+from fairseq_xling.analysis.extracted import check_same_rows
+from fairseq_xling.analysis.ranks import ranks
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.nearest import WAYS, parse_ways
+from fairseq_xling.verbs.comparisons import Comparison, Sides
+
+
+def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
+    """P@1 by layer, in both directions and their mean.
+
+    Args:
+        args: ``nearest``, ``k``.
+
+    Raises:
+        UserError: unless both folders have equally many sentences, at least 2.
+    """
+    ways = parse_ways(args.nearest)
+    for folder in (sides.x, sides.y):
+        folder.check_sentences()
+    check_same_rows(sides.x, sides.y)
+    count = sides.x.rows
+    if count < 2:
+        raise UserError(f"{sides.x.path}: retrieval needs at least 2 sentences, got {count}")
+    names = [f"{way} {what}" for way in ways for what in ("forward", "backward", "mean")]
+    curves: dict[str, list[float]] = {name: [] for name in names}
+    for x, y in sides.by_layer("eval tatoeba"):
+        for way in ways:
+            found = [
+                float((ranks(a, b, penalty=WAYS[way](b, a, args.k)) == 1).double().mean())
+                for a, b in ((x, y), (y, x))
+            ]
+            curves[f"{way} mean"].append(sum(found) / 2)
+            curves[f"{way} forward"].append(found[0])
+            curves[f"{way} backward"].append(found[1])
+    return Comparison(
+        title=f"Sentence retrieval {sides.pair}, P@1 of {count:,} sentences",
+        layers=sides.layers,
+        curves=curves,
+        headline=f"{ways[0]} mean",
+        ylabel="P@1 (share of sentences)",
+        panels={"": [name for name in names if not name.endswith("mean")]},
+        chance=(1 / count, "chance"),
+        notes=[
+            f"forward: the queries are sentences of {sides.x.path}, the candidates those of "
+            f"{sides.y.path}",
+            f"chance: {1 / count:.3g}; a tie counts as wrong",
+        ],
+        details={"sentences": count},
+    )

@@ -1,0 +1,79 @@
+"""The measures of `fairseq-xling eval`: one file each, found by name.
+
+A measure is a class with ``add_arguments(parser)`` for its own options and
+``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
+imports belong inside ``run``: the options of all measures are declared before any is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.registry import Registry
+
+
+@dataclasses.dataclass
+class Findings:
+    """The result of a measure.
+
+    Attributes:
+        title: heading of the printed table, with what was measured on what.
+        header: column names.
+        rows: the printed table; numbers stay numbers.
+        scores: ``{language: {score name: value}}``, the figures that studies collect.
+        chance: ``{language: {score name: value}}`` at chance level, where defined.
+        notes: what a reader needs to interpret the figures.
+        details: anything else a report shows (JSON values).
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[Any]]
+    scores: dict[str, dict[str, float]]
+    chance: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+    notes: list[str] = dataclasses.field(default_factory=list)
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Measure(Protocol):
+    """One file in this folder, registered in ``MEASURES``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Its own options."""
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        """Measure.
+
+        Raises:
+            UserError: if the required data is missing.
+        """
+
+
+MEASURES: Registry[type[Measure]] = Registry("measure", "fairseq_xling.verbs.measures")
+
+
+def parse_measures(text: str) -> list[str]:
+    """Names of a comma-separated list, each checked.
+
+    >>> parse_measures("retrieval,bpw")
+    ['retrieval', 'bpw']
+
+    Raises:
+        UserError: for an empty list, an unknown name (with near matches), or one named twice.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UserError(
+            f"`--measure` must name at least one of {', '.join(MEASURES)}, got {text!r}"
+        )
+    for name in names:
+        with about("`--measure`"):
+            MEASURES[name]
+        if names.count(name) > 1:
+            raise UserError(f"`--measure` names {name!r} twice in {text!r}")
+    return names

@@ -1,0 +1,63 @@
+"""Bits per word over fixed masks, per language (TreLM, appendix A.7)."""
+
+import argparse
+import math
+
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
+from fairseq_xling.verbs.measures import MEASURES, Findings
+
+
+@MEASURES.register("bpw")
+class BitsPerWord:
+    """Mean ``-log2 p`` of masked subwords; the masks are the same for every model."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--bpw-split", default="valid", metavar="SPLIT", help="monolingual split to predict"
+        )
+        parser.add_argument(
+            "--bpw-limit",
+            type=Number(int, NOT_NEGATIVE),
+            default=0,
+            metavar="N",
+            help="use only the first N sentences; 0 = all",
+        )
+        parser.add_argument(
+            "--mask-seed", type=SEED, default=7, metavar="SEED", help="seed of the fixed masks"
+        )
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        import numpy as np
+
+        from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
+        from fairseq_xling.data.folder import SPECIALS
+
+        found = Findings(
+            title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
+            header=["language", "bits per word", "uniform model", "masked subwords"],
+            rows=[],
+            scores={},
+            notes=["comparable between models with the same subwords"],
+        )
+        for lang in (subject.source, *subject.targets):
+            file = subject.folder.mono(args.bpw_split, lang)
+            count = min(len(file), args.bpw_limit or len(file))
+            if count == 0:
+                raise UserError(
+                    f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
+                )
+            sentences = [file[i] for i in range(count)]
+            masks = []
+            for index, sentence in enumerate(sentences):
+                words = np.flatnonzero(sentence >= SPECIALS)
+                masks.append(words[mask_positions(len(words), index, args.mask_seed)])
+            log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
+            score = bits_per_word(log_probs)
+            uniform = math.log2(subject.folder.vocab_sizes[lang])
+            found.rows.append([lang, score, uniform, sum(map(len, log_probs))])
+            found.scores[lang] = {"bpw": score}
+            found.chance[lang] = {"bpw": uniform}
+        return found

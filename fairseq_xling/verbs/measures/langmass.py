@@ -1,0 +1,105 @@
+"""Language leakage: probability mass of each language's own words at masked positions.
+
+Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
+BERT", section 4.1; the mathematics is in `analysis.language_mass`.
+"""
+
+import argparse
+
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.seeds import SEED
+from fairseq_xling.verbs.measures import MEASURES, Findings
+
+
+@MEASURES.register("langmass")
+class LanguageLeakage:
+    """The model's probability mass by language at masked subwords of each language."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add(
+            "--langmass-split",
+            default="valid",
+            metavar="SPLIT",
+            help="split in which words are masked",
+        )
+        add(
+            "--langmass-vocabulary",
+            default="train",
+            metavar="SPLIT",
+            help="split whose subwords define a language's vocabulary",
+        )
+        add(
+            "--langmass-limit",
+            type=Number(int, NOT_NEGATIVE),
+            default=1000,
+            metavar="N",
+            help="mask only in the first N sentences of each language; 0 = all",
+        )
+        add("--langmass-seed", type=SEED, default=7, metavar="SEED", help="seed of the masks")
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        import numpy as np
+        import torch
+
+        from fairseq_xling.analysis.bpw import mask_positions
+        from fairseq_xling.analysis.corpus import token_set
+        from fairseq_xling.analysis.language_mass import LanguageMass, exclusive
+        from fairseq_xling.data.folder import SPECIALS
+
+        folder = subject.folder
+        if folder.separate_vocabularies:
+            raise UserError(
+                f"{folder.path}: `--measure langmass` needs ids that the languages share; here "
+                "each has its own dictionary"
+            )
+        langs, size = folder.languages, folder.vocab_sizes[subject.source]
+        sets = torch.stack(
+            [token_set(folder.mono(args.langmass_vocabulary, lang), size) for lang in langs]
+        )
+        own = exclusive(sets).sum(1)
+        found = Findings(
+            title=f"Probability mass at masked positions, {args.langmass_split!r} split, masks of "
+            f"seed {args.langmass_seed}",
+            header=["text", *(f"{lang} only" for lang in langs), "several or none", "masked"],
+            rows=[],
+            scores={},
+            notes=[
+                "columns: subwords that occur in the "
+                f"{args.langmass_vocabulary!r} text of one language alone, "
+                + ", ".join(f"{n:,} of {x}" for n, x in zip(own.tolist(), langs, strict=True)),
+                f"chance: {', '.join(f'{n / size:.3f}' for n in own.tolist())}",
+            ],
+            details={"exclusive": dict(zip(langs, own.tolist(), strict=True)), "vocabulary": size},
+        )
+        for lang in (subject.source, *subject.targets):
+            file = folder.mono(args.langmass_split, lang)
+            count = min(len(file), args.langmass_limit or len(file))
+            sentences = [file[i] for i in range(count)]
+            masks = []
+            for index, sentence in enumerate(sentences):
+                words = np.flatnonzero(sentence >= SPECIALS)
+                masks.append(words[mask_positions(len(words), index, args.langmass_seed)])
+            mass = LanguageMass(sets)
+            for logits, _ in subject.encoder.masked_logits(sentences, masks, lang):
+                mass.update(logits)
+            if not mass.count:
+                raise UserError(
+                    f"{folder.path}: the {args.langmass_split!r} text of {lang!r} has no subword "
+                    "to mask"
+                )
+            values = mass.value().tolist()
+            found.rows.append([lang, *values, 1 - sum(values), mass.count])
+            place = langs.index(lang)
+            found.scores[lang] = {
+                "langmass_own": values[place],
+                "langmass_others": sum(values) - values[place],
+            }
+            uniform = [n / size for n in own.tolist()]
+            found.chance[lang] = {
+                "langmass_own": uniform[place],
+                "langmass_others": sum(uniform) - uniform[place],
+            }
+        return found

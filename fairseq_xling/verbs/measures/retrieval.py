@@ -1,0 +1,108 @@
+"""Sentence retrieval at every layer (Conneau et al. 2020, section 5.1.3), without a map."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.verbs.measures import MEASURES, Findings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@MEASURES.register("retrieval")
+class Retrieval:
+    """P@1 of nearest neighbours by cosine, per layer, in both directions."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--retrieval-split",
+            default="test",
+            metavar="SPLIT",
+            help="parallel split of the data folder to search in",
+        )
+        parser.add_argument(
+            "--retrieval-text",
+            nargs=2,
+            metavar=("SOURCE", "TARGET"),
+            help="search in these two text files instead, which translate each other line by line; "
+            "the languages are --source and the single one of --targets",
+        )
+        parser.add_argument(
+            "--retrieval-limit",
+            type=Number(int, NOT_NEGATIVE),
+            default=0,
+            metavar="N",
+            help="use only the first N sentence pairs; 0 = all",
+        )
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        from fairseq_xling.analysis.retrieval import collect_sentences, retrieval_accuracy
+
+        if args.retrieval_text and len(subject.targets) != 1:
+            names = ",".join(subject.targets)
+            raise UserError(f"`--retrieval-text` needs one language in `--targets`, got {names}")
+        where = "two files" if args.retrieval_text else f"{args.retrieval_split!r} split"
+        found = Findings(
+            title=f"Sentence retrieval, P@1 by cosine ({where})",
+            header=["pair", "layer", "forward", "backward", "mean", "chance", "sentences"],
+            rows=[],
+            scores={},
+            notes=[
+                "layer 0 is the embedding output; a tie counts as wrong; the best layer is chosen "
+                "by the mean of both directions on the same sentences"
+            ],
+        )
+        layers: dict[str, list[list[float]]] = {}
+        for target in subject.targets:
+            sides = _sentences(subject, target, args)
+            vectors = [
+                collect_sentences(subject.encoder.states(side, lang), len(side))
+                for side, lang in zip(sides, (subject.source, target), strict=True)
+            ]
+            accuracy = retrieval_accuracy(*vectors)
+            mean, count = accuracy.mean(1), len(sides[0])
+            pair = f"{subject.source}-{target}"
+            for layer, (forward, backward) in enumerate(accuracy.tolist()):
+                found.rows.append(
+                    [pair, layer, forward, backward, float(mean[layer]), 1 / count, count]
+                )
+            best = int(mean.argmax())
+            found.scores[target] = {"retrieval": float(mean[best]), "retrieval_layer": best}
+            found.chance[target] = {"retrieval": 1 / count}
+            layers[target] = accuracy.tolist()
+        found.details = {"layers": layers}
+        return found
+
+
+def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[list[np.ndarray]]:
+    if args.retrieval_text:
+        sides = [
+            _encode_file(subject, lang, path)
+            for lang, path in zip((subject.source, target), args.retrieval_text, strict=True)
+        ]
+        if len(sides[0]) != len(sides[1]):
+            names = " and ".join(args.retrieval_text)
+            counts = " and ".join(str(len(side)) for side in sides)
+            raise UserError(f"{names} must have equally many lines, got {counts}")
+    else:
+        files = subject.folder.parallel(args.retrieval_split, subject.source, target)
+        sides = [[file[i] for i in range(len(file))] for file in files]
+    limit = args.retrieval_limit or len(sides[0])
+    if len(sides[0][:limit]) < 2:
+        raise UserError(f"retrieval needs at least 2 sentence pairs, got {len(sides[0][:limit])}")
+    return [side[:limit] for side in sides]
+
+
+def _encode_file(subject: Subject, lang: str, path: str) -> Sequence[np.ndarray]:
+    lines = list(read_lines(path))
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            raise UserError(f"{path}:{number}: an empty line cannot be retrieved")
+    return subject.text_encoder(lang).encode(lines)

@@ -1,0 +1,88 @@
+"""Word retrieval against a dictionary, at every layer (Liu et al. 2020, section 3.1.1)."""
+
+import argparse
+
+from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
+from fairseq_xling.verbs.measures import MEASURES, Findings
+
+
+@MEASURES.register("words")
+class Words:
+    """MRR and P@1 of a dictionary's translations among its targets, per layer."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--dictionary",
+            metavar="TSV",
+            help="source word, tab, target word on each line; or a folder with "
+            "<source>-<target>.tsv for every pair",
+        )
+        parser.add_argument(
+            "--words-split",
+            default="train",
+            metavar="SPLIT",
+            help="monolingual split whose sentences are the words' contexts",
+        )
+        parser.add_argument(
+            "--words-limit",
+            type=Number(int, NOT_NEGATIVE),
+            default=5000,
+            metavar="N",
+            help="use only the first N sentences of each language; 0 = all",
+        )
+        parser.add_argument(
+            "--neighbours",
+            type=Number(int, COUNT),
+            default=25,
+            metavar="N",
+            help="source words to list",
+        )
+
+    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
+        from fairseq_xling.analysis.lexicon import Lexicon
+        from fairseq_xling.analysis.words import chance_mrr, word_scores
+
+        if not args.dictionary:
+            raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
+        found = Findings(
+            title=f"Word retrieval ({args.words_split!r} split)",
+            header=["pair", "layer", "MRR", "P@1", "chance MRR", "source words", "target words"],
+            rows=[],
+            scores={},
+            notes=[
+                "a word is the mean of its subwords, a type the mean of its occurrences; a tie "
+                "counts as wrong; identical pairs are left out; the best layer is chosen by MRR"
+            ],
+        )
+        details = {}
+        for target in subject.targets:
+            path = dictionary_path(args.dictionary, subject.source, target)
+            pairs = read_dictionary(path)
+            lexicon = Lexicon(subject, target, pairs, args.words_split, args.words_limit)
+            if not len(lexicon.pairs):
+                raise UserError(
+                    f"{path}: none of its {len(pairs)} entries has both words in the "
+                    f"{args.words_split!r} text of {subject.source} and {target}"
+                )
+            scores = [
+                word_scores(s, t, lexicon.pairs)
+                for s, t in zip(lexicon.source_vectors, lexicon.target_vectors, strict=True)
+            ]
+            sizes = len(lexicon.source_words), len(lexicon.target_words)
+            chance = chance_mrr(sizes[1])
+            for layer, (mrr, top) in enumerate(scores):
+                pair = f"{subject.source}-{target}"
+                found.rows.append([pair, layer, mrr, top, chance, *sizes])
+            best = max(range(len(scores)), key=lambda layer: scores[layer])
+            mrr, top = scores[best]
+            found.scores[target] = {"word_mrr": mrr, "word_p1": top, "word_layer": best}
+            found.chance[target] = {"word_mrr": chance, "word_p1": 1 / sizes[1]}
+            details[target] = {
+                "layers": [list(pair) for pair in scores],
+                "neighbours": lexicon.neighbours(best, args.neighbours),
+            }
+        found.details = details
+        return found

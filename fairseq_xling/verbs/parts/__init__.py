@@ -1,0 +1,1 @@
+"""What verbs do, where it is more than their options."""

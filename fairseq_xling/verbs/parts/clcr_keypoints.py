@@ -1,0 +1,113 @@
+"""The verb ``clcr keypoints``: how well key-points are classified (CLCR, table 2).
+
+All words of both languages are counted, against pseudo-gold or gold pivots.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.clcr.labelled import labelled_batches
+from fairseq_xling.clcr.labels import META, Labels
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr.keypoints import COUNTS, HEADER, confusion, table_row
+from fairseq_xling.models.clcr.modules import PairStates
+from fairseq_xling.models.clcr.modules.extract import pivot_masks
+from fairseq_xling.progress import progress
+from fairseq_xling.verbs.parts.comparison import check_output, finish
+
+Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
+
+
+def run_keypoints(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.verbs.clcr_keypoints`.
+
+    Raises:
+        UserError: for missing files, invalid thresholds, or a model without the module.
+    """
+    check_output(args)
+    deltas = parse_deltas(args.delta)
+    from fairseq_xling.interop.clcr import Clcr
+
+    model = Clcr.load(args.checkpoint, args.data, args.device)
+    model.model.require("extract", model.checkpoint)
+    labels = Labels(Path(args.labels, args.split))
+    sides = model.folder.parallel(args.split, *model.pair)
+    counts = count_keypoints(model, sides, labels, deltas, args.max_tokens)
+    rows = [list(table_row(*key, found)) for key, found in counts.items()]
+    notes = [f"words of {args.split}, against the {labels.kind} of {labels.path}"]
+    title = f"Key-points, {'-'.join(model.pair)}"
+    record = {
+        "clcr": "keypoints",
+        "title": title,
+        "pair": "-".join(model.pair),
+        "split": args.split,
+        "header": list(HEADER),
+        "rows": rows,
+        "notes": notes,
+    }
+    files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
+    finish(args, title, list(HEADER), rows, notes, record, files, None)
+
+
+@torch.no_grad()
+def count_keypoints(
+    model: Any,
+    sides: tuple[TokenFile, TokenFile],
+    labels: Labels,
+    deltas: Sequence[float],
+    max_tokens: int,
+) -> Counts:
+    """The confusion matrices of all words of a split."""
+    order = labels.order(sides, model.pair)
+    counts: Counts = {
+        (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
+    }
+    with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
+        for batch in labelled_batches(model, sides, order, max_tokens):
+            for lang, found, gold in _judged(model, batch):
+                for delta in deltas:
+                    _add(counts[lang, delta], confusion(found > delta, gold))
+            bar.update(len(batch.masks[0]))
+    return counts
+
+
+def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """For each language p(key-point) and labels of its words (n,)."""
+    views, gold = (batch.space, batch.states[1]), pivot_masks(batch)
+    for side, lang in enumerate(model.pair):
+        mask = batch.masks[side]
+        extractor = model.parts["extract"].sides[side]
+        yield lang, extractor.probability(views[side][mask]), gold[side][mask]
+
+
+def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
+    for name, count in more.items():
+        total[name] += int(count)
+
+
+def parse_deltas(text: str) -> list[float]:
+    """Thresholds separated by commas.
+
+    >>> parse_deltas("0.2, 0.5")
+    [0.2, 0.5]
+
+    Raises:
+        UserError: for anything but different numbers in [0, 1].
+    """
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        try:
+            found.append(float(piece))
+        except ValueError:
+            found.append(-1.0)
+    if not found or not all(0 <= delta <= 1 for delta in found):
+        raise UserError(f"`--delta` must be numbers in [0, 1], got {text!r}")
+    if len({*found}) < len(found):
+        raise UserError(f"`--delta` must be different numbers, got {text!r}")
+    return found

@@ -1,0 +1,196 @@
+"""The verbs that compare two folders of `fairseq-xling extract`: options, tables and figures."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.files import refuse_files_above
+from fairseq_xling.ranges import COUNT, Number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairseq_xling.analysis.extracted import Extracted
+    from fairseq_xling.mapping.fitted import FittedMap
+    from fairseq_xling.verbs.comparisons import Compare, Comparison, Sides
+
+FORMAT = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of all of these verbs."""
+    add = parser.add_argument
+    add("x", metavar="X", help="folder written by `fairseq-xling extract`")
+    add("y", metavar="Y", help="folder to compare it with")
+    add("--layers", metavar="LAYERS", help="such as 0,2-4 (default: all, equal in both folders)")
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Options for the results."""
+    add = parser.add_argument
+    add("--output", metavar="JSON", help="file for the results; the table is next to it as .csv")
+    add("--figure", metavar="FILE", help="figure to draw, .svg or .png")
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """The options of verbs with nearest-neighbour search."""
+    from fairseq_xling.mapping.nearest import WAYS
+
+    add = parser.add_argument
+    add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
+    add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
+    add(
+        "--k",
+        type=Number(int, COUNT),
+        default=10,
+        metavar="K",
+        help="neighbours that CSLS averages over",
+    )
+
+
+def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
+    """Compare the folders ``args.x`` and ``args.y``, print the table, and write the results.
+
+    Raises:
+        UserError: for invalid folders, files or options; nothing is written then.
+    """
+    from fairseq_xling.analysis.extracted import Extracted
+    from fairseq_xling.verbs.comparisons import Sides
+
+    check_output(args)
+    x, y = Extracted(args.x), Extracted(args.y)
+    files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
+    mapping = None
+    if getattr(args, "map", None):
+        from fairseq_xling.mapping.fitted import read_map
+
+        mapping = read_map(args.map)
+        files["map"] = Path(args.map)
+    if getattr(args, "dictionary", None):
+        files["dictionary"] = Path(args.dictionary)
+    sides = Sides(x, y, args.layers, mapping)
+    with about(x.path, y.path):
+        found = compare(sides, args)
+    if mapping is not None:
+        found.notes += _other_languages(mapping, x, y)
+    header, rows = table(sides, found)
+    record = {
+        "measure": args.verb.removeprefix("eval-"),
+        "folders": [str(x.path), str(y.path)],
+        "pair": sides.pair,
+        "title": found.title,
+        "layers": list(found.layers),
+        "curves": found.curves,
+        "headline": found.headline,
+        "means": found.means,
+        "chance": found.chance and found.chance[0],
+        "matrix": found.matrix,
+        "notes": found.notes,
+        "details": found.details,
+    }
+    figure = draw_comparison(sides, found) if args.figure else None
+    finish(args, found.title, header, rows, found.notes, record, files, figure)
+
+
+def _other_languages(mapping: "FittedMap", x: "Extracted", y: "Extracted") -> list[str]:
+    """A note for each side that the map was not fitted for."""
+    sides = {"moving": x, "fixed": y}
+    langs = {side: mapping.other_language(folder.lang, side) for side, folder in sides.items()}
+    return [
+        f"WARNING: {sides[side].path} is of {sides[side].lang!r}, the map's {side} side of {lang!r}"
+        for side, lang in langs.items()
+        if lang is not None
+    ]
+
+
+def table(sides: "Sides", found: "Comparison") -> tuple[list[str], list[list[Any]]]:
+    """Header and rows: a row for each layer and one for their mean, or the matrix of layers."""
+    if found.matrix is not None:
+        header = ["layer of X", *(f"Y {layer}" for layer in sides.y.layers)]
+        return header, [[n, *row] for n, row in zip(sides.x.layers, found.matrix, strict=True)]
+    rows: list[list[Any]] = [
+        [layer, *(values[n] for values in found.curves.values())]
+        for n, layer in enumerate(found.layers)
+    ]
+    if len(rows) > 1:
+        rows.append(["mean", *found.means.values()])
+    return ["layer", *found.curves], rows
+
+
+def draw_comparison(sides: "Sides", found: "Comparison") -> "Figure":
+    """Curves by layer, or the heat map of all layers."""
+    if found.matrix is not None:
+        from fairseq_xling.runs.heat_map import draw_heat_map
+
+        labels = [f"layer of Y ({sides.y.lang})", f"layer of X ({sides.x.lang})"]
+        return draw_heat_map(found.matrix, sides.x.layers, sides.y.layers, *labels, found.ylabel)
+    from fairseq_xling.runs.figures import Line, Panel, draw
+
+    return draw(
+        [
+            Panel(
+                [
+                    Line(name, list(found.layers), found.curves[name], style=n)
+                    for n, name in enumerate(names)
+                ],
+                xlabel="layer (0: embeddings)",
+                ylabel=found.ylabel,
+                title=title,
+                chance=found.chance,
+                whole=True,
+            )
+            for title, names in found.panels.items()
+        ]
+    )
+
+
+def check_output(args: argparse.Namespace) -> None:
+    """Reject names of files that cannot be written, before anything is computed.
+
+    Raises:
+        UserError: for a file of results that is not .json, a figure that is not .svg or .png, the
+            name of a folder, or a path inside a file.
+    """
+    from fairseq_xling.runs.figure_file import check_figure
+
+    if args.output and Path(args.output).suffix != ".json":
+        raise UserError(f"`--output` must end in .json, got {args.output!r}")
+    if args.figure:
+        check_figure(args.figure)
+    for option, name in (("output", args.output), ("figure", args.figure)):
+        if name and Path(name).is_dir():
+            raise UserError(f"`--{option}` {name}: is a folder, not a file")
+        if name:
+            refuse_files_above(f"--{option}", name)
+
+
+def finish(
+    args: argparse.Namespace,
+    title: str,
+    header: list[str],
+    rows: list[list[Any]],
+    notes: list[str],
+    record: dict[str, Any],
+    files: dict[str, Path],
+    figure: "Figure | None",
+) -> None:
+    """Print the table; write results with their provenance, the table as CSV, and the figure."""
+    from fairseq_xling.files import write_json
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.runs.figure_file import write_figure
+    from fairseq_xling.runs.tables import text_table, write_csv
+
+    print("\n".join([title, text_table(header, rows), *(f"({note})" for note in notes)]))
+    written = []
+    if figure is not None:
+        write_figure(args.figure, figure)
+        written.append(args.figure)
+    if args.output:
+        csv = Path(args.output).with_suffix(".csv")
+        write_csv(csv, header, rows)
+        write_json(args.output, {"format": FORMAT, **record, "provenance": provenance(files)})
+        written += [args.output, str(csv)]
+    if written:
+        print(f"written to {', '.join(written)}")

@@ -1,0 +1,171 @@
+"""`fairseq-xling map procrustes` and similar: two folders of states in, a map for each layer out.
+
+Symbols: ``R`` rows of a folder, ``D`` width.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from fairseq_xling.analysis.extracted import common_layers
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.files import sha256, write_json
+from fairseq_xling.mapping.fit import fit_layer
+from fairseq_xling.mapping.fitted import FittedMap, LayerMap, pack_layer, unpack_layer, write_map
+from fairseq_xling.mapping.normalize import parse_steps
+from fairseq_xling.mapping.paired import PAIRED, PairedMethod
+from fairseq_xling.mapping.pairs import PAIRS, Pairs
+from fairseq_xling.mapping.states import META, States
+from fairseq_xling.mapping.steps import parse_elements, passes
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+from fairseq_xling.runs.tables import cell, text_table
+from fairseq_xling.work_folder import work_folder
+
+
+def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Fit a map for each layer, and write it to ``args.output`` with a report next to it.
+
+    A layer that a killed run finished is not fitted again, and the result is the same.
+
+    Args:
+        args: ``moving`` and ``fixed`` (folders), ``pairs`` (kind, and file), ``layers``,
+            ``normalize``, ``output``, and the options of the kinds of pairs.
+
+    Raises:
+        UserError: if the folders, the pairs and the layers do not fit together.
+    """
+    started = time.monotonic()
+    own = {name: getattr(args, name) for name in getattr(PAIRED[method], "options", ())}
+    solver = PAIRED[method](**own)
+    normalize = solver.normalize if args.normalize is None else args.normalize
+    normalize = ",".join(parse_steps(normalize)) or "none"
+    parse_elements(normalize)
+    if Path(args.output).is_dir():
+        raise UserError(f"`--output` {args.output}: is a folder, not a file")
+    kind, file = parse_pairs(args.pairs)
+    moving, fixed = States(args.moving), States(args.fixed)
+    if solver.square and moving.width != fixed.width:
+        others = ", ".join(f"`map {name}`" for name in PAIRED if not PAIRED[name].square)
+        raise UserError(
+            f"`map {method}` needs states of one width, got {moving.width} in {moving.path} and "
+            f"{fixed.width} in {fixed.path} ({others} does not)"
+        )
+    layers = list(common_layers(moving, fixed, args.layers))
+    pairs = PAIRS[kind](moving, fixed, file, args)
+    settings = {
+        "pairs": kind,
+        "normalize": normalize,
+        **own,
+        "moving": {"lang": moving.lang, "unit": moving.unit},
+        "fixed": {"lang": fixed.lang, "unit": fixed.unit},
+    }
+    files = {"moving": moving.path / META, "fixed": fixed.path / META}
+    if file is not None:
+        files["pairs"] = file
+    changes = [_state_of(states.file(n)) for states in (moving, fixed) for n in layers]
+    options = {name: getattr(args, name) for name in ("align_unit", "swap")}
+    identity = [
+        [method, settings, options, pairs.count, changes],
+        {role: sha256(path) for role, path in files.items()},
+    ]
+    found: dict[int, LayerMap] = {}
+    rows = passes(normalize) * (moving.rows + fixed.rows) + pairs.count  # read for a layer
+    with (
+        work_folder(args.output, identity) as work,
+        progress(rows * len(layers), f"map {method}", "rows") as bar,
+    ):
+        for number, layer in enumerate(layers, start=1):
+            kept = work.find(f"layer{layer:02d}")
+            if kept is None:
+                found[layer] = _fit(solver, moving, fixed, pairs, layer, normalize, bar.update)
+                work.keep(f"layer{layer:02d}", *pack_layer(found[layer]))
+            else:
+                found[layer] = unpack_layer(*kept)
+            bar.update(rows * number - bar.n)
+        write_map(args.output, FittedMap(found, method, settings))
+        report = {
+            "method": method,
+            "settings": {**settings, "layers": layers},
+            "pairs": pairs.facts,
+            "layers": {str(layer): one.fit for layer, one in found.items()},
+            "warnings": _warnings(pairs.count, min(moving.width, fixed.width)),
+            "seconds": round(time.monotonic() - started, 1),
+            "provenance": provenance(files),
+        }
+        write_json(f"{args.output}.json", report)
+    return report
+
+
+def _fit(
+    solver: PairedMethod,
+    moving: States,
+    fixed: States,
+    pairs: Pairs,
+    layer: int,
+    normalize: str,
+    update: Callable[[int], object],
+) -> LayerMap:
+    def all_of(states: States) -> Iterator[Tensor]:
+        for block in states.vectors(layer):
+            yield block
+            update(len(block))
+
+    def matched() -> Iterator[tuple[Tensor, Tensor]]:
+        for one, other in pairs:
+            yield moving.take(layer, one), fixed.take(layer, other)
+            update(len(one))
+
+    sides = [(states.width, lambda states=states: all_of(states)) for states in (moving, fixed)]
+    with about(f"{moving.path} and {fixed.path}, layer {layer}"):
+        return fit_layer(solver, *sides, matched(), normalize)
+
+
+def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
+    """The kind of pairs, and the file where the kind has one.
+
+    >>> parse_pairs(["rows"])
+    ('rows', None)
+
+    Raises:
+        UserError: for an unknown kind, a file too many, or one that is missing.
+    """
+    kind, *files = words
+    if len(files) != PAIRS[kind].reads:
+        wanted = "a file" if PAIRS[kind].reads else "no file"
+        got = ", ".join(files) or "none"
+        raise UserError(f"`--pairs {kind}` expects {wanted}, got {got}")
+    if files and not Path(files[0]).is_file():
+        what = "is a folder, not a file" if Path(files[0]).is_dir() else "no such file"
+        raise UserError(f"{files[0]}: {what}")
+    return kind, Path(files[0]) if files else None
+
+
+def _state_of(path: Path) -> list[int]:
+    """A signature that changes with a large file, without reading it."""
+    return [path.stat().st_size, path.stat().st_mtime_ns]
+
+
+def _warnings(pairs: int, width: int) -> list[str]:
+    if pairs >= width:
+        return []
+    return [
+        f"{pairs} pairs for {width} dimensions: the map fits the directions that the pairs span, "
+        "and all others arbitrarily; give more pairs"
+    ]
+
+
+def summary(output: str | Path, report: dict[str, Any]) -> str:
+    """The command's output: the pairs, then a line per layer."""
+    facts = ", ".join(f"{name}: {cell(value)}" for name, value in report["pairs"].items())
+    lines = [f"pairs: {report['settings']['pairs']}" + (f" ({facts})" if facts else "")]
+    keys = ["pairs", "cosine_unmapped", "cosine"]
+    rows = [[int(layer), *map(fit.get, keys)] for layer, fit in report["layers"].items()]
+    lines.append(text_table(["layer", "pairs", "cosine unmapped", "cosine"], rows))
+    lines.append("cosine: of all pairs together, after normalisation, without and with the map")
+    lines.append(f"{output}: {report['method']}, normalised by {report['settings']['normalize']}")
+    return "\n".join(lines)

@@ -1,0 +1,243 @@
+"""The verb ``probe``: vectors of the examples once, then a probe for each layer and seed."""
+
+import argparse
+import dataclasses
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.analysis.layers import parse_layers
+from fairseq_xling.claim import claim
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+from fairseq_xling.runs.options import parse_seeds
+from fairseq_xling.tasks.encode import Codec
+from fairseq_xling.tasks.items import parse_files
+from fairseq_xling.tasks.probing.examples import Example, read_examples, write_predictions
+from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
+from fairseq_xling.tasks.probing.scores import micro_scores, prior
+from fairseq_xling.tasks.probing.spans import Spans
+from fairseq_xling.tasks.probing.states import Placed, keep_states, open_spans, place
+from fairseq_xling.verbs.parts.eval import check_languages
+from fairseq_xling.verbs.parts.mean import check_files
+from fairseq_xling.verbs.parts.probing_table import write_table
+
+TRAIN, VALID = "train", "valid"
+
+
+@dataclasses.dataclass
+class File:
+    """A file of examples: ``name`` is unique in its run; `placed` once it is encoded."""
+
+    name: str
+    lang: str
+    path: Path
+    examples: list[Example]
+    placed: Placed | None = None
+
+    @property
+    def labels(self) -> list[tuple[str, ...]] | None:
+        """The labels of each example, if known."""
+        if self.examples[0].labels is None:
+            return None
+        return [example.labels or () for example in self.examples]
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The input of one probe: a layer, or a mixture of several."""
+
+    layers: tuple[int, ...]
+
+    @property
+    def code(self) -> str:
+        """Its name in files and tables.
+
+        >>> Variant((3,)).code, Variant((0, 1)).code
+        ('layer03', 'mix')
+        """
+        return f"layer{self.layers[0]:02d}" if len(self.layers) == 1 else "mix"
+
+
+def run_probe(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.verbs.probe`.
+
+    Raises:
+        UserError: for invalid options, and missing, damaged or inconsistent files.
+    """
+    seeds = parse_seeds("--seeds", args.seeds)
+    options = [probe_options(args, seed) for seed in seeds]
+    files = read_files(args)
+    check_files(args.checkpoint)
+    data = DataFolder(args.data)
+    from fairseq_xling.interop.encoder import Encoder
+
+    encoder = Encoder.load(args.checkpoint, data=args.data, device=args.device)
+    check_languages(args.checkpoint, encoder.languages, [file.lang for file in files])
+    variants = _variants(args, encoder.num_layers)
+    origin = {"checkpoint": sha256(args.checkpoint), "data": sha256(data.path / "meta.json")}
+    origin |= {"offsets": args.offsets}
+    output = Path(args.output)
+    claim(output, {**origin, "files": {file.name: sha256(file.path) for file in files}})
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        probes = [
+            (variant, one, output / "probes" / f"{variant.code}-{_digest(variant, one)}.json")
+            for variant in variants
+            for one in options
+        ]
+        if not all(path.is_file() for *_, path in probes):
+            _keep_states(args, encoder, data, files, variants, output, origin)
+        results = [
+            probe_result(
+                files, variant.code, variant.layers, one, path, output, args.device,
+                lambda file, variant=variant: _open(file, variant, output),
+            )
+            for variant, one, path in probes
+        ]  # fmt: skip
+        used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
+        used |= {file.name: file.path for file in files}
+        tested = {file.name: file.lang for file in files[2:]}
+        write_table(output, tested, baseline(files), results, provenance(used))
+        shutil.rmtree(output / "states", ignore_errors=True)
+
+
+def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
+    """The options of one probe; raises a UserError for one out of range."""
+    names = [field.name for field in dataclasses.fields(ProbeOptions) if field.name != "seed"]
+    return ProbeOptions(seed=seed, **{name: getattr(args, name) for name in names})
+
+
+def _digest(variant: Variant, options: ProbeOptions) -> str:
+    """Seed and settings in a file's name: different probes have different names."""
+    text = repr((variant.layers, options))
+    return f"seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def read_files(args: argparse.Namespace) -> list[File]:
+    """Training, validation and all test files, in this order.
+
+    Raises:
+        UserError: if one is missing or damaged, or they are inconsistent.
+    """
+    found: list[File] = []
+    for option, texts in ((TRAIN, [args.train]), (VALID, [args.valid]), ("test", args.test)):
+        for text in texts:
+            for lang, path in parse_files(f"--{option}", text):
+                name = option if option != "test" else f"{lang}.{path.name}"
+                if any(file.name == name for file in found):
+                    raise UserError(f"`--{option}` {text}: there are two files of that name")
+                found.append(File(name, lang, path, read_examples(path, args.offsets)))
+    for file in found:
+        spans, expected = (len(one.examples[0].spans) for one in (file, found[0]))
+        if spans != expected:
+            raise UserError(
+                f"{file.path}: must have {expected} span(s) like {found[0].path}, got {spans}"
+            )
+        if file.labels is None and file.name in (TRAIN, VALID):
+            raise UserError(f"{file.path}: has no labels to learn from")
+    return found
+
+
+def _variants(args: argparse.Namespace, last: int) -> list[Variant]:
+    layers = (last,) if args.layers is None else parse_layers(args.layers, last)
+    if args.mix and len(layers) < 2:
+        raise UserError(f"`--mix` needs several `--layers`, got {args.layers or last}")
+    return [Variant(layers)] if args.mix else [Variant((layer,)) for layer in layers]
+
+
+def _keep_states(
+    args: argparse.Namespace,
+    encoder: Any,
+    data: DataFolder,
+    files: Sequence[File],
+    variants: Sequence[Variant],
+    output: Path,
+    origin: dict[str, Any],
+) -> None:
+    layers = sorted({layer for variant in variants for layer in variant.layers})
+    codecs: dict[str, Codec] = {}
+    for file in files:
+        if file.lang not in codecs:
+            codecs[file.lang] = Codec(data.path, file.lang, encoder.model.max_positions())
+        file.placed = place(file.examples, codecs[file.lang], args.offsets)
+        identity = {**origin, "file": sha256(file.path), "lang": file.lang}
+        folder = output / "states" / file.name
+        keep_states(
+            encoder, file.placed.texts, file.lang, layers, folder, identity, args.dtype,
+            args.max_tokens,
+        )  # fmt: skip
+
+
+def _open(file: File, variant: Variant, output: Path) -> Spans:
+    if file.placed is None:
+        raise ValueError(f"{file.path} was not encoded")
+    return open_spans(output / "states" / file.name, variant.layers, file.placed, file.labels)
+
+
+def probe_result(
+    files: Sequence[File],
+    code: str,
+    layers: Sequence[int],
+    options: ProbeOptions,
+    path: Path,
+    output: Path,
+    device: str,
+    opened: Callable[[File], Spans],
+) -> dict[str, Any]:
+    """The scores of one probe, from ``path`` if they exist; its predictions are next to them.
+
+    Args:
+        code: name of the input in files and tables; layers: the encoder's layers, if any.
+        opened: returns the spans of a file.
+    """
+    if path.is_file():
+        return read_json(path)
+    train, dev = (opened(file) for file in files[:2])
+    what = f"probe {code} seed {options.seed}"
+    with progress(options.epochs, what, "epochs") as bar:
+
+        def passed(f1: float) -> None:
+            bar.set_postfix_str(f"dev F1 {f1:.4f}", refresh=False)
+            bar.update()
+
+        probe = fit_probe(train, dev, options, device, passed)
+    result: dict[str, Any] = {
+        "variant": code,
+        "layers": list(layers),
+        "options": dataclasses.asdict(options),
+        "epoch": probe.epoch,
+        "dev_f1": probe.curve,
+        "mix": probe.network.weights(),
+        "scores": {},
+        "without_vectors": {},
+    }
+    for file in files[1:]:
+        spans = opened(file)
+        predictions = probe.predict(spans)
+        result["without_vectors"][file.name] = int((~spans.usable).sum())
+        if file.labels is not None:
+            scores = micro_scores(predictions, file.labels)
+            figures = {name: getattr(scores, name) for name in ("precision", "recall", "f1")}
+            result["scores"][file.name] = {**dataclasses.asdict(scores), **figures}
+        if file.name != VALID:
+            folder = output / "predictions" / path.stem
+            name = file.name.removesuffix(".gz")
+            write_predictions(file.path, folder / name, predictions)
+    write_json(path, result)
+    return result
+
+
+def baseline(files: Sequence[File]) -> dict[str, dict[str, Any]]:
+    """The scores of always predicting the most frequent training label, by test file."""
+    label = prior(files[0].labels or [])
+    found = {}
+    for file in files[1:]:
+        if file.labels is not None:
+            scores = micro_scores([[label]] * len(file.labels), file.labels)
+            found[file.name] = {"label": label, "f1": scores.f1}
+    return found

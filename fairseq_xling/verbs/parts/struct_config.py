@@ -1,0 +1,156 @@
+"""The settings of `fairseq-xling struct train` and `struct matrix`."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
+from fairseq_xling.runs.options import option
+from fairseq_xling.seeds import SEEDS
+from fairseq_xling.structures.data import Reader
+from fairseq_xling.structures.features import WORD, parse_features
+from fairseq_xling.structures.settings import OPTIMIZERS, FitSettings, ModelSettings
+from fairseq_xling.structures.words import POOLS, WordSource, find_source
+from fairseq_xling.tasks.items import parse_files
+
+Settings = TypeVar("Settings")
+
+
+@dataclasses.dataclass(frozen=True)
+class CommonConfig:
+    """One sentence of help per field."""
+
+    task: str = option("relations", "what is predicted: relations or roles")
+    train: tuple[str, ...] = option((), "LANG=FILE,... to train on; repeatable")
+    valid: tuple[str, ...] = option((), "LANG=FILE,... for selecting the epoch; repeatable")
+    test: tuple[str, ...] = option((), "LANG=FILE,... to predict after training; repeatable")
+    format: str = option("json_lines", "format of all files: json_lines, tacred or kbp37")
+    segment: str = option("", "segmentation of kbp37's text: pre, space, char or basic (as `pre`)")
+    trees: str = option(
+        "", "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,..."
+    )
+    trees_data: str = option("", "the parser's data folder, if it has moved")
+    features: str = option(
+        "word,pos,entity,relation", "representations of a word, also trigger, comma-separated"
+    )
+    vectors: tuple[str, ...] = option(
+        (), "LANG=FILE,... of word vectors in one space (.vec, also .gz); repeatable"
+    )
+    encoder: str = option("", "checkpoint of an encoder whose last layer is the word vectors")
+    encoder_data: str = option("", "the encoder's data folder, if it has moved")
+    pool: str = option(
+        "first", "vector of a word with several subwords: first or mean", choices=POOLS
+    )
+    layers: int = option(2, "layers of the network; 0 = none", range=NOT_NEGATIVE)
+    width: int = option(200, "width of the network", range=COUNT)
+    embedding: int = option(30, "width of each learnt feature", range=COUNT)
+    hidden: int = option(200, "width of the classifier's two layers", range=COUNT)
+    dropout: float = option(0.5, "dropout on words and between layers", range=BELOW_ONE)
+    prune: int = option(
+        -1,
+        "keep words so many edges from the path between the mentions; -1 = all",
+        range=Range(-1),
+    )
+    sentence_vector: bool = option(True, "also classify by the maximum over all words")
+    optimizer: str = option("sgd", "sgd or adam", choices=OPTIMIZERS)
+    lr: float = option(0.0, "learning rate; 0 = 0.1 for sgd, 0.001 for adam", range=Range(0, 10))
+    decay: float = option(
+        0.9, "factor of sgd's learning rate after an epoch without a higher F1", range=SHARE
+    )
+    decay_from: int = option(5, "epochs before the first such factor", range=NOT_NEGATIVE)
+    batch_size: int = option(50, "maximum candidates per step", range=COUNT)
+    clip: float = option(5.0, "maximum gradient norm", range=POSITIVE)
+    epochs: int = option(200, "maximum passes over the training files", range=COUNT)
+    patience: int = option(20, "passes without a higher F1 before stopping", range=COUNT)
+    device: str = option("cpu", "cpu, cuda or cuda:N")
+
+    def reader(self, models: Sequence[tuple[Sequence[str], ModelSettings]]) -> Reader:
+        """How files are read for models with those features; checked."""
+        from fairseq_xling.structures.model_file import needs_trees  # torch
+
+        needed = any(needs_trees(chosen, one) for chosen, one in models)
+        found = Reader(
+            self.task,
+            self.format,
+            self.segment,
+            self.trees,
+            self.trees_data,
+            needs_trees=needed,
+            needs_tags=any("pos" in chosen for chosen, _ in models),
+            device=self.device,
+        )
+        found.check()
+        return found
+
+    def source(self) -> WordSource:
+        """Where word vectors come from."""
+        return find_source(
+            WORD in parse_features(self.features),
+            dict(files("--vectors", self.vectors)),
+            self.encoder,
+            self.encoder_data,
+            self.pool,
+            self.device,
+        )
+
+    def model(self, network: str, **changes: object) -> ModelSettings:
+        """The settings of a model."""
+        return ModelSettings(**{**_chosen(self, ModelSettings), "network": network, **changes})
+
+    def fit(self, seed: int) -> FitSettings:
+        """The settings of a training."""
+        return FitSettings(**{**_chosen(self, FitSettings), "seed": seed})
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig(CommonConfig):
+    """One sentence of help per field."""
+
+    network: str = option("gcn", "gcn, or lstm over the order of words")
+    seed: int = option(1, "random seed", range=SEEDS)
+
+
+@dataclasses.dataclass(frozen=True)
+class MatrixConfig(CommonConfig):
+    """One sentence of help per field."""
+
+    sources: str = option(
+        "", "training sets, as en,zh,en+zh (default: each language of --train alone)"
+    )
+    networks: str = option("gcn,lstm", "networks, comma-separated; the first is ablated")
+    ablate: str = option("", "ablations of the first network: features, layers, prune")
+    seeds: str = option("1,2,3", "seeds of training, comma-separated")
+
+
+def _chosen(config: CommonConfig, settings: type[Settings]) -> dict[str, object]:
+    names = {field.name for field in dataclasses.fields(settings)}  # type: ignore[arg-type]
+    return {name: getattr(config, name) for name in names if hasattr(config, name)}
+
+
+def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
+    """``LANG=FILE`` items of a repeatable option, which exist."""
+    found = [one for text in texts for one in parse_files(name, text)]
+    for _, path in found:
+        if not path.is_file():
+            what = "is a folder, not a file" if path.is_dir() else "no such file"
+            raise UserError(f"{path}: {what}")
+    return found
+
+
+def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+    """Test files by the name that tables and folders of predictions give them."""
+    from fairseq_xling.verbs.parts.predict import output_names  # torch
+
+    endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
+    names = output_names(given, "")
+    return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}
+
+
+def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
+    """The files of each language, in order."""
+    found: dict[str, list[Path]] = {}
+    for lang, path in given:
+        found.setdefault(lang, []).append(path)
+    return found

@@ -1,0 +1,211 @@
+"""The verb ``struct matrix``: training sets down, test files across (the transfer note, Table of
+section 3).
+
+All trainings end before the first test file is opened. Each is a file, so an interrupted run
+continues with the next, and within a training with the last epoch on disk.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairseq_xling.claim import claim
+from fairseq_xling.devices import usable_device
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.options import load_config, parse_seeds
+from fairseq_xling.structures.model_file import read_model, write_model
+from fairseq_xling.structures.networks import networks
+from fairseq_xling.structures.scores import majority, micro_scores
+from fairseq_xling.structures.training import Library, Place, train
+from fairseq_xling.verbs.parts.struct_ablations import Variant, variants
+from fairseq_xling.verbs.parts.struct_config import MatrixConfig, by_language, files, named_tests
+from fairseq_xling.verbs.parts.struct_matrix_table import write_matrix
+from fairseq_xling.verbs.parts.struct_train import predict_file
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One training.
+
+    Attributes:
+        row: the training set, languages joined by ``+``.
+        network, variant: the model; seed: of the training.
+        name: of its files.
+    """
+
+    row: str
+    network: str
+    variant: Variant
+    seed: int
+    name: str
+
+    @property
+    def what(self) -> str:
+        """For progress."""
+        return " ".join(filter(None, (self.row, self.network, self.variant.name, str(self.seed))))
+
+
+def run_matrix(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.verbs.struct`.
+
+    Raises:
+        UserError: for invalid options, and missing, damaged or inconsistent files.
+    """
+    config = load_config(MatrixConfig, args)
+    device = usable_device(config.device)
+    places = by_language(files("--train", config.train))
+    dev = by_language(files("--valid", config.valid))
+    tests = named_tests(files("--test", config.test))
+    if not places or not tests:
+        raise UserError(f"`--{'test' if places else 'train'}` must be given")
+    rows = _rows(config, places, dev)
+    used = {f"train {x}{n}": p for x, own in places.items() for n, p in enumerate(own)}
+    used |= {f"valid {x}{n}": p for x, own in dev.items() for n, p in enumerate(own)}
+    jobs = _jobs(config, rows, {name: sha256(path) for name, path in used.items()})
+    models = [(one.variant.features, _model(config, one)) for one in jobs]
+    source = config.source()
+    library = Library(config.reader(models), source)
+    output = Path(args.output)
+    if not output.exists():  # so that a damaged file leaves nothing behind
+        sources = {lang for langs in rows.values() for lang in langs}
+        library.check((x, p) for which in (places, dev) for x in sorted(sources) for p in which[x])
+    claim(output, {"task": config.task, "words": source.about()})
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        for job in jobs:
+            own = [[(x, p) for x in rows[job.row] for p in which[x]] for which in (places, dev)]
+            _train(job, own[0], own[1], config, library, device, output)
+        results = [_tested(job, config, library, tests, device, output) for job in jobs]
+        always = {
+            row: _always([(x, p) for x in langs for p in places[x]], library, tests)
+            for row, langs in rows.items()
+        }
+        used |= {f"test {name}": path for name, (_, path) in tests.items()}
+        languages = {name: lang for name, (lang, _) in tests.items()}
+        write_matrix(output, config, rows, languages, results, always, provenance(used))
+
+
+def _rows(
+    config: MatrixConfig, places: Mapping[str, object], dev: Mapping[str, object]
+) -> dict[str, list[str]]:
+    """The languages of each training set, by its name."""
+    names = [one.strip() for one in config.sources.split(",") if one.strip()] or list(places)
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found[name] = [one.strip() for one in name.split("+")]
+        for option, given in (("--train", places), ("--valid", dev)):
+            for lang in found[name]:
+                if lang not in given:
+                    raise UserError(
+                        f"`{option}` must name a file of {lang}, a language of `--sources`, got "
+                        f"files of {', '.join(given) or 'none'}"
+                    )
+        if len(set(found[name])) < len(found[name]):
+            raise UserError(f"`--sources` must name each language of a set once, got {name!r}")
+    if len(found) < len(names):
+        raise UserError(f"`--sources` must be different sets, got {config.sources!r}")
+    return found
+
+
+def _jobs(
+    config: MatrixConfig, rows: Mapping[str, Sequence[str]], digests: Mapping[str, str]
+) -> list[Job]:
+    chosen = [one.strip() for one in config.networks.split(",") if one.strip()]
+    for name in chosen or [""]:
+        if name not in networks:
+            raise unknown_name("network", name, list(networks))
+    ablated = [one.strip() for one in config.ablate.split(",") if one.strip()]
+    found = []
+    for number, network in enumerate(chosen):
+        for variant in variants(config, ablated if number == 0 else []):
+            for row in rows:
+                for seed in parse_seeds("--seeds", config.seeds):
+                    job = Job(row, network, variant, seed, "")
+                    found.append(dataclasses.replace(job, name=_name(job, config, digests)))
+    return found
+
+
+def _name(job: Job, config: MatrixConfig, digests: Mapping[str, str]) -> str:
+    """The name of a job's files: different trainings have different ones."""
+    read = (config.format, config.segment, config.trees, config.pool, sorted(digests.items()))
+    of = (job.row, job.variant.features, _model(config, job), config.fit(job.seed), read)
+    digest = hashlib.sha256(repr(of).encode()).hexdigest()[:8]
+    return f"{job.row}-{job.network}-seed{job.seed}-{digest}"
+
+
+def _model(config: MatrixConfig, job: Job) -> Any:
+    return config.model(job.network, **job.variant.changes)
+
+
+def _train(
+    job: Job,
+    places: Sequence[Place],
+    dev: Sequence[Place],
+    config: MatrixConfig,
+    library: Library,
+    device: torch.device,
+    output: Path,
+) -> None:
+    """Train, if that is not done yet."""
+    path = output / "trained" / f"{job.name}.safetensors"
+    if path.is_file():
+        return
+    settings = config.fit(job.seed)
+    with progress(settings.epochs, job.what, "epochs") as bar:
+
+        def passed(f1: float) -> None:
+            bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
+            bar.update()
+
+        trained, done = train(
+            library, places, dev, config.task, job.variant.features, _model(config, job), settings,
+            device, output / "trained" / f"{job.name}.state.safetensors", passed,
+        )  # fmt: skip
+    record = {"epoch": done.best, "dev_f1": done.curve, "inputs": trained.network.inputs}
+    write_json(output / "trained" / f"{job.name}.json", record)
+    write_model(path, trained)
+
+
+def _tested(
+    job: Job,
+    config: MatrixConfig,
+    library: Library,
+    tests: Mapping[str, Place],
+    device: torch.device,
+    output: Path,
+) -> dict[str, Any]:
+    """The scores of a training on every test file, from its file if it is of these tests."""
+    path = output / "tested" / f"{job.name}.json"
+    digests = {name: sha256(place[1]) for name, place in tests.items()}
+    if path.is_file():
+        found = read_json(path)
+        if {name: one["sha256"] for name, one in found["scores"].items()} == digests:
+            return found
+    trained = read_model(output / "trained" / f"{job.name}.safetensors", device)
+    record = read_json(output / "trained" / f"{job.name}.json")
+    predictions = output / "predictions" / job.name
+    scores = {
+        name: predict_file(trained, library, place, config.format, predictions / name)
+        for name, place in tests.items()
+    }
+    about = {"row": job.row, "network": job.network, "variant": job.variant.name, "seed": job.seed}
+    write_json(path, {**about, **record, "scores": scores})
+    return read_json(path)  # as a later call reads it
+
+
+def _always(
+    places: Sequence[Place], library: Library, tests: Mapping[str, Place]
+) -> dict[str, Any]:
+    """The most frequent label of a training set, and the F1 of always predicting it."""
+    label = majority([label for place in places for label in library.file(place).gold])
+    gold = {name: library.file(place).gold for name, place in tests.items()}
+    scores = {name: micro_scores([label] * len(own), own).f1 for name, own in gold.items()}
+    return {"label": label, "f1": scores}

@@ -1,0 +1,135 @@
+"""The verb ``struct train``."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.claim import claim
+from fairseq_xling.devices import usable_device
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, sha256, write_json
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+from fairseq_xling.runs.options import load_config
+from fairseq_xling.runs.tables import text_table
+from fairseq_xling.structures.features import parse_features
+from fairseq_xling.structures.formats import formats
+from fairseq_xling.structures.model_file import MODEL, read_model, write_model
+from fairseq_xling.structures.tasks import tasks
+from fairseq_xling.structures.training import Library, Place, tested, train
+from fairseq_xling.verbs.parts.struct_config import TrainConfig, files, named_tests
+
+HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
+
+
+def run_train(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.verbs.struct`.
+
+    Raises:
+        UserError: for invalid options, and missing, damaged or inconsistent files.
+    """
+    config = load_config(TrainConfig, args)
+    chosen = parse_features(config.features)
+    model, settings = config.model(config.network), config.fit(config.seed)
+    device = usable_device(config.device)
+    reader = config.reader([(chosen, model)])
+    places, dev = files("--train", config.train), files("--valid", config.valid)
+    tests = named_tests(files("--test", config.test))
+    for name, given in (("train", places), ("valid", dev)):
+        if not given:
+            raise UserError(f"`--{name}` must be given")
+    source = config.source()
+    output = Path(args.output)
+    used = {f"train {n}": path for n, (_, path) in enumerate(places)}
+    used |= {f"valid {n}": path for n, (_, path) in enumerate(dev)}
+    identity = {name: sha256(path) for name, path in used.items()} | {"words": source.about()}
+    values = dataclasses.asdict(config)
+    kept = {name: values[name] for name in sorted(values) if name not in ("test", "device")}
+    library = Library(reader, source)
+    if not output.exists():  # so that a damaged file leaves nothing behind
+        library.check((*places, *dev))
+    claim(output, {**identity, "settings": {k: _plain(v) for k, v in kept.items()}})
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        path = output / MODEL
+        if not path.is_file():
+            with progress(settings.epochs, "struct", "epochs") as bar:
+
+                def passed(f1: float) -> None:
+                    bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
+                    bar.update()
+
+                trained, done = train(
+                    library, places, dev, config.task, chosen, model, settings, device,
+                    output / "training.safetensors", passed,
+                )  # fmt: skip
+            record = {"epoch": done.best, "dev_f1": done.curve, "loss": done.loss}
+            record |= {"inputs": trained.network.inputs, "labels": list(trained.about.labels)}
+            write_json(output / "training.json", record | {"provenance": provenance(used)})
+            write_model(path, trained)
+            print(
+                f"{path}: {trained.network.inputs} wide words ({', '.join(chosen)}), "
+                f"{len(trained.about.labels)} labels, epoch {done.best}, dev F1 "
+                f"{100 * done.curve[done.best - 1]:.1f} %"
+            )
+        if tests:
+            trained = read_model(path, device)
+            scores = {
+                name: predict_file(
+                    trained, library, place, config.format, output / "predictions" / name
+                )
+                for name, place in tests.items()
+            }
+            write_json(
+                output / "scores.json",
+                {"files": scores, "provenance": provenance({"model": path})},
+            )
+            print_scores(scores)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def predict_file(
+    trained: Any, library: Library, place: Place, form: str, output: Path
+) -> dict[str, Any]:
+    """Predict a file, write it with its predictions, and return its record of scores."""
+    chosen = trained.about.features
+    file = library.file(place)
+    predicted, scores = tested(trained, file, library.words(place, chosen))
+    task = tasks[trained.about.task]
+    found = [
+        task.annotated(one, labels) for one, labels in zip(file.sentences, predicted, strict=True)
+    ]
+    formats[form].write(output, found, file.path)
+    about = {"language": file.lang, "file": str(file.path), "sha256": file.digest}
+    return {**about, "sentences": len(file.sentences), **scores}
+
+
+def print_scores(scores: dict[str, dict[str, Any]]) -> None:
+    """A table of the annotated files, and notes."""
+    rows = [
+        [name, one["language"], one["candidates"],
+         *(100 * one[key] if one["gold"] else None for key in ("precision", "recall", "f1"))]
+        for name, one in scores.items()
+    ]  # fmt: skip
+    print(text_table(HEADER, rows))
+    for note in notes(scores):
+        print(f"({note})")
+
+
+def notes(scores: dict[str, dict[str, Any]]) -> list[str]:
+    """What a reader of the scores must know."""
+    found = []
+    for name, one in scores.items():
+        if unseen := one["unseen_labels"]:
+            shown = ", ".join(f"{label} ({count})" for label, count in list(unseen.items())[:8])
+            found.append(
+                f"{name}: {len(unseen)} labels do not occur in training and are never predicted: "
+                f"{shown}"
+            )
+        if one["unknown_words"]:
+            share = 100 * one["unknown_words"] / one["words"]
+            found.append(f"{name}: {share:.1f} % of the words have no vector")
+    return found

@@ -1,0 +1,46 @@
+"""Predict in a language that the fine-tuned model has never seen, using a map between two encoders.
+
+  fairseq-xling map contextual states-de states-en --alignments de-en.pharaoh --layers 4 \\
+      --output de-en.safetensors
+  fairseq-xling predict mapped finetuned/checkpoint_best.pt de=test.de.tsv \\
+      --encoder german/checkpoint_best.pt --map de-en.safetensors --layer 4 --output found
+
+The lower layers of --encoder read a text; its states after --layer are mapped into the space of the
+fine-tuned model, whose upper layers and head continue from there. The fine-tuned model's layers up
+to that one must be those that the map was fitted on: train it with `--freeze-layers`. Otherwise as
+`fairseq-xling predict`.
+"""
+
+import argparse
+
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
+
+GROUP = "Transfer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.verbs import predict
+
+    predict.add_arguments(parser)
+    add = parser.add_argument_group("the lower layers").add_argument
+    add("--encoder", required=True, metavar="CHECKPOINT", help="the encoder of the files' language")
+    add("--encoder-data", metavar="DATA", help="its data folder, if it has moved")
+    add(
+        "--map",
+        required=True,
+        metavar="MAP",
+        help="map from its states to those of the fine-tuned model; none leaves them unchanged",
+    )
+    add(
+        "--layer",
+        type=Number(int, NOT_NEGATIVE),
+        required=True,
+        metavar="N",
+        help="the last layer used; 0 is the embeddings",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.verbs.parts.predict_mapped import predict_mapped
+
+    print(predict_mapped(args))

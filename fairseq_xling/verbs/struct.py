@@ -1,0 +1,105 @@
+"""Learn relations between mentions, or roles in events, on trees, and predict in other languages.
+
+fairseq-xling struct train --task relations --train en=train.jsonl --valid en=valid.jsonl \\
+    --vectors en=en.vec,zh=zh.vec --output model
+fairseq-xling struct predict model zh=test.jsonl --output found
+fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl --valid ... --output runs/m
+"""
+
+import argparse
+
+GROUP = "Transfer"
+SPEC_ROWS = ("E13", "G17")
+
+_TRAIN = """\
+Train a graph convolutional network on dependency trees: candidates are pairs of mentions
+(relations), or a trigger with a mention (roles); those without a label are NONE.
+
+  fairseq-xling struct train --task relations --train en=train.jsonl --valid en=valid.jsonl \\
+      --test zh=test.zh.jsonl --vectors en=en.vec,zh=zh.vec --output model
+
+Words are frozen vectors of one space, or the last layer of a frozen --encoder, with learnt
+embeddings of part of speech, mention type and relation to the head. Keeps the epoch with the best
+micro-F1 on the dev files; test files are opened only after training. Writes model.safetensors,
+training.json, and for tests scores.json and predictions/ in the format of the input. If
+interrupted, the same command resumes.
+"""
+
+_PREDICT = """\
+Predict with a trained model, in any language with word vectors in the space of training.
+
+  fairseq-xling struct predict model de=relx.de.txt --format kbp37 --trees parser.pt --output found
+
+Writes a file of predictions for each input, in the input's format, and scores.json with micro
+precision, recall and F1 without NONE. Word vectors are those of training where none are given.
+"""
+
+_MATRIX = """\
+Train on each of several languages, or sets of them, and test on every language.
+
+  fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl \\
+      --valid en=en.dev.jsonl,zh=zh.dev.jsonl --test en=en.test.jsonl,zh=zh.test.jsonl \\
+      --sources en,zh,en+zh --vectors en=en.vec,zh=zh.vec --output runs/roles
+
+Writes results.json, table.md, table.csv, a heat map of each network and predictions. If
+interrupted, the same command resumes.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.options import add_options
+    from fairseq_xling.verbs.parts.struct_config import MatrixConfig, TrainConfig
+
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, config, text, what in (
+        ("train", TrainConfig, _TRAIN, "one model"),
+        ("matrix", MatrixConfig, _MATRIX, "training sets by test languages, with seeds"),
+    ):
+        action = actions.add_parser(
+            name, help=what, description=text, formatter_class=parser.formatter_class
+        )
+        action.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        add_options(action, config)
+    predict = actions.add_parser(
+        "predict",
+        help="predictions of a trained model",
+        description=_PREDICT,
+        formatter_class=parser.formatter_class,
+    )
+    _add_predict(predict)
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="folder of `struct train`, or its model.safetensors")
+    add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.jsonl")
+    add("--output", required=True, metavar="DIR", help="folder for the predictions")
+    add("--format", default="json_lines", metavar="NAME", help="json_lines, tacred or kbp37")
+    add("--segment", default="", metavar="NAME", help="segmentation of kbp37's text (as `pre`)")
+    add(
+        "--trees",
+        default="",
+        metavar="PARSER",
+        help="trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,...",
+    )
+    add(
+        "--trees-data", default="", metavar="DATA", help="the parser's data folder, if it has moved"
+    )
+    add(
+        "--vectors",
+        action="append",
+        default=[],
+        metavar="LANG=FILE,...",
+        help="word vectors (default: those of training); repeatable",
+    )
+    add("--encoder", default="", metavar="FILE", help="encoder (default: that of training)")
+    add("--encoder-data", default="", metavar="DATA", help="its data folder, if it has moved")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.verbs.parts.struct_matrix import run_matrix
+    from fairseq_xling.verbs.parts.struct_predict import run_predict
+    from fairseq_xling.verbs.parts.struct_train import run_train
+
+    {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)

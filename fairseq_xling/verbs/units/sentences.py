@@ -1,0 +1,62 @@
+"""A vector per sentence: the mean over its subwords, special symbols excluded.
+
+Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.3. Row n is line n of the text;
+that of a blank line is zero.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.verbs.units import Work, units
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@units.register("sentences")
+class Sentences:
+    """See the module's docstring."""
+
+    def __init__(self, work: Work, args: argparse.Namespace):
+        self._work = work
+        row = ((work.width,), work.dtype)
+        self._arrays = GrowingArrays(
+            work.folder, {work.array(layer).stem: row for layer in work.layers}
+        )
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        """It has none."""
+
+    @property
+    def done(self) -> int:
+        return self._arrays.done
+
+    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
+        return _Block(self._work, self._arrays, len(sentences))
+
+    def finish(self) -> dict[str, Any]:
+        self._arrays.finish()
+        return {"rows": self.done, "row": "line n of the text; zero where it is blank"}
+
+
+class _Block:
+    def __init__(self, work: Work, arrays: GrowingArrays, size: int):
+        self._work, self._arrays = work, arrays
+        self._vectors = np.zeros((len(work.layers), size, work.width), dtype=np.float32)
+
+    def add(self, indices: np.ndarray, states: Tensor, words: Tensor) -> None:
+        from fairseq_xling.analysis.retrieval import sentence_vectors
+
+        self._vectors[:, indices] = sentence_vectors(states, words).cpu().numpy()
+
+    def close(self) -> None:
+        names = (self._work.array(layer).stem for layer in self._work.layers)
+        blocks = dict(zip(names, self._vectors, strict=True))
+        self._arrays.append(blocks, self._arrays.done + self._vectors.shape[1])

@@ -1,0 +1,102 @@
+"""A vector per subword, special symbols excluded, in the order of the text.
+
+In addition to the vectors, ``ids.npy`` has the subwords' ids in the data folder's dictionary, and
+``sentences.npy`` the number of subwords of each line, which are stored line by line.
+Subwords cut at the model's positions, and those that the vocabulary cannot spell, have no rows; so
+that word alignments find their rows, ``places.npy`` has each subword's position in its line and
+``words.npy`` that of its word, from 0, and ``lengths.npy`` the total number of subwords and words
+of each line. Words are those of the segmented text, separated by spaces.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.errors import UserError
+from fairseq_xling.verbs.units import Work, units
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@units.register("tokens")
+class Tokens:
+    """See the module's docstring."""
+
+    def __init__(self, work: Work, args: argparse.Namespace):
+        self._work = work
+        row = ((work.width,), work.dtype)
+        self._arrays = GrowingArrays(
+            work.folder,
+            {
+                **{work.array(layer).stem: row for layer in work.layers},
+                "ids": ((), np.dtype("int32")),
+                "sentences": ((), np.dtype("int32")),
+                "places": ((), np.dtype("int32")),
+                "words": ((), np.dtype("int32")),
+                "lengths": ((2,), np.dtype("int32")),
+            },
+        )
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        """It has none."""
+
+    @property
+    def done(self) -> int:
+        return self._arrays.done
+
+    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
+        return _Block(self._work, self._arrays, sentences)
+
+    def finish(self) -> dict[str, Any]:
+        rows = self._arrays.rows["ids"]
+        if not rows:
+            raise UserError(f"{self._work.text}: has no subword that the vocabulary contains")
+        self._arrays.finish()
+        return {
+            "rows": rows,
+            "row": "a subword; ids.npy its number, sentences.npy subwords of each line, places.npy "
+            "and words.npy its place and its word's in the line",
+        }
+
+
+class _Block:
+    def __init__(self, work: Work, arrays: GrowingArrays, sentences: Sequence[np.ndarray]):
+        self._work, self._arrays, self._sentences = work, arrays, sentences
+        empty = np.zeros((len(work.layers), 0, work.width), dtype=np.float32)
+        self._vectors = [empty] * len(sentences)
+        self._places = [np.zeros(0, dtype=np.int64)] * len(sentences)
+
+    def add(self, indices: np.ndarray, states: Tensor, words: Tensor) -> None:
+        for row, index in enumerate(indices):
+            inside = words[row]
+            self._vectors[index] = states[:, row, inside].cpu().numpy()
+            self._places[index] = inside.nonzero()[:, 0].cpu().numpy() - 1  # after <s>
+
+    def close(self) -> None:
+        vectors = np.concatenate(self._vectors, axis=1)
+        names = (self._work.array(layer).stem for layer in self._work.layers)
+        blocks = dict(zip(names, vectors, strict=True))
+        numbers = [self._word_numbers(ids[:-1]) for ids in self._sentences]
+        blocks["ids"] = self._kept(self._sentences)
+        blocks["words"] = self._kept(numbers)
+        blocks["places"] = np.concatenate(self._places)
+        blocks["sentences"] = np.array([len(places) for places in self._places])
+        blocks["lengths"] = np.array([(len(line), line.max(initial=-1) + 1) for line in numbers])
+        self._arrays.append(blocks, self._arrays.done + len(self._sentences))
+
+    def _word_numbers(self, ids: np.ndarray) -> np.ndarray:
+        """For each subword of a line the number of its word; the first always begins one."""
+        starts = self._work.encode.starts_word(ids)
+        starts[:1] = True
+        return np.cumsum(starts) - 1
+
+    def _kept(self, lines: Sequence[np.ndarray]) -> np.ndarray:
+        """From values for all subwords, line by line, those of the subwords that have rows."""
+        return np.concatenate([line[p] for line, p in zip(lines, self._places, strict=True)])

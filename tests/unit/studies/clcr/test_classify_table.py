@@ -1,0 +1,96 @@
+"""The table of entailment on sequences: means, gaps by seed, and rows of other runs beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.studies.clcr.classify_config import ClassifyConfig, LabelledFile
+from fairseq_xling.studies.clcr.classify_table import (
+    Line,
+    _notes,
+    gaps,
+    lines_beside,
+    lines_of_rows,
+    read_beside,
+    table,
+)
+
+FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
+
+
+@pytest.mark.row("C15")
+def test_a_gap_is_points_behind_the_source_of_the_same_seed():
+    line = Line("T", {"en.test": [80.0, 84.0], "zh.test": [71.0, 73.0]}, [81.0, 82.0])
+    header, rows = table([line], FILES, "en")
+    assert header == ["row", "dev", "en", "zh", "gap zh"]  # nobody was tested on de
+    assert rows == [["T", "81.5 ± 0.7", "82.0 ± 2.8", "72.0 ± 1.4", "10.0 ± 1.4"]]
+
+
+def test_several_files_of_the_source_are_put_together_for_the_gap():
+    languages = {"a": "en", "b": "en", "c": "zh"}
+    found = gaps({"a": [80.0], "b": [90.0], "c": [75.0]}, languages, "en")
+    assert found == {"c": [10.0]}
+    assert gaps({"c": [75.0]}, languages, "en") == {}
+
+
+def test_seeds_of_a_row_are_put_together_in_their_order():
+    found = lines_of_rows(
+        [
+            {"row": "T", "accuracy": {"valid": 50.0 + seed, "en.test": 60.0 + seed}}
+            for seed in (1, 2)
+        ]
+    )
+    assert found == [Line("T", {"en.test": [61.0, 62.0]}, [51.0, 52.0])]
+
+
+def transfer_run(path, metric="accuracy"):
+    def model(encoder, how, values):
+        tests = [
+            {"seed": seed, "scores": {lang: {metric: x + seed} for lang, x in values.items()}}
+            for seed in (1, 2)
+        ]
+        return {"encoder": encoder, "how": how, "sources": ["en"], "metric": metric, "tests": tests}
+
+    results = [model("mbert", "", {"en": 80.0, "zh": 60.0, "fr": 50.0})]
+    results.append(model("mbert", "translate-train", {"zh": 70.0}))
+    write_json(path / "results.json", {"metric": metric, "results": results})
+    return str(path)
+
+
+def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
+    lines = lines_beside(read_beside([transfer_run(tmp_path)]), FILES)
+    assert [(line.name, dict(line.values)) for line in lines] == [
+        ("mbert", {"en.test": [81.0, 82.0], "zh.test": [61.0, 62.0]}),
+        ("mbert, translate-train", {"zh.test": [71.0, 72.0]}),
+    ]
+    header, rows = table(lines, FILES, "en")
+    assert header[-1] == "gap zh"
+    assert rows[0][-1] == "20.0 ± 0.0"
+    assert rows[1][1:3] == [None, None] and rows[1][-1] is None
+
+
+def test_empty_sentences_are_said_of_all_seeds():
+    def result(row, count):
+        return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
+
+    results = [result("T", 3), result("T", 900), result("T+E", 7), result("T+E", 7)]
+    found = _notes(ClassifyConfig(seeds="1,2"), "en", results)
+    assert "T, zh.test: 3 to 900, by seed, of the sentences kept no key-point" in "\n".join(found)
+    assert "T+E, zh.test: 7 sentences kept no key-point" in "\n".join(found)
+    assert not any("en.test" in note for note in found)
+
+
+def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is not the folder of a finished run"):
+        read_beside([str(tmp_path)])
+    two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
+    with pytest.raises(UserError, match="names two files of it"):
+        lines_beside(read_beside([transfer_run(tmp_path)]), two)
+    assert lines_beside([], two) == []
+    with pytest.raises(UserError, match="must be of accuracy, got f1"):
+        read_beside([transfer_run(tmp_path, "f1")])
+    write_json(tmp_path / "results.json", {"metric": "accuracy"})
+    with pytest.raises(UserError, match="contains no results of `fairseq-xling eval transfer`"):
+        read_beside([str(tmp_path)])

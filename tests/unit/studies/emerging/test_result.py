@@ -1,0 +1,71 @@
+import dataclasses
+
+import pytest
+
+from fairseq_xling.files import write_json
+from fairseq_xling.studies.emerging.result import Cell, summarise, table
+from fairseq_xling.studies.emerging.settings import SETTINGS
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Two settings, two target languages, two seeds, with made-up scores."""
+    result = []
+    for row, setting in enumerate(SETTINGS[:2]):
+        for place, target in enumerate(("de", "zh")):
+            for seed in (1, 2):
+                name = f"{setting.code}.{target}.{seed}"
+                score = 0.5 - 0.2 * row - 0.1 * place + 0.01 * seed
+                scores = {target: {"retrieval": score}}
+                measures = {"retrieval": {"scores": scores, "chance": {target: {"retrieval": 0.1}}}}
+                path = tmp_path / f"{name}.json"
+                write_json(path, {"results": [{"measures": measures}]})
+                log = tmp_path / f"{name}.log"
+                log.write_text(f"num. shared model params: {1000 * (row + 1)} (num. trained: 1)\n")
+                result.append(Cell(setting, target, seed, path, log))
+    return result
+
+
+def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
+    header, rows = table(summarise(cells), 2000)
+    assert header == [
+        "setting",
+        "",
+        "BPE",
+        "parameters",
+        "sentence P@1, de",
+        "sentence P@1, zh",
+        "Δ sentence P@1",
+        "paper: XNLI",
+    ]
+    assert rows[0][:4] == ["A1", "Default", "2,000", 1000]
+    assert rows[0][4:] == ["0.515 ± 0.007", "0.415 ± 0.007", "+0.000", "70.2"]
+    assert rows[1][:4] == ["A2", "Other domain", "2,000", 2000]
+
+
+def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
+    _, rows = table(summarise(cells), 2000)
+    assert rows[1][6] == "-0.200"
+
+
+def test_measures_that_were_not_run_have_no_column(cells):
+    assert [column.title for column in summarise(cells).columns] == ["sentence P@1"]
+
+
+def test_chance_is_kept_by_language(cells):
+    assert summarise(cells).chance == {("de", "sentence P@1"): 0.1, ("zh", "sentence P@1"): 0.1}
+
+
+def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
+    with_task = []
+    for cell in cells:
+        folder = tmp_path / f"pos-{cell.setting.code}-{cell.target}-{cell.seed}"
+        accuracy = 90.0 - 10 * (cell.setting.code == "A2") + cell.seed
+        scores = {"en": {"accuracy": 99.0}, cell.target: {"accuracy": accuracy}}
+        row = {"metric": "accuracy", "tests": [{"scores": scores}]}
+        write_json(folder / "results.json", {"results": [row]})
+        with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
+    header, rows = table(summarise(with_task), 2000)
+    assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]
+    assert rows[0][7:10] == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
+    assert rows[1][7:10] == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]

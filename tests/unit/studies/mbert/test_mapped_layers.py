@@ -1,0 +1,191 @@
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
+from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig, check_config
+from fairseq_xling.studies.mbert.mapped_layers_result import Cell, draw, read_lines_of, table
+from fairseq_xling.studies.pages.kinds import kind_of
+
+
+@pytest.fixture
+def text(tmp_path):
+    folder = tmp_path / "text"
+    for name in ("mono", "parallel", "gold"):
+        (folder / name).mkdir(parents=True)
+    for lang in ("en", "de"):
+        for split in ("train", "valid"):
+            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
+        for split in ("train", "valid", "test"):
+            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
+            (folder / f"gold/tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
+            (folder / f"gold/{split}.{lang}.conllu").write_text("\n")
+    return folder
+
+
+@pytest.fixture
+def config(text):
+    def make(**changes):
+        given = {"updates": 4, "every": 2, "layers": 2, **changes}
+        return MappedLayersConfig(data_text=str(text), **given)
+
+    return make
+
+
+def steps_of(tmp_path, config):
+    check_config(config)
+    return {step.name: step for step in mapped_layers_steps(tmp_path / "run", config)}
+
+
+def value(command, option):
+    return command[len(command) - 1 - command[::-1].index(option) + 1]
+
+
+@pytest.mark.row("S6")
+def test_a_head_is_trained_once_for_each_layer_and_encoder_that_it_stands_on(config, tmp_path):
+    steps = steps_of(tmp_path, config(head_layers=3))
+    heads = {name for name in steps if name.startswith(("ner-", "parsing-"))}
+    encoders, layers = ("mono-en-1", "union-en-de-1"), range(3)
+    assert heads == {
+        f"{task}-{encoder}-layer{layer}"
+        for task in ("ner", "parsing")
+        for encoder in encoders
+        for layer in layers
+    }
+    (command,) = steps["ner-mono-en-1-layer2"].commands
+    assert command[:3] == ["fairseq-xling", "eval", "transfer"] and "--freeze-encoder" in command
+    assert value(command, "--train-args") == "--read-layer 2 --head-layers 3"
+    tests = [word for word in command if word.startswith("en=") or word.startswith("de=")]
+    assert [word.rsplit("/", 1)[1] for word in tests] == [
+        f"tags.{split}.en.tsv" for split in ("train", "valid", "test")
+    ]  # nothing of the target language
+
+
+def test_a_ready_encoder_of_several_pairs_gets_each_head_once(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.models.transfer_encoder.encoder_depth", lambda path: 2)
+    both = ("en-de", "en-id")
+    ready = {name: tuple(f"{pair}={name}" for pair in both) for name in ("encoder", "data")}
+    given = config(languages="en,de,id", tasks="ner", rows="bilingual", read_layers="2", **ready)
+    names = [step.name for step in mapped_layers_steps(tmp_path / "run", given)]
+    tests = [f"unmapped-ner-ready-en-{lang}.{lang}-layer2" for lang in ("de", "id")]
+    assert names == ["ner-ready-en-de-layer2", *tests, "table"]
+
+
+@pytest.mark.row("S6")
+def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, tmp_path):
+    steps = steps_of(tmp_path, config(tasks="ner", map_sentences=7, segment="de=space,zh=char"))
+    (command,) = steps["map-mono-en-1-mono-de-1-de"].commands
+    moving, fixed = command[3:5]
+    assert "/mono-de-1.de/" in moving and "/mono-en-1.en/" in fixed and "--swap" in command
+    (align,) = steps["align-en-de-pre-space"].commands
+    assert align[2] == "intersection" and align[3].endswith("en-de.en.txt")
+    assert (value(align, "--segment-source"), value(align, "--segment-target")) == ("pre", "space")
+    assert value(command, "--alignments") == value(align, "--output")
+    steps["text-en-de"].call()
+    assert (tmp_path / "run/text/en-de.de.txt").read_text() == "a\n"
+    mapped = steps["mapped-ner-mono-en-1-mono-de-1.de-layer1"]
+    plain = steps["unmapped-ner-mono-en-1-mono-de-1.de-layer1"]
+    assert mapped.reads(steps["map-mono-en-1-mono-de-1-de"])
+    assert not plain.reads(steps["map-mono-en-1-mono-de-1-de"])
+    for step in (mapped, plain):
+        assert step.reads(steps["ner-mono-en-1-layer1"])
+        assert not step.reads(steps["ner-mono-en-1-layer0"])
+        assert [path.name for path in step.unread] == ["tags.test.de.tsv"]
+
+
+def test_layers_and_rows_can_be_chosen_and_options_of_a_head_are_joined(config, tmp_path):
+    steps = steps_of(
+        tmp_path,
+        config(
+            **{"tasks": "ner", "read_layers": "2", "rows": "unmapped", "seeds": "3,4"},
+            **{"task_args": "--seeds 1,2", "head_train_args": "--update-freq 2"},
+        ),
+    )
+    assert not [name for name in steps if name.startswith(("map-", "align-", "extract-"))]
+    heads = [name for name in steps if name.startswith("ner-")]
+    assert heads == ["ner-mono-en-3-layer2", "ner-mono-en-4-layer2"]
+    (command,) = steps[heads[0]].commands
+    assert value(command, "--seeds") == "1,2"
+    assert value(command, "--train-args") == "--read-layer 2 --head-layers 4 --update-freq 2"
+
+
+def test_files_of_a_task_of_the_users_own_take_part(config, text, tmp_path):
+    files = {}
+    for split, lang in (("train", "en"), ("valid", "en"), ("test", "en"), ("test", "de")):
+        path = tmp_path / f"{split}.{lang}.tsv"
+        path.write_text("a\t1\n")
+        files.setdefault(f"task_{split}", []).append(f"{lang}={path}")
+    own = {name: tuple(texts) for name, texts in files.items()}
+    own |= {"tasks": "", "task_head": "classification", "task_columns": "text=0,label=1"}
+    steps = steps_of(tmp_path, config(**own))
+    (command,) = steps["own-mono-en-1-layer0"].commands
+    assert value(command, "--head") == "classification"
+    assert value(command, "--columns") == "text=0,label=1"
+    assert steps["mapped-own-mono-en-1-mono-de-1.de-layer0"].unread == [tmp_path / "test.de.tsv"]
+    with pytest.raises(UserError, match="`--task-test` must name a file of 'de', as in de=FILE"):
+        check_config(config(**{**own, "task_test": own["task_test"][:1]}))
+    with pytest.raises(UserError, match="`--task-train` needs `--task-head`"):
+        check_config(config(**{**own, "task_head": ""}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_text": "nowhere"}, "`--data-text` must be a folder with text in mono/"),
+        ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
+        ({"rows": "maped"}, "`--rows`: unknown name 'maped'; did you mean 'mapped'"),
+        ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
+        ({"vocab": "separate"}, "`--vocab` must be one of joint, .*, got 'separate'"),
+        ({"read_layers": "0,3"}, r"`--read-layers` must lie in \[0, 2\], got '0,3'"),
+        ({"tasks": ""}, "`--tasks` must name at least one task, or `--task-head` its head"),
+        ({"tasks": "nli"}, r"nli\.train\.en\.tsv: no such file; the task NLI needs it"),
+        ({"task_head": "nr"}, "unknown `--task-head` 'nr'; did you mean 'ner'"),
+        ({"map_split": "dev"}, r"parallel/dev\.en-de\.en\.txt: no such file"),
+        ({"encoder": ("fr=x",), "data": ("fr=x",)}, "`--encoder`: unknown language 'fr'"),
+        ({"encoder": ("de=x",), "data": ("de=x",)}, "x: no such file or folder"),
+        ({"task_args": "--train-args x"}, "`--task-args` must leave `--train-args` to"),
+        ({"head_train_args": "'"}, "`--head-train-args`: No closing quotation"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
+    with pytest.raises(UserError, match=message):
+        check_config(dataclasses.replace(config(), **changes))
+
+
+def cell(folder, row, layer, seed, own, other):
+    tuned, result = folder / f"tuned-{layer}-{seed}", folder / f"{row}-{layer}-{seed}.json"
+    tuned.mkdir(exist_ok=True)
+    tests = [{"scores": {"en": {"f1": own}}}]
+    write_json(tuned / "results.json", {"results": [{"metric": "f1", "tests": tests}]})
+    scores = [{"scores": {"f1": other - 1.0}}, {"scores": {"f1": other + 1.0}}]
+    write_json(result, {"metric": "f1", "tests": scores})
+    return Cell(row, row.upper(), "en-de", "ner", layer, seed, "apart", tuned, result)
+
+
+def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
+    cells = [
+        cell(tmp_path, row, layer, seed, 80.0 + layer, other + 2 * seed)
+        for row, other in (("a", 50.0), ("b", 10.0))
+        for layer in (0, 2)
+        for seed in (1, 2)
+    ]
+    lines = read_lines_of(cells, {"ner": "NER F1"})
+    header, rows = table(lines)
+    assert header == ["task", "pair", "encoders", "layer 0", "layer 2"]
+    assert rows[0] == ["NER F1", "en-de", "en itself, monolingual", "80.0 ± 0.0", "82.0 ± 0.0"]
+    assert rows[1] == ["NER F1", "en-de", "A", "53.0 ± 1.4", "53.0 ± 1.4"]
+    assert rows[2][2:] == ["B", "13.0 ± 1.4", "13.0 ± 1.4"]
+    figure = draw(lines, "en-de")
+    assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["NER F1 (%)"]
+    one = [
+        {**line, "layers": [2], "values": [found[1:] for found in line["values"]]} for line in lines
+    ]
+    (axis,) = draw(one, "en-de").axes  # curves of a single layer would show no spread
+    names = [label.get_text() for label in axis.get_yticklabels()]
+    assert names == ["en itself, monolingual", "A", "B"]
+    dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]
+    assert sorted(dots[1]) == [52.0, 54.0] and axis.get_xlabel() == "NER F1 (%)"
+    record = {"study": "mapped-layers", "config": {}, "header": header, "rows": rows}
+    assert kind_of({**record, "lines": lines}) == "mapped-layers"

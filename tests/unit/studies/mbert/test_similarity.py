@@ -1,0 +1,256 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.studies.mbert.similarity import similarity_steps
+from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_config
+from fairseq_xling.studies.mbert.similarity_figure import draw_curves
+from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
+from fairseq_xling.studies.mbert.similarity_result import Cell, by_layer, read_lines_of, table
+from fairseq_xling.studies.pages.kinds import kind_of
+
+TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
+
+
+@pytest.fixture
+def text(tmp_path):
+    folder = tmp_path / "text"
+    for name in ("mono", "parallel", "dictionary"):
+        (folder / name).mkdir(parents=True)
+    for lang in ("en", "de"):
+        for split in ("train", "valid"):
+            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
+        for split in ("valid", "test"):
+            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
+    (folder / "dictionary/en-de.tsv").write_text("".join(f"e{n}\td{n}\n" for n in range(10)))
+    return folder
+
+
+@pytest.fixture
+def config(text):
+    def make(**changes):
+        return SimilarityConfig(data_text=str(text), **{"updates": 4, "every": 2, **changes})
+
+    return make
+
+
+def command_of(steps, name, number=-1):
+    return steps[name].commands[number]
+
+
+def value(command, option):
+    return command[command.index(option) + 1]
+
+
+def steps_of(tmp_path, config):
+    check_config(config)
+    return {step.name: step for step in similarity_steps(tmp_path / "run", config)}
+
+
+@pytest.mark.row("S9")
+def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differently(
+    config, tmp_path
+):
+    steps = steps_of(tmp_path, config(seeds="1,2"))
+    trained = {name for name in steps if name.startswith("train-")}
+    models = ("union-en-de", "mono-en", "mono-de", "random-de", "separate-en-en_2")
+    assert trained == {f"train-{name}-{seed}" for name in models for seed in (1, 2)}
+    seeds = {name: value(command_of(steps, name), "--seed") for name in sorted(trained)}
+    assert seeds["train-mono-en-1"] == "1" and seeds["train-mono-de-1"] == "1001"
+    assert seeds["train-random-de-1"] == "1001"
+    random = command_of(steps, "train-random-de-1")
+    assert (value(random, "--lr"), value(random, "--max-update")) == ("0.0", "1")
+    separate = command_of(steps, "train-separate-en-en_2-1")
+    assert value(separate, "--separate") == "emb"
+
+
+@pytest.mark.parametrize("equal, steps", [("steps", 4), ("text", 8)])
+def test_encoders_take_as_many_steps_or_as_much_of_each_language(config, tmp_path, equal, steps):
+    found = steps_of(tmp_path, config(seeds="1", equal=equal))
+    updates = {name: value(command_of(found, f"train-{name}"), "--max-update") for name in TRAINED}
+    assert updates == {**dict.fromkeys(TRAINED[:2], "4"), **dict.fromkeys(TRAINED[2:], str(steps))}
+
+
+@pytest.mark.row("S9")
+def test_only_mapped_rows_have_a_map_and_it_is_not_fitted_on_what_is_measured(config, tmp_path):
+    steps = steps_of(tmp_path, config(seeds="1"))
+    ends = "mono-en-1-mono-de-1"
+    fit, measure = steps[f"retrieval-mapped-{ends}"].commands
+    assert fit[:3] == ["fairseq-xling", "map", "procrustes"]
+    assert [path.rsplit("/", 1)[1] for path in fit[3:5]] == ["valid-en-de"] * 2
+    assert [path.rsplit("/", 1)[1] for path in measure[3:5]] == ["test-en-de"] * 2
+    assert value(measure, "--map") == value(fit, "--output")
+    fit, measure = steps[f"bli-mapped-{ends}"].commands
+    assert value(measure, "--dictionary").endswith("lexicon/en-de/test.tsv")
+    assert fit[fit.index("dictionary") + 1].endswith("lexicon/en-de/train.tsv")
+    assert len(steps[f"retrieval-unmapped-{ends}"].commands) == 1
+    assert len(steps["retrieval-bilingual-union-en-de-1"].commands) == 1
+    names = [name for name in steps if name.startswith("cka-mono-en-1-mono-de-1")]
+    assert len(names) == 1  # one CKA, mapped or not
+
+
+def test_one_language_twice_has_another_seed_and_the_same_sentences(config, tmp_path):
+    steps = steps_of(tmp_path, config(seeds="4", rows="mapped,sep-emb"))
+    seeds = {value(command_of(steps, f"train-mono-en-{n}"), "--seed") for n in (4, 504)}
+    assert seeds == {"4", "504"}
+    measure = command_of(steps, "retrieval-sep-emb-separate-en-en_2-4")
+    first, second = measure[3:5]
+    assert first != second and second.endswith("separate-en-en_2-4.en_2/test-en-de")
+    extract = command_of(steps, "extract-separate-en-en_2-4.en_2-test-en-de")
+    assert value(extract, "--text").endswith("test.en-de.en.txt")
+    assert value(extract, "--lang") == "en_2"
+
+
+@pytest.mark.parametrize("what", ["mono", "bilingual"])
+def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what):
+    (tmp_path / "ready.pt").write_text("x")
+    (tmp_path / "ready-data").mkdir()
+    name = {"mono": "en", "bilingual": "en-de"}[what]
+    given = {"encoder": (f"{name}={tmp_path / 'ready.pt'}",)}
+    given |= {"data": (f"{name}={tmp_path / 'ready-data'}",), "same": False}
+    steps = steps_of(tmp_path, config(seeds="1,2", rows="bilingual,mapped", **given))
+    trained = {name for name in steps if name.startswith("train-")}
+    if what == "mono":
+        assert "train-mono-en-1" not in trained and "train-mono-de-2" in trained
+        extract = command_of(steps, "extract-ready-en.en-test-en-de")
+        assert extract[2] == str(tmp_path / "ready.pt")
+    else:  # one encoder for all seeds is measured once
+        assert not any("union" in name for name in steps)
+        assert sum(name.startswith("retrieval-bilingual") for name in steps) == 1
+
+
+def test_one_ready_encoder_of_several_pairs_is_measured_on_each(config, text, tmp_path):
+    for path in [path for path in text.rglob("*") if path.is_file()]:
+        twin = path.name.replace("en-de", "en-zh").replace(".de.", ".zh.")
+        path.with_name(twin).write_bytes(path.read_bytes())
+    pairs = ("en-de", "en-zh")
+    given = {"encoder": tuple(f"{pair}=model.pt" for pair in pairs)}
+    given |= {"data": tuple(f"{pair}=data" for pair in pairs)}
+    given |= {"rows": "bilingual", "same": False, "languages": "en,de,zh", "segment": ""}
+    made = similarity_steps(tmp_path / "run", config(seeds="1", **given))
+    steps = {step.name: step for step in made}
+    for what in ("retrieval-bilingual", "cka", "bli-bilingual", "static-bilingual"):
+        for lang in ("de", "zh"):
+            read = " ".join(command_of(steps, f"{what}-ready-en-{lang}"))
+            assert f".{lang}/" in read, read
+
+
+def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
+    (tmp_path / "data").mkdir()
+    for seed in (1, 2):
+        (tmp_path / f"{seed}.pt").write_text("x")
+    given = {"encoder": (f"en-de={tmp_path / '{seed}.pt'}",), "same": False}
+    given |= {"data": (f"en-de={tmp_path / 'data'}",), "rows": "bilingual"}
+    steps = steps_of(tmp_path, config(seeds="1,2", **given))
+    read = [command_of(steps, f"extract-ready-en-de-{seed}.de-test-en-de")[2] for seed in (1, 2)]
+    assert read == [str(tmp_path / "1.pt"), str(tmp_path / "2.pt")]
+    with pytest.raises(UserError, match=r"3\.pt: no such file"):
+        check_config(config(seeds="1,3", **given))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_text": "nowhere"}, "`--data-text` must be a folder with text in mono/"),
+        ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
+        ({"languages": "en,fr"}, "has no dictionary en-fr.tsv"),
+        ({"rows": "mappd"}, "`--rows`: unknown name 'mappd'; did you mean 'mapped'"),
+        ({"measures": ","}, "`--measures` must name at least one of retrieval, cka"),
+        ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
+        ({"layers": 1}, "`--layers` must be at least 2 to correlate, got 1"),
+        ({"vocab": "separate"}, "`--vocab` must be one of joint, prefixed, union, got 'separate'"),
+        ({"test_share": 1.0}, "`--test-share` must lie between 0 and 1, got 1.0"),
+        ({"method": "contextual"}, "`--method`: unknown method 'contextual'"),
+        ({"dictionary_test": "x"}, "`--dictionary-train` and `--dictionary-test` must be given"),
+        ({"encoder": ("en",)}, "`--encoder` must be LANG=PATH, got 'en'"),
+        ({"encoder": ("en=x",)}, "`--encoder` and `--data` must both name 'en'"),
+        (
+            {"encoder": ("fr=x",), "data": ("fr=x",)},
+            "`--encoder`: unknown language 'fr'",
+        ),
+        ({"encoder": ("de=x",), "data": ("de=x",)}, "x: no such file or folder"),
+        ({"encoder": ("en=.",), "data": ("en=.",)}, "use `--same false`"),
+        ({"normalize": "unti"}, "unknown normalisation 'unti'; did you mean 'unit'"),
+        ({"compare_layers": "0,5"}, r"`--compare-layers` must lie in \[0, 4\], got '0,5'"),
+        ({"segment": "zh"}, "`--segment` must look like zh=char, got 'zh'"),
+        ({"train_args": "'"}, "`--train-args`: No closing quotation"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
+    with pytest.raises(UserError, match=message):
+        check_config(dataclasses.replace(config(), **changes))
+
+
+def test_a_segmentation_of_a_language_that_is_not_asked_for_is_tolerated(tmp_path, config):
+    chosen = config(segment="zh=char, de=space")
+    check_config(chosen)
+    command = command_of(steps_of(tmp_path, chosen), "prepare-union.en-de")
+    assert [command[n + 1] for n, word in enumerate(command) if word == "--segment"] == ["de=space"]
+
+
+def test_a_dictionary_is_split_by_source_words_and_repeatably(tmp_path):
+    entries = [(f"e{n}", f"d{m}") for n in range(20) for m in (n, n + 1)]
+    np.random.seed(3)  # not read
+    train, test = split_entries(entries, 0.25, 7)
+    assert sorted(train + test) == sorted(entries)
+    assert len({word for word, _ in test}) == 5
+    assert not {word for word, _ in train} & {word for word, _ in test}
+    assert (train, test) == split_entries(entries, 0.25, 7) != split_entries(entries, 0.25, 8)
+    with pytest.raises(UserError, match="needs 2 source words, got 1"):
+        split_entries([("a", "x")], 0.5, 1)
+
+
+def test_the_lexicon_has_the_words_of_all_pairs_and_each_word_as_its_own_translation(tmp_path):
+    files = {}
+    for lang, words in (("de", "ab"), ("zh", "bc")):
+        files[lang] = [tmp_path / lang]
+        files[lang][0].write_text("".join(f"{w}\t{lang}{w}\n" for w in words))
+    parts = [tmp_path / "train", tmp_path / "test"]
+    for n, path in enumerate(parts):
+        path.write_text(f"a{n} x{n}\n")
+    write_lexicon(tmp_path / "out", "en", {**files, "id": parts}, 0.5, 1, same=True)
+    words = {x: sorted((tmp_path / f"out/words.{x}.txt").read_text().split()) for x in ("en", "zh")}
+    assert words == {"en": ["a", "a0", "a1", "b", "c"], "zh": ["zhb", "zhc"]}
+    assert (tmp_path / "out/en-id/test.tsv").read_text() == "a1\tx1\n"
+    own = [(tmp_path / f"out/en-en_2/{part}.tsv").read_text() for part in ("train", "test")]
+    assert sorted("".join(own).split()) == sorted(2 * ["a", "b", "c", "a0", "a1"])
+
+
+def cell(folder, row, seed, retrieval, cka):
+    results = {"retrieval": ("cosine mean", retrieval), "cka": ("CKA", cka)}
+    paths = {}
+    for what, (curve, values) in results.items():
+        paths[what] = folder / f"{what}-{row}-{seed}.json"
+        record = {"layers": [0, 1, 2], "curves": {curve: values}, "chance": 0.125}
+        write_json(paths[what], record)
+    return Cell(row, row.upper(), "en-de", seed, paths)
+
+
+def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlations(tmp_path):
+    cells = [
+        cell(tmp_path, "a", 1, [0.0, 0.3, 0.6], [0.1, 0.2, 0.3]),
+        cell(tmp_path, "a", 2, [0.2, 0.5, 0.8], [0.1, 0.2, 0.3]),
+        cell(tmp_path, "b", 1, [0.0, 0.0, 0.0], [0.2, 0.2, 0.2]),
+    ]
+    lines = read_lines_of(cells)
+    header, rows = table(lines, {("a", "en-de"): [0.5, 0.7], ("b", "en-de"): []})
+    assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
+    assert rows[0] == ["A", "en-de", "0.400 ± 0.141", "0.200 ± 0.000", "0.600 ± 0.141"]
+    assert rows[1] == ["B", "en-de", "0.000", "0.200", "-"]
+    _, long = by_layer(lines)
+    assert len(long) == 18 and ["a", "en-de", "retrieval P@1", 2, 1, 0.5] in long
+    record = {"study": "similarity", "config": {}, "header": header, "rows": rows}
+    assert kind_of({**record, "lines": lines, "pearson": []}) == "similarity"
+    figure = draw_curves(lines, "en-de")
+    visible = [axis for axis in figure.axes if axis.get_visible()]
+    assert [axis.get_ylabel() for axis in visible] == ["sentence retrieval, P@1", "linear CKA"]
+    drawn = visible[0].lines[0]
+    np.testing.assert_allclose(drawn.get_ydata(), [0.1, 0.4, 0.7])
+    assert visible[0].get_title() == "en-de, chance 0.125"
+    (legend,) = figure.legends  # one for all, below
+    assert [text.get_text() for text in legend.get_texts()] == ["A", "B", "chance"]
+    assert len(visible[0].collections) == 1  # a band where there are several seeds
+    assert visible[0].get_ylim()[1] > 0.7 + 0.1 * 2**0.5  # which is seen whole

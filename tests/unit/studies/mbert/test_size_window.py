@@ -1,0 +1,181 @@
+import argparse
+import dataclasses
+import math
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.runs.options import load_config
+from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
+from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
+from fairseq_xling.studies.mbert.size_window_result import Cell, drop, table
+
+
+@pytest.fixture
+def text(tmp_path):
+    for name in ("mono", "dictionary"):
+        (tmp_path / "text" / name).mkdir(parents=True)
+    for lang in PRESETS["paper"]["languages"].split(","):
+        (tmp_path / "text" / "mono" / f"train.{lang}.txt").write_text("a\n")
+        (tmp_path / "text" / "dictionary" / f"en-{lang}.tsv").write_text("a\tb\n")
+    return tmp_path / "text"
+
+
+@pytest.fixture
+def config(text):
+    def make(**changes):
+        given = {"sizes": "10,20", "windows": "4,16", "updates": 4, "every": 2, **changes}
+        return SizeWindowConfig(data_text=str(text), **given)
+
+    return make
+
+
+def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary(config, tmp_path):
+    steps = size_window_steps(tmp_path / "run", config(seeds="1,2"))
+    names = [step.name for step in steps]
+    assert len(set(names)) == len(names) == 2 + 4 + 2 * 3 * 4 * 2
+    assert names[1:5] == ["slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4"]
+    by_name = {step.name: step for step in steps}
+    (command,) = by_name["train-encoder-20-4-2"].commands
+    assert command[command.index("--max-positions") + 1] == "18"  # the same for both windows
+    assert by_name["train-glove-10-4-1"].reads(by_name["slice-10-4"])
+    assert not by_name["train-glove-10-4-1"].reads(by_name["slice-10-16"])
+    for model in ("encoder", "glove"):  # the same contexts whatever the size
+        step = by_name[f"eval-{model}-20-4-1"]
+        assert step.reads(by_name["slice-10-4"]) and not step.reads(by_name["slice-20-4"])
+    (command,) = by_name["train-word2vec-10-16-2"].commands
+    assert command[:3] == ["fairseq-xling", "embed", "train"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_text": "nowhere"}, "`--data-text` must be a folder with text in mono/"),
+        ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
+        ({"models": "glove,bert"}, "unknown `--models` 'bert'"),
+        ({"windows": "8"}, "`--windows` must name at least two, got '8'"),
+        ({"windows": "8,x"}, "`--windows` must be different whole numbers above 0, got '8,x'"),
+        ({"sizes": "0,5"}, "`--sizes` must be different whole numbers above 0, got '0,5'"),
+        ({"max_tokens": 17}, "`--max-tokens` must fit a segment and two symbols, got 17"),
+        ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
+        ({"vocab": "separate"}, "`--vocab` must be joint or union, got 'separate'"),
+        ({"dictionary": "none.tsv"}, r"none\.tsv: no such dictionary"),
+        ({"languages": "en,xx"}, r"has no dictionary en-xx\.tsv"),
+        ({"vocab_type": "bytes"}, "`--vocab-type`: unknown value 'bytes'"),
+        ({"segment": "fr=chars"}, "unknown segmentation 'chars'; did you mean 'char'"),
+        ({"train_args": "'"}, '`--train-args`: No closing quotation, got "\'"'),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
+    with pytest.raises(UserError, match=message):
+        check_config(dataclasses.replace(config(), **changes))
+
+
+def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(config, text, tmp_path):
+    (text / "gold").mkdir()
+    (text / "gold" / "tags").write_text("x")
+    prepare = size_window_steps(tmp_path / "run", config())[0]
+    names = {path.relative_to(text).as_posix() for path in prepare.inputs}
+    assert names == {"mono/train.en.txt", "mono/train.de.txt", "dictionary/en-de.tsv"}
+    (text / "mono" / "train.de.txt").unlink()
+    with pytest.raises(UserError, match=r"text: has no training text of 'de', mono/train\.de\.txt"):
+        size_window_steps(tmp_path / "run", config())
+
+
+@pytest.mark.row("E11")
+def test_the_masked_lm_learns_tasks_in_the_first_language(config, text, tmp_path):
+    (text / "gold").mkdir()
+    for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
+        for lang in langs:
+            (text / "gold" / f"nli.{split}.{lang}.tsv").write_text("a\tb\tx\n")
+    chosen = config(tasks="nli", task_args="--seeds 1,2")
+    check_config(chosen)
+    steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
+    names = {name for name in steps if name.startswith("nli-")}
+    assert names == {f"nli-encoder-{size}-{window}-1" for size in (10, 20) for window in (16, 4)}
+    (command,) = steps["nli-encoder-20-4-1"].commands
+    assert command[-2:] == ["--seeds", "1,2"] and command[command.index("--head") + 1] == (
+        "classification"
+    )
+    assert steps["nli-encoder-20-4-1"].reads(steps["train-encoder-20-4-1"])
+    assert steps["table"].reads(steps["nli-encoder-20-4-1"])
+    with pytest.raises(UserError, match="`--tasks` needs the model encoder, got `--models` glove"):
+        check_config(config(tasks="nli", models="glove"))
+    with pytest.raises(UserError, match=r"tags\.train\.en\.tsv: no such file; the task NER F1"):
+        check_config(config(tasks="ner"))
+
+
+def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
+    given = argparse.Namespace(config=None, preset="paper", data_text=str(text), sizes="10,20")
+    config = load_config(SizeWindowConfig, given, PRESETS)
+    check_config(config)
+    assert (config.window_list, config.size_list, config.dim) == ([512, 20], [10, 20], 768)
+    assert len(config.language_list) == 15
+    steps = {step.name: step for step in size_window_steps(tmp_path, config)}
+    (command,) = steps["train-encoder-20-20-1"].commands
+    assert command[command.index("--max-positions") + 1] == "514"
+
+
+def cells(folder, values):
+    """A cell for each (model, size, window, seed), with the MRR of de and zh."""
+    found = []
+    for (model, size, window, seed), (german, chinese) in values.items():
+        path = folder / f"{model}-{size}-{window}-{seed}.json"
+        scores = {"de": {"word_mrr": german}, "zh": {"word_mrr": chinese}}
+        write_json(path, {"results": [{"measures": {"words": {"scores": scores}}}]})
+        found.append(Cell(model, model.upper(), size, window, seed, path))
+    return found
+
+
+def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_path):
+    made = cells(
+        tmp_path,
+        {
+            ("a", 10, 16, 1): (0.4, 0.6),
+            ("a", 10, 4, 1): (0.3, 0.5),
+            ("a", 10, 16, 2): (0.6, 0.8),
+            ("a", 10, 4, 2): (0.3, 0.5),
+            ("b", 10, 16, 1): (0.0, 0.0),
+            ("b", 10, 4, 1): (0.1, 0.1),
+        },
+    )
+    header, rows = table(made, ["de", "zh"])
+    assert header == ["model", "sentences", "MRR, window 16", "MRR, window 4", "drop (%)"]
+    assert rows[0] == ["A", 10, "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
+    assert rows[1] == ["B", 10, "0.000", "0.100", "-"]
+    assert math.isnan(drop(0.0, 0.0))
+
+
+@pytest.mark.row("E11")
+def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
+    values = {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)}
+    vectors = cells(tmp_path, values)
+    learnt = []
+    for window, scores in ((16, (80.0, 60.0)), (4, (60.0, 59.0))):
+        (made,) = cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
+        folder = tmp_path / f"nli-b-{window}"
+        folder.mkdir()
+        tests = [
+            {
+                "scores": {
+                    x: {"accuracy": y + seed} for x, y in zip(("de", "zh"), scores, strict=True)
+                }
+            }
+            for seed in (-1, 1)
+        ]
+        row = {"metric": "accuracy", "tests": tests}
+        write_json(folder / "results.json", {"results": [row]})
+        learnt.append(dataclasses.replace(made, tasks={"nli": folder}))
+    header, rows = table([*vectors, *learnt], ["de", "zh"], {"nli": "NLI"})
+    assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
+    assert rows[0][2:] == ["0.500", "0.400", "+20.0", "-", "-", "-"]
+    assert rows[1][2:] == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
+
+
+def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
+    steps = {step.name: step for step in size_window_steps(tmp_path / "run", config(contexts=7))}
+    assert {name for name in steps if name.startswith("slice-7-")} == {"slice-7-16", "slice-7-4"}
+    assert steps["eval-glove-10-16-1"].reads(steps["slice-7-16"])
+    (command,) = steps["eval-encoder-10-16-1"].commands
+    assert command[command.index("--data") + 1].endswith("size7-window16")

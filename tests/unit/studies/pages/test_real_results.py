@@ -1,0 +1,227 @@
+"""Pages of results as the project's own writers leave them, so that neither changes alone."""
+
+import argparse
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.unit.runs.pages.records import RECORDS
+
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
+from fairseq_xling.cli import main
+from fairseq_xling.files import write_json
+from fairseq_xling.studies.pages.kinds import find_results, kind_of, make_page
+from tests.extracted_folder import write_extracted
+
+
+def page_of(path):
+    (found,) = find_results(path)
+    return kind_of(found.record), make_page(found)
+
+
+def test_a_grid_of_token_translations(tmp_path, capsys):
+    from fairseq_xling.verbs.parts.mds_table import Summary, write_table
+
+    def scores(rate, precision):
+        counts = {"tokens": 10, "shared": 0, "converted": 0, "cut": 0}
+        bleu = {"precision": precision, "bleu": precision, "brevity_penalty": 1.0, "signature": "s"}
+        return {"convert_rate": rate, **counts, **bleu}
+
+    summary = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
+    found = {NO_SHIFT: scores(None, 1.0), Cell(1, 2.0): scores(0.5, 10.0)}
+    found |= {Cell(2, 2.0): scores(1.0, 30.0), Cell(2, -1.0): scores(0.0, 0.0)}
+    write_table(tmp_path, summary, found, Cell(1, 2.0), {"command": "x"})
+    kind, page = page_of(tmp_path)
+    assert kind == "mean-difference"
+    assert len(page.tables["cells"][1]) == 4
+    values = {one.what: one.value for one in page.measured if one.row == "S12"}
+    assert values == {
+        "BLEU-1 precision (%), en to de, best: layer 2, alpha 2": 30.0,
+        "BLEU-1 precision (%), en to de, fixed: layer 1, alpha 2": 10.0,
+    }
+
+
+def test_figures_against_entity_overlap(tmp_path):
+    from fairseq_xling.studies.transfer.config import TransferConfig
+    from fairseq_xling.studies.transfer.finished import Cell as Figure
+    from fairseq_xling.studies.transfer.overlap import PROPERTY
+    from fairseq_xling.studies.transfer.scatter import Point, write_scatter
+
+    run = tmp_path / "run"
+    write_json(run / "results.json", {})
+    points = [
+        Point(
+            Figure(run, TransferConfig(head="ner"), "ours", "ours", ("en",), lang, (value,)),
+            overlap,
+            {"overlap": overlap},
+        )
+        for lang, overlap, value in (("de", 0.5, 70.0), ("fr", 0.25, 60.0), ("zh", 0.0, 55.0))
+    ]
+    write_scatter(tmp_path / "out", PROPERTY, points, {})
+    kind, page = page_of(tmp_path / "out")
+    assert kind == "scatter"
+    assert (page.measured[0].row, page.measured[0].value > 0.9) == ("E9", True)
+
+
+@pytest.mark.parametrize("languages", ["en", "en,de"])
+def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
+    from fairseq_xling.studies.transfer.config import TransferConfig
+    from fairseq_xling.studies.transfer.plan import Encoder, Test, TrainSet
+    from fairseq_xling.studies.transfer.steps import Row
+    from fairseq_xling.studies.transfer.table import write_table
+
+    config = TransferConfig(head="ner", seeds="1,2")
+    tests = tuple(Test(lang, lang, tmp_path / f"{lang}.test") for lang in ("en", "de"))
+    rows = []
+    for lang in languages.split(","):
+        trained = TrainSet(f"train-{lang}", ((lang, tmp_path / lang),), (), tests, row=f"on {lang}")
+        found = [
+            {
+                "setting": "lr",
+                "seed": seed,
+                "scores": {x.lang: {"f1": 90.0 if x.lang == lang else 60.0 + seed} for x in tests},
+            }
+            for seed in (1, 2)
+        ]
+        dev = [{"setting": "lr", "seed": 1, "value": 91.0}]
+        result = {"encoder": "ours", "trained": trained.name, "sources": trained.sources}
+        result |= {"how": "", "metric": "f1", "dev": dev, "chosen": {"lr": 91.0}, "tests": found}
+        write_json(tmp_path / f"{lang}.json", result)
+        encoder = Encoder("ours", tmp_path / "m.pt", tmp_path)
+        rows.append(Row(encoder, trained, tmp_path / f"{lang}.json"))
+    write_table(tmp_path / "run", config, "Transfer", rows, [])
+    kind, page = page_of(tmp_path / "run")
+    assert kind == "transfer"
+    assert {one.row for one in page.measured} == ({"E7"} if "," in languages else {"E3"})
+    assert page.measured[0].value == 61.5
+    assert len(page.tables["scores"][1]) == 4 * len(rows)
+
+
+def test_the_ablation_table(tmp_path):
+    from fairseq_xling.studies.emerging.config import AblationConfig
+    from fairseq_xling.studies.emerging.result import Cell as Model
+    from fairseq_xling.studies.emerging.result import write_ablation
+    from fairseq_xling.studies.emerging.settings import SETTINGS
+
+    cells = []
+    for setting in SETTINGS[:2]:
+        for seed in (1, 2):
+            path = tmp_path / f"{setting.code}.{seed}.json"
+            scores = {"scores": {"de": {"retrieval": 0.5 - 0.1 * seed}}}
+            chance = {"chance": {"de": {"retrieval": 0.1}}}
+            write_json(path, {"results": [{"measures": {"retrieval": scores | chance}}]})
+            log = path.with_suffix(".log")
+            log.write_text("num. shared model params: 1,000 (num. trained: 1)\n")
+            cells.append(Model(setting, "de", seed, path, log))
+    write_ablation(tmp_path / "run", AblationConfig(data_text="t", seeds="1,2"), cells, [])
+    kind, page = page_of(tmp_path / "run")
+    assert kind == "ablation"
+    assert {one.row: one.value for one in page.measured} == {"A1": 0.35, "A2": 0.35}
+
+
+def test_the_table_of_sizes_and_windows(tmp_path):
+    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
+    from fairseq_xling.studies.mbert.size_window_result import Cell as Model
+    from fairseq_xling.studies.mbert.size_window_result import write_table
+
+    cells = []
+    for window, score in ((64, 0.5), (8, 0.4)):
+        path = tmp_path / f"{window}.json"
+        scores = {"scores": {"de": {"word_mrr": score, "word_p1": score, "word_layer": 0}}}
+        write_json(path, {"results": [{"measures": {"words": scores}}]})
+        cells.append(Model("glove", "GloVe", 1000, window, 1, path))
+    config = dataclasses.asdict(SizeWindowConfig(data_text="t"))
+    write_table(tmp_path / "run", config, ["de"], cells, [])
+    kind, page = page_of(tmp_path / "run")
+    assert kind == "size-window"
+    assert page.measured[0].value == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("layers", [[0], [0, 1]])
+def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
+    from fairseq_xling.verbs.parts.probing_table import write_table
+
+    def scores(f1):
+        counts = {"right": 6, "predicted": 10, "gold": 10}
+        return {"precision": f1, "recall": f1, "f1": f1, **counts}
+
+    results = [
+        {
+            "variant": f"layer0{layer}",
+            "layers": [layer],
+            "options": {"seed": seed},
+            "scores": {name: scores(0.5 + 0.1 * layer) for name in ("valid", "de")},
+            "without_vectors": {"de": 0},
+            "mix": None,
+        }
+        for layer in layers
+        for seed in (1, 2)
+    ]
+    baseline = {name: {"label": "NOUN", "f1": 0.25} for name in ("valid", "de")}
+    write_table(tmp_path, {"de": "de"}, baseline, results, {})
+    kind, page = page_of(tmp_path)
+    assert kind == "probing"
+    assert page.measured[0].value == pytest.approx(50 + 10 * layers[-1])
+    drawn = "layer (0 = embedding output)" if len(layers) > 1 else "<!-- de F1 (%) -->"
+    assert drawn in page.sections[0].svg
+
+
+def test_a_study_with_an_axis(tmp_path, monkeypatch):
+    from fairseq_xling.studies.ablations import STUDIES
+    from fairseq_xling.studies.trelm import study_report as report_study
+    from fairseq_xling.studies.trelm.config import TrelmConfig
+
+    study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
+    (migration,) = RECORDS["trelm-run"]["migrations"]
+    sums = {"steps": 20, "tokens": 400}
+    migration = migration | {"cost": migration["cost"] | {"sums": sums}}
+    monkeypatch.setattr(report_study, "read_outcome", lambda config, outcome: migration)
+    rows = study.rows(config, argparse.Namespace(sizes="50,100"))
+    report_study.write_study(study, tmp_path, config, [(row, [None]) for row in rows], [])
+    kind, page = page_of(tmp_path)
+    assert kind == "trelm-study"
+    assert page.source == "TreLM (Li et al., 2021), Figure 2"
+    assert page.sections[0].title == "By sentence pairs"
+    assert [one.row for one in page.measured] == ["T22"]
+
+
+def test_measures_of_two_folders_and_a_map_between_them(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = {layer: rng.normal(size=(40, 6)) for layer in range(3)}
+    y = {layer: rows + (2 - layer) * rng.normal(size=(40, 6)) for layer, rows in x.items()}
+    names = [f"word{n}" for n in range(40)]
+    folders = [
+        str(write_extracted(tmp_path / lang, vectors, lang=lang))
+        for lang, vectors in (("en", x), ("de", y))
+    ]
+    typed = [
+        str(write_extracted(tmp_path / f"{lang}-types", vectors, lang=lang, words=names))
+        for lang, vectors in (("en", x), ("de", y))
+    ]
+    (tmp_path / "d.tsv").write_text("".join(f"{name}\t{name}\n" for name in names))
+    for name, arguments in {
+        "tatoeba": ["tatoeba", *folders],
+        "cka": ["cka", *folders],
+        "all": ["cka", *folders, "--all-layers"],
+        "meanshift": ["meanshift", *folders],
+        "bli": ["bli", *typed, "--dictionary", str(tmp_path / "d.tsv")],
+    }.items():
+        assert main(["eval", *arguments, "--output", str(tmp_path / f"{name}.json")]) == 0
+    twos = [str(tmp_path / f"{name}.json") for name in ("cka", "tatoeba")]
+    assert main(["eval", "correlate", *twos, "--output", str(tmp_path / "corr.json")]) == 0
+    mapped = ["map", "procrustes", *folders, "--pairs", "rows", "--output", str(tmp_path / "map")]
+    assert main(mapped) == 0
+    found = {result.name: page_of(result.path) for result in find_results(tmp_path)}
+    assert {name: kind for name, (kind, _) in found.items()} == {
+        **dict.fromkeys(("all", "bli", "cka", "meanshift", "tatoeba"), "comparison"),
+        "corr": "correlation",
+        "map": "map-states",
+    }
+    rows = {name: {one.row for one in page.measured} for name, (_, page) in found.items()}
+    assert rows == {
+        **{"all": {"S8"}, "bli": {"S5"}, "cka": {"S8"}, "meanshift": {"S15"}},
+        **{"tatoeba": {"S7"}, "corr": {"S9"}, "map": {"S1"}},
+    }
+    last = next(one for one in found["tatoeba"][1].measured)
+    assert last.value == 1.0 and last.what.endswith("best layer 2")
+    assert found["all"][1].sections[-2].title == "Every layer with every layer"

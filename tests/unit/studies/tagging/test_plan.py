@@ -1,0 +1,75 @@
+"""The table and the samples of the study of adversarial tagging, without any training."""
+
+import dataclasses
+
+import pytest
+from scipy.stats import ttest_rel
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.studies.tagging.config import AdversarialTaggingConfig
+from fairseq_xling.studies.tagging.plan import sample_items, split_text
+from fairseq_xling.studies.tagging.result import comparisons, table
+from fairseq_xling.tasks.formats.conll import Conll
+
+CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
+
+
+def results(figures):
+    """``figures[row, target]`` are those of the seeds."""
+    found = {}
+    for (row, target), values in figures.items():
+        for seed, value in enumerate(values, start=1):
+            scores = {target: {"f1": value}, **({"en": {"f1": 90.0}} if row != "6" else {})}
+            language = {"fresh": 0.75} if row != "6" else None
+            found[row, target, seed] = {"scores": scores, "language": language}
+    return found
+
+
+FIGURES = {
+    ("1", "de"): [10.0, 20.0, 30.0],
+    ("1", "id"): [10.0, 20.0, 30.0],
+    ("2", "de"): [20.0, 35.0, 40.0],
+    ("2", "id"): [30.0, 35.0, 50.0],
+    ("6", "de"): [80.0] * 3,
+    ("6", "id"): [70.0] * 3,
+}
+
+
+@pytest.mark.row("E12")
+def test_cells_are_means_and_deviations_over_seeds():
+    header, rows = table(results(FIGURES), CONFIG, "f1")
+    assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
+    assert rows[0][2:6] == ["20.0 ± 10.0", "20.0 ± 10.0", "20.0 ± 10.0", "90.0 ± 0.0"]
+    assert rows[1][4] == "35.0 ± 10.0" and rows[1][-2:] == ["-", "75.0 ± 0.0"]
+    assert rows[2][2:] == ["80.0 ± 0.0", "70.0 ± 0.0", "75.0 ± 0.0", "-", "-", "-"]
+
+
+@pytest.mark.row("E12")
+def test_rows_are_compared_by_a_test_paired_over_seeds():
+    (found,) = comparisons(results(FIGURES), CONFIG, "f1")
+    assert (found["row"], found["against"]) == ("2", "1")
+    assert found["gaps"] == [15.0, 15.0, 15.0] and found["p"] is None
+    uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
+    (found,) = comparisons(results(uneven), CONFIG, "f1")
+    assert found["p"] == pytest.approx(ttest_rel([27, 35, 45], [10, 20, 30]).pvalue)
+    one = dataclasses.replace(CONFIG, seeds="1")
+    assert comparisons(results(FIGURES), one, "f1")[0]["p"] is None
+
+
+def test_a_sample_is_sentences_of_the_file_in_its_order(tmp_path):
+    lines = [f"{n}\tw{n}\tO\n" for n in range(9)]
+    (tmp_path / "all").write_text("\n".join(lines))
+    sample_items(tmp_path / "all", tmp_path / "some", 4, "token=1,tag=2")
+    found = [item.words[0] for item in Conll.read(tmp_path / "some", {"token": "1"})]
+    assert len(found) == 4 and found == sorted(found)
+    sample_items(tmp_path / "all", tmp_path / "more", 99, "token=1,tag=2")
+    assert (tmp_path / "more").read_text() == "\n".join(lines)
+
+
+def test_the_end_of_a_text_is_held_out(tmp_path):
+    (tmp_path / "text").write_text("a b\n\nc\nd  e\n")
+    split_text(tmp_path / "text", tmp_path / "train", tmp_path / "last", 1)
+    assert (tmp_path / "train").read_text() == "a b\nc\n"
+    assert (tmp_path / "last").read_text() == "d e\n"
+    with pytest.raises(UserError, match="must have more than 3 sentences"):
+        split_text(tmp_path / "text", tmp_path / "train", tmp_path / "last", 3)

@@ -1,0 +1,165 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.studies.transfer.finished import read_runs
+
+
+def result(encoder, scores, sources=("en",), how="", shifted=None):
+    """A row as `eval transfer` stores it; ``scores[lang]`` by (setting, seed)."""
+    points = list(dict.fromkeys(point for found in scores.values() for point in found))
+    tests = [
+        {
+            "setting": point[0],
+            "seed": point[1],
+            "scores": {
+                lang: {"f1": found[point], "recall": 1.0} if point in found else {}
+                for lang, found in scores.items()
+            },
+        }
+        for point in points
+    ]
+    for test in tests if shifted else ():
+        test["shifted"] = {
+            lang: {"alpha": 1, "dev": {}, "scores": {"f1": value}}
+            for lang, value in shifted.items()
+        }
+    found = {"encoder": encoder, "sources": sources, "how": how, "metric": "f1"}
+    return {**found, "tests": tests}
+
+
+def write(path, results, **config):
+    settings = {"head": "ner", "train": ["en=a"], "test": ["it=b", "en=c", "de=d"], **config}
+    path.mkdir(parents=True)
+    text = json.dumps({"config": settings, "results": results}, sort_keys=True)
+    (path / "results.json").write_text(text)
+    return path
+
+
+def plain(value):
+    return {("a", 1): value}
+
+
+def test_a_seeds_figure_is_the_mean_over_settings_and_languages_stand_as_in_the_command(tmp_path):
+    grid = {("a", 1): 10.0, ("b", 1): 20.0, ("a", 2): 30.0, ("b", 2): 50.0}
+    run = write(
+        tmp_path / "run",
+        [result("ours", {"de": grid, "en": grid, "it": plain(5.0), "fr": {}})],
+        test=["it=b", "en=c", "fr=e", "de=d"],  # French without annotation, so without figures
+    )
+    cells = read_runs([str(run)])
+    assert [cell.lang for cell in cells] == ["it", "en", "de"]
+    assert cells[2].values == (15.0, 40.0) and cells[2].mean == 27.5
+    assert [cell.zero_shot for cell in cells] == [True, False, True]
+    assert cells[0].config.head == "ner"
+
+
+def test_each_test_set_is_a_row_with_its_own_files(tmp_path):
+    run = write(
+        tmp_path / "run",
+        [result("ours", {"de": plain(1.0), "test1.de": plain(2.0), "en": plain(3.0)})],
+        test=["de=d", "test1.de=e", "en=f"],
+    )
+    assert [(cell.row, cell.lang, cell.mean, cell.tested) for cell in read_runs([run])] == [
+        ("ours", "de", 1.0, Path("d")),
+        ("ours", "en", 3.0, Path("f")),
+        ("ours, test1", "de", 2.0, Path("e")),
+    ]
+
+
+def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
+    scores = {lang: plain(9.0) for lang in ("en", "de")}
+    run = write(
+        tmp_path / "run",
+        [result("ours", scores, [lang]) for lang in ("en", "de")],
+        train=["en=a", "de=b"],
+    )
+    found = [(cell.sources, cell.lang, cell.zero_shot, cell.row) for cell in read_runs([run])]
+    assert found == [
+        (("en",), "en", False, "ours"),
+        (("en",), "de", True, "ours"),
+        (("de",), "en", True, "ours"),
+        (("de",), "de", False, "ours"),
+    ]
+
+
+def test_of_several_training_languages_none_is_zero_shot(tmp_path):
+    scores = {lang: plain(9.0) for lang in ("en", "de", "it")}
+    run = write(tmp_path / "run", [result("ours", scores, ["en", "de"])])
+    cells = read_runs([run])
+    assert {cell.sources for cell in cells} == {("en", "de")}
+    assert [cell.lang for cell in cells if cell.zero_shot] == ["it"]
+
+
+def test_translations_are_left_out_and_shifted_states_are_a_row(tmp_path):
+    scores = {"en": plain(9.0), "de": plain(8.0)}
+    run = write(
+        tmp_path / "run",
+        [
+            result("ours", scores, shifted={"de": 8.5}),
+            result("ours", {"de": plain(1.0)}, how="translate-test"),
+            result("ours", {"de": plain(1.0)}, ["de"], "translate-train"),
+        ],
+    )
+    assert [(cell.row, cell.encoder, cell.lang, cell.mean) for cell in read_runs([run])] == [
+        ("ours", "ours", "en", 9.0),
+        ("ours", "ours", "de", 8.0),
+        ("ours, shifted", "ours", "de", 8.5),
+    ]
+
+
+def test_a_name_in_several_runs_is_followed_by_the_runs(tmp_path):
+    one = write(tmp_path / "x" / "one", [result("a", {"de": plain(1.0)})])
+    two = [result("a", {"de": plain(1.0)}), result("b", {"de": plain(1.0)})]
+    two = write(tmp_path / "two", two)
+    other = write(tmp_path / "y" / "one", [result("a", {"de": plain(1.0)})])
+    rows = [cell.row for cell in read_runs([one, two])]
+    assert rows == ["a (one)", "a (two)", "b"]
+    rows = [cell.row for cell in read_runs([one, other, two])]
+    assert rows == [f"a ({one})", f"a ({other})", "a (two)", "b"]
+
+
+def test_one_run_under_two_names_is_refused(tmp_path):
+    run = write(tmp_path / "run", [result("a", {"de": plain(1.0)})])
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(UserError, match=r"the run .*run is named twice"):
+        read_runs([run, tmp_path / "link"])
+
+
+def test_runs_that_show_other_figures_are_not_compared(tmp_path):
+    runs = [
+        write(tmp_path / name, [result("a", {"de": plain(1.0)})], metric=metric)
+        for name, metric in (("one", ""), ("two", "recall"))
+    ]
+    with pytest.raises(
+        UserError, match=r"two: metric must be 'f1' like that of .*one, got 'recall'"
+    ):
+        read_runs(runs)
+    assert len(read_runs([runs[0], write(tmp_path / "x", [result("a", {"de": plain(1.0)})])])) == 2
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [],
+        {},
+        {"config": {"scale": "tiny"}, "results": []},
+        {"config": {"head": "ner"}, "results": 3},
+        {"config": {"head": "ner"}, "results": [{"encoder": "a"}]},
+        {
+            "config": {"head": "ner"},
+            "results": [{"encoder": "a", "trained": "zero-shot", "how": "", "tests": []}],
+        },
+        {"config": 4, "results": []},
+    ],
+)
+def test_other_files_of_results_are_refused(tmp_path, record):
+    Path(tmp_path, "results.json").write_text(json.dumps(record))
+    with pytest.raises(UserError) as error:
+        read_runs([tmp_path])
+    assert str(error.value) == (
+        f"{tmp_path / 'results.json'}: contains no results of `fairseq-xling eval transfer` or "
+        "`eval matrix` of this version"
+    )

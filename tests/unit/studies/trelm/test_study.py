@@ -1,0 +1,239 @@
+import argparse
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.trelm import study_steps as run_study_steps
+from fairseq_xling.studies.trelm.scratch import budget
+from fairseq_xling.studies.trelm.study import Row, choose_rows
+from fairseq_xling.studies.trelm.study_report import study_table
+from fairseq_xling.studies.trelm.study_steps import row_config, study_steps
+
+NAMES = [name for name in STUDIES if name.startswith("trelm-")]
+SHAPE = EncoderShape(4, 16, 32, 2, 64)
+
+
+@pytest.fixture
+def study(monkeypatch, tmp_path, config, facts):
+    """``study("trelm-init", codes, seeds="1,2")``: its rows, and the steps of the chosen ones."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+
+    def known(chosen, target, shape):
+        separate = chosen.vocab == "separate"
+        return facts(dictionaries=(("en",), (target,)) if separate else (("en", target),))
+
+    monkeypatch.setattr(run_study_steps, "survey", known)
+
+    def make(name, codes=None, options=("--sizes", "50,100"), **changes):
+        one, parser = STUDIES[name](), argparse.ArgumentParser()
+        one.add_arguments(parser)
+        given = list(options) if name == "trelm-parallel" else []
+        args = parser.parse_args(["--output", "run", *given])
+        chosen = config(**changes)
+        rows = one.rows(chosen, args)
+        picked = choose_rows(rows, codes, ready_data=False)
+        return rows, study_steps(one, tmp_path / "run", chosen, rows, picked, SHAPE)
+
+    return make
+
+
+def names(steps):
+    return [step.name for step in steps]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_has_a_plan_that_ends_with_its_table(study, name):
+    rows, steps = study(name)
+    found = names(steps)
+    assert len(set(found)) == len(found)
+    assert found[-1] == "table"
+    assert found.count("prepare-de") == 1
+    assert len({row.code for row in rows}) == len(rows)
+    for row in rows:
+        assert any(step.endswith(f"-{row.code}") for step in found), row.code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_alone_takes_steps_of_the_same_names(study, name):
+    rows, steps = study(name)
+    for row in rows:
+        _, alone = study(name, row.code)
+        assert set(names(alone)) <= set(names(steps))
+
+
+def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
+    rows, steps = study("trelm-init", commonality_steps=100)
+    figures = {row.code: row.paper for row in rows if row.paper is not None}
+    assert figures == {"random": 6.99, "random-adv": 6.77, "skipgram": 6.53, "skipgram-adv": 5.93}
+    lengths = sorted(row.changes["commonality_steps"] for row in rows)
+    assert lengths == [100] * 4 + [200] * 4
+    # Both lengths start from the same weights, and no phase follows.
+    assert names(steps).count("init-de-1-skipgram") == 1
+    assert "init-de-1-skipgram-2x" not in names(steps)
+    assert not any(name.startswith(("forward", "language")) for name in names(steps))
+
+
+@pytest.mark.row("T15")
+def test_all_rows_are_measured_with_the_same_masks_and_text(study):
+    _, steps = study("trelm-init")
+    measured = [step.commands[0] for step in steps if step.name.startswith("bpw")]
+    assert len(measured) == 8
+    ends = {
+        tuple(command[command.index("--data") : command.index("--output")]) for command in measured
+    }
+    assert len(ends) == 1
+
+
+def test_objectives_carry_the_papers_figures_and_share_the_first_phase(study):
+    rows, steps = study("trelm-objectives")
+    figures = {row.code: row.paper for row in rows if row.paper}
+    assert figures == {"cdlm": 1.548, "tlm": 3.028, "tlm-no-trilayer": 3.469}
+    firsts = [name for name in names(steps) if name.startswith("commonality")]
+    assert firsts == [
+        f"commonality-de-1-{code}" for code in ("cdlm", "cdlm-star", "tlm-no-trilayer")
+    ]
+
+
+def test_cdlm_star_has_tables_of_its_own_no_language_embeddings_and_takes_turns(study):
+    _, steps = study("trelm-objectives", "cdlm-star")
+    by_name = {step.name: step for step in steps}
+    command = by_name["forward-de-1-cdlm-star"].commands[0]
+    assert command[command.index("--separate") + 1] == "tokens,softmax"
+    assert command[command.index("--arch") + 1] == "tri_encoder"
+    assert "--language-embeddings" not in command
+    assert "--alternate" in command
+    prepare = by_name["prepare-de-cdlm-star"].commands[0]
+    assert prepare[prepare.index("--vocab") + 1] == "separate"
+
+
+@pytest.mark.row("T19")
+def test_every_objective_gets_the_same_number_of_steps(study, config):
+    rows, _ = study("trelm-objectives")
+    budgets = {row.code: budget(row_config(config(), row)) for row in rows}
+    assert len(set(budgets.values())) == 1
+
+
+@pytest.mark.row("T21")
+def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
+    rows, steps = study("trelm-compensated")
+    chosen = config()
+    budgets = {row.code: budget(row_config(chosen, row)) for row in rows}
+    assert budgets["same-steps"] == budgets["full"]
+    assert budgets["without"] == budgets["full"] - 2 * chosen.transfer_steps
+    assert budgets["paper"] == budgets["without"] + chosen.language_steps
+    by_name = {step.name: step for step in steps}
+    for code in ("same-steps", "paper"):
+        assert by_name[f"language-de-1-{code}"].commands[0][1].endswith("data/extra-de")
+    assert by_name["language-de-1-without"].commands[0][1].endswith("data/prepare-de")
+
+
+def test_subsets_share_all_that_does_not_depend_on_them(study):
+    rows, steps = study("trelm-parallel")
+    assert [row.changes["parallel_limit"] for row in rows] == [100, 50]
+    assert [name for name in names(steps) if name.startswith("commonality")] == [
+        "commonality-de-1-pairs-100"
+    ]
+    subsets = [step for step in steps if step.name.startswith("subset")]
+    assert [dict(step.settings)["count"] for step in subsets] == [100, 50]
+    assert len({dict(step.settings)["seed"] for step in subsets}) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("10,x", "`--sizes` must be whole numbers, got '10,x'"),
+        ("0,5", "`--sizes` must be different and at least 1, got '0,5'"),
+        ("5,5", "`--sizes` must be different and at least 1, got '5,5'"),
+    ],
+)
+def test_sizes_are_different_numbers(study, sizes, message):
+    with pytest.raises(UserError) as error:
+        study("trelm-parallel", options=("--sizes", sizes))
+    assert str(error.value) == message
+
+
+@pytest.mark.row("P11")
+def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config):
+    _, steps = study("trelm-baselines", commonality_steps=30, transfer_steps=40, language_steps=50)
+    for code in ("small-bert", "mlm", "mlm-tlm"):
+        (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
+        command = step.commands[0]
+        assert command[command.index("--max-update") + 1] == str(30 + 2 * 40 + 50)
+        assert "--finetune-from-model" not in command
+        assert "--trelm-phase" not in command
+        mono = command[command.index("--mono-languages") + 1]
+        assert mono == ("de" if code == "small-bert" else "en,de")
+        objectives = command[command.index("--objectives") + 1]
+        assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
+        assert ("--no-trilayer" in command) == (code != "small-bert")
+
+
+@pytest.mark.row("P11")
+def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study, config):
+    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
+    rows, _ = study("trelm-baselines")
+
+    def run(tokens, bpw):
+        training = {"parameters": 1000}
+        return {
+            "target": "de",
+            "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
+            "translation": {},
+            "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
+        }
+
+    read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
+    found = [(row, [run(n, 4.0 + k) for k, n in enumerate(read[row.code])]) for row in rows
+             if row.code in read]  # fmt: skip
+    header, cells = study_table(found, config())
+    columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
+    assert [[cell[i] for i in columns] for cell in cells] == [
+        ["migrated", 160, 5100, 1000],
+        ["mlm", 160, 5000, 1000],
+        ["mlm-tlm", 160, 5700, 1000],
+    ]
+
+
+def test_rows_are_chosen_by_code():
+    rows = [Row("a", "one"), Row("b", "two", needs_text=True)]
+    assert choose_rows(rows, None, ready_data=False) == rows
+    assert choose_rows(rows, None, ready_data=True) == rows[:1]
+    assert choose_rows(rows, "b", ready_data=False) == rows[1:]
+    with pytest.raises(UserError) as error:
+        choose_rows(rows, "c", ready_data=False)
+    assert str(error.value) == "`--rows`: unknown row 'c'; known: a, b"
+    with pytest.raises(UserError) as error:
+        choose_rows(rows, "b", ready_data=True)
+    assert str(error.value) == (
+        "`--rows` b needs its own vocabulary: give `--text` instead of `--data`"
+    )
+
+
+def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+    with pytest.raises(UserError) as error:
+        row_config(config(), Row("bad", "", {"trilayer": False}))
+    assert str(error.value).startswith("row bad: `--transfer-objectives` cdlm needs a TRILayer")
+    kept = row_config(config(), Row("good", "", {"language_steps": 7}))
+    assert kept == dataclasses.replace(config(), language_steps=7)
+
+
+def test_without_a_part_all_else_is_the_same_and_only_the_whole_has_a_translation_model_beside_it(
+    study,
+):
+    _, steps = study("trelm-parts", autoregressive=True)
+    by_name = {step.name: step for step in steps}
+    full, other = (by_name[f"forward-de-1-{code}"].commands[0] for code in ("full", "no-cdlm"))
+    objectives = [command[command.index("--objectives") + 1] for command in (full, other)]
+    assert objectives == ["cdlm,mlm", "tlm,mlm"]
+    assert "map-de-no-alignment" not in names(steps)
+    assert [name for name in names(steps) if name.startswith("autoregressive-de-1")] == [
+        "autoregressive-de-1-full"
+    ]
+    assert not any(name.startswith("translate") and "no-cdlm" in name for name in names(steps))
+    assert any(name.startswith("translate-predicted-de-1-no-al") for name in names(steps))

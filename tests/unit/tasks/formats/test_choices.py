@@ -1,0 +1,90 @@
+import gzip
+import json
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.formats import formats
+from fairseq_xling.tasks.formats.choices import Choices
+
+FULL = {
+    "id": 7,
+    "question": "谁?",
+    "context": "The dog.\nIt ran.",
+    "choices": ["a", "b"],
+    "label": 1,
+}
+BARE = {"question": "Who?", "choices": ["a", "b", "c"]}
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def read(written, text):
+    return list(Choices.read(written("a.jsonl", text), {}))
+
+
+def test_each_line_is_a_question_with_its_choices(written):
+    first, second, third = read(written, lines(FULL, BARE, BARE | {"label": None, "context": None}))
+    assert (first.question, first.context, first.choices, first.label) == (
+        "谁?",
+        "The dog.\nIt ran.",
+        ("a", "b"),
+        1,
+    )
+    assert (second.question, second.context, second.label) == ("Who?", None, None)
+    assert (third.context, third.label, third.line) == (None, None, 3)
+
+
+def test_predictions_take_the_place_of_labels_and_all_else_stays(written, tmp_path):
+    items = read(written, lines(FULL, BARE))
+    path = tmp_path / f"out{Choices.suffix}"
+    Choices.write(path, items, [0, 2], {})
+    rows = path.read_text(encoding="utf-8").split("\n")
+    assert [json.loads(row) for row in rows[:2]] == [FULL | {"label": 0}, BARE | {"label": 2}]
+    assert list(json.loads(rows[0])) == list(FULL) and rows[2:] == [""]
+    assert "谁" in rows[0]
+
+
+def test_gold_written_back_is_read_as_the_same(written, tmp_path):
+    items = read(written, lines(FULL, FULL))
+    Choices.write(tmp_path / "b", items, [item.label for item in items], {})
+    assert [item.row for item in Choices.read(tmp_path / "b", {})] == [FULL, FULL]
+
+
+def test_gzip_files_are_read(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(lines(BARE).encode()))
+    assert [item.choices for item in formats["choices"].read(path, {})] == [("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (lines(BARE) + "{\n", r"a.jsonl:2: not JSON \(Expecting property name .*, column 2\)"),
+        (lines(BARE) + "\n" + lines(BARE), r"a.jsonl:2: not JSON"),
+        (lines(BARE, [1]), r"a.jsonl:2: must be an object, got \[1\]"),
+        (lines({"choices": ["a", "b"]}), "a.jsonl:1: has no `question`"),
+        (lines(BARE | {"question": " "}), "a.jsonl:1: `question` is empty"),
+        (lines({"question": "Who?"}), "a.jsonl:1: has no `choices`"),
+        (lines(BARE | {"choices": "ab"}), "a.jsonl:1: `choices` must be a list, got 'ab'"),
+        (lines(BARE | {"choices": ["a"]}), "a.jsonl:1: `choices` must be at least 2, got 1"),
+        (lines(BARE | {"choices": ["a", 2]}), "a.jsonl:1: choice 1 must be a text, got 2"),
+        (lines(BARE | {"choices": ["", "b"]}), "a.jsonl:1: choice 0 is empty"),
+        (lines(BARE | {"context": 3}), "a.jsonl:1: `context` must be a text, got 3"),
+        (lines(BARE, BARE | {"label": 3}), r"a.jsonl:2: `label` must lie in \[0, 3\), got 3"),
+        (lines(BARE | {"label": -1}), r"`label` must lie in \[0, 3\), got -1"),
+        (lines(BARE | {"label": "1"}), "a.jsonl:1: `label` must be a whole number, got '1'"),
+        (lines(BARE | {"label": True}), "a.jsonl:1: `label` must be a whole number, got True"),
+        ("", "a.jsonl: contains no questions"),
+    ],
+)
+def test_a_damaged_row_is_named_with_its_line(written, text, message):
+    with pytest.raises(UserError, match=message):
+        read(written, text)
+
+
+def test_it_has_no_columns(written):
+    with pytest.raises(UserError, match="`--columns` must be empty for multiple-choice files, got"):
+        list(Choices.read(written("a.jsonl", lines(BARE)), {"label": "0"}))

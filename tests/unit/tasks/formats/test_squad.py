@@ -1,0 +1,138 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.formats import formats
+from fairseq_xling.tasks.formats.squad import Squad
+
+CONTEXT = "The dog sees 东京. It rains,\nhe ran home."
+XQUAD = Path(__file__).parents[5] / "shared" / "data" / "xquad"
+
+
+def question(name="a", start=4, text="dog", **changes):
+    answers = [{"text": text, "answer_start": start}]
+    return {"id": name, "question": "Who sees it?", "answers": answers} | changes
+
+
+def content(*questions, context=CONTEXT):
+    return {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": list(questions)}]}]}
+
+
+def read(written, value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    return list(Squad.read(written("a.json", text), {}))
+
+
+def test_each_question_has_its_context_and_its_answers_in_characters(written):
+    first, second = read(written, content(question(), question("b", 13, "东京")))
+    assert (first.id, first.question, first.context) == ("a", "Who sees it?", CONTEXT)
+    assert (first.answers, first.texts) == (((4, 7),), ("dog",))
+    assert (second.answers, second.texts) == (((13, 15),), ("东京",))
+    assert second.place.endswith("a.json: question 'b'")
+
+
+def test_questions_without_answers_are_read_for_prediction(written):
+    bare = {"id": "a", "question": "Who?"}
+    items = read(written, content(bare, bare | {"id": "b", "answers": []}))
+    assert [item.answers for item in items] == [(), ()]
+
+
+def test_questions_that_have_no_answer_are_told_from_those_without_annotation(written, tmp_path):
+    none = question("b", answers=[], is_impossible=True, plausible_answers=[{"text": "dog"}])
+    items = read(written, content(question(is_impossible=False), none, question("c", answers=[])))
+    assert [(item.answers, item.impossible) for item in items] == [
+        (((4, 7),), False),
+        ((), True),
+        ((), False),
+    ]
+    Squad.write(tmp_path / "out.json", items, [(0, 0), (0, 0), (4, 7)], {})
+    assert json.loads((tmp_path / "out.json").read_text()) == {"a": "", "b": "", "c": "dog"}
+
+
+def test_predictions_are_texts_by_id_in_the_order_of_the_file(written, tmp_path):
+    items = read(written, content(question("b", 13, "东京"), question("a")))
+    path = tmp_path / f"out{Squad.suffix}"
+    Squad.write(path, items, [(13, 15), (0, 7)], {})
+    assert path.read_text(encoding="utf-8") == '{\n "b": "东京",\n "a": "The dog"\n}\n'
+
+
+def test_a_gzip_file_in_several_lines_is_the_same(tmp_path):
+    path = tmp_path / "a.json.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(content(question()), file, indent=2)
+    assert [item.texts for item in formats["squad"].read(path, {})] == [("dog",)]
+
+
+def test_syntax_errors_name_their_line(written):
+    with pytest.raises(UserError, match=r"a.json:2: not JSON \(Expecting value, column 9\)"):
+        read(written, '{\n"data": nothing}')
+    with pytest.raises(UserError, match=r"a\.json:1: not JSON"):
+        read(written, "")
+    for text in ("[" * 100_000, "9" * 5000):
+        with pytest.raises(UserError, match=r"a\.json:1: not JSON that can be read \("):
+            read(written, text)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1], r"a.json: must be an object, got \[1\]"),
+        ({"version": "1.1"}, "a.json: has no `data`"),
+        ({"data": {}}, "a.json: `data` must be a list, got {}"),
+        ({"data": []}, "a.json: contains no questions"),
+        ({"data": [{}]}, "a.json: article 1: has no `paragraphs`"),
+        ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1: has no `context`"),
+        (content(context=" "), "article 1, paragraph 1: `context` is empty"),
+        (content(context=None), "paragraph 1: `context` must be a text, got None"),
+        (content({}), "article 1, paragraph 1, question 1: has no `id`"),
+        (content(question(3)), "paragraph 1, question 1: `id` must be a text, got 3"),
+        (content(question(), question(question=" ")), "question 'a': `question` is empty"),
+        (content(question(question="\ud800 x")), "`question` contains half a surrogate pair"),
+        (content(question(), question()), "a.json: question 'a': the id occurs twice in the file"),
+        (content(question(answers="dog")), "question 'a': `answers` must be a list, got 'dog'"),
+        (content(question(is_impossible="no")), "`is_impossible` must be true or false, got 'no'"),
+        (
+            content(question(is_impossible=True)),
+            "question 'a': `answers` of an impossible question must be none, got 1",
+        ),
+        (
+            '{"data": [],\n "data": []}',
+            r"a.json:1: not JSON that can be read \(the key 'data' occurs twice in one object\)",
+        ),
+        (content(question(answers=["dog"])), "question 'a': must be an object, got 'dog'"),
+        (content(question(answers=[{"text": "dog"}])), "question 'a': has no `answer_start`"),
+        (content(question(text="")), "question 'a': `text` is empty"),
+        (content(question(start="4")), "`answer_start` must be a whole number, got '4'"),
+        (content(question(start=True)), "`answer_start` must be a whole number, got True"),
+        (
+            content(question(start=-1)),
+            "question 'a': `answer_start` must lie inside the context's 39 characters, got -1",
+        ),
+        (content(question(start=39)), "must lie inside the context's 39 characters, got 39"),
+        (
+            content(question(start=5)),
+            "question 'a': the answer must be the context's text at its `answer_start`, got 'dog' "
+            "at 5, where the context has 'og '",
+        ),
+    ],
+)
+def test_what_breaks_the_format_is_named(written, value, message):
+    with pytest.raises(UserError, match=message):
+        read(written, value)
+
+
+def test_it_has_no_columns(written):
+    with pytest.raises(UserError, match="`--columns` must be empty for SQuAD files, got text"):
+        list(Squad.read(written("a.json", "{}"), {"text": "0"}))
+
+
+@pytest.mark.skipif(not XQUAD.is_dir(), reason=f"the XQuAD files are not at {XQUAD}")
+def test_real_files_are_read_whole():
+    files = sorted(XQUAD.glob("xquad.*.json.gz"))
+    assert files
+    for path in files:
+        items = list(Squad.read(path, {}))
+        assert len(items) == 1190 and all(item.answers for item in items)

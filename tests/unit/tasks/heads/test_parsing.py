@@ -1,0 +1,215 @@
+"""The parsing head: its loss, its trees, and what UAS and LAS count."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.dataset import ItemDataset
+from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem, tree_fault
+from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
+from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions
+from fairseq_xling.tasks.options import parse_options
+
+SHARED = Path(__file__).resolve().parents[5] / "shared" / "data"
+LABELS = {"relation": ["det", "nsubj", "obj", "obj:x", "punct", "root"]}
+
+
+def item(words, heads=None, relations="", upos=""):
+    words = tuple(words.split())
+    upos = tuple(upos.split()) or ("X",) * len(words)
+    tree = heads and Tree(tuple(heads), tuple(relations.split()))
+    return TreeItem("a.conllu", 3, words, upos, tree, words, tuple(range(len(words))))
+
+
+LONG = item("the dog sees a cat", [2, 3, 0, 5, 3], "det nsubj root det obj")
+SHORT = item("he ran", [2, 0], "nsubj root")
+
+
+@pytest.fixture
+def batch(codec):
+    """``batch(head, items)``: the fields of these items together."""
+
+    def make(head, items, max_positions=32):
+        dataset = ItemDataset([(codec(max_positions), 0, items)], head)
+        return dataset.collater(range(len(items)))["net_input"]
+
+    return make
+
+
+def make_network(head, dim=8):
+    torch.manual_seed(0)
+    network = head.network(dim).eval()
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return network
+
+
+def test_the_root_is_the_first_symbol_and_words_are_their_first_subwords(codec):
+    fields = Parsing(LABELS).encode(LONG, codec(max_positions=5)).fields
+    assert fields["row"].tolist() == [0, 0, 0, 0, 1, 1]
+    assert fields["place"].tolist() == [0, 1, 2, 3, 1, 2]
+    assert fields["head"].tolist() == [2, 3, 0, 5, 3]
+    assert fields["relation"].tolist() == [0, 1, 5, 0, 2]
+
+
+def test_a_sentence_that_is_read_in_pieces_can_be_refused(codec):
+    with pytest.raises(UserError, match=r"a.conllu:3: 7 tokens, more than the model's 5 positions"):
+        Parsing(LABELS).encode(LONG, codec(max_positions=5, too_long="refuse"))
+
+
+def test_a_relation_that_training_has_not_gives_no_loss_or_is_refused(codec):
+    strange = item("he ran", [2, 0], "expl root")
+    fields = Parsing(LABELS).encode(strange, codec()).fields
+    assert fields["relation"].tolist() == [IGNORE, 5] and fields["head"].tolist() == [2, 0]
+    with pytest.raises(UserError, match=r"a.conllu:3: relation 'expl' is not among"):
+        check_labels(Parsing(LABELS), [SHORT, strange])
+    assert find_labels(Parsing, [SHORT, item("a")]) == {"relation": ["nsubj", "root"]}
+
+
+def test_the_loss_is_that_of_heads_and_of_relations_to_gold_heads(batch):
+    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
+    strange = item("he ran", [2, 0], "expl root")
+    fields = batch(head, [LONG, strange, item("home")])["fields"]
+    network = make_network(head)
+    outputs = network(torch.randn(3, 7, 8), fields)
+    loss, terms = head.loss(outputs, fields)
+    slow = 0.0
+    for b, one in enumerate((LONG, strange)):
+        for word, (gold, name) in enumerate(zip(*one.tree, strict=True)):
+            allowed = [h for h in range(len(one.words) + 1) if h != word + 1]
+            arcs = outputs["arcs"][b, word + 1, allowed]
+            slow += F.cross_entropy(arcs, torch.tensor(allowed.index(gold)))
+            if name in LABELS["relation"]:
+                x = torch.cat([outputs["dependents"][b, word + 1], torch.ones(1)])
+                y = torch.cat([outputs["heads"][b, gold], torch.ones(1)])
+                scores = torch.einsum("i,kij,j->k", x, network.relation_weight, y)
+                slow += F.cross_entropy(scores, torch.tensor(LABELS["relation"].index(name)))
+    torch.testing.assert_close(loss, slow)
+    assert int(terms) == 7
+
+
+def test_one_sentence_equals_its_row_in_a_padded_batch(batch):
+    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
+    network, states = make_network(head), torch.randn(2, 7, 8)
+    both, alone = (batch(head, items)["fields"] for items in ([LONG, SHORT], [SHORT]))
+    outputs, single = network(states, both), network(states[1:, :4], alone)
+    torch.testing.assert_close(outputs["arcs"][1:, 1:3, :3], single["arcs"][:, 1:])
+    assert head.decode(outputs, both)[1] == head.decode(single, alone)[0]
+    rest = network(states[:1], batch(head, [LONG])["fields"])
+    torch.testing.assert_close(
+        head.loss(outputs, both)[0],
+        head.loss(single, alone)[0] + head.loss(rest, batch(head, [LONG])["fields"])[0],
+    )
+
+
+def test_predictions_are_trees_whose_relations_are_the_best_of_the_chosen_arcs(batch):
+    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
+    network = make_network(head)
+    items = [item(" ".join(["dog"] * n)) for n in (1, 2, 5, 9, 12)]
+    fields = batch(head, items)["fields"]
+    outputs = network(torch.randn(5, 14, 8), fields)
+    for b, tree in enumerate(head.decode(outputs, fields)):
+        assert tree_fault(tree.heads) is None and len(tree.heads) == len(items[b].words)
+        for word, (chosen, name) in enumerate(zip(*tree, strict=True), start=1):
+            x = torch.cat([outputs["dependents"][b, word], torch.ones(1)])
+            y = torch.cat([outputs["heads"][b, chosen], torch.ones(1)])
+            scores = torch.einsum("i,kij,j->k", x, network.relation_weight, y)
+            assert name == LABELS["relation"][int(scores.argmax())]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_network_of_half_precision_scores_in_float32(batch, dtype):
+    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
+    network = make_network(head).to(dtype)
+    fields = batch(head, [LONG, SHORT])["fields"]
+    outputs = network(torch.randn(2, 7, 8, dtype=dtype), fields)
+    loss, _ = head.loss(outputs, fields)
+    assert outputs["arcs"].dtype == loss.dtype == torch.float32 and torch.isfinite(loss)
+    loss.backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
+
+
+def test_a_small_network_learns_trees_it_can_know(batch):
+    """Planted: the head is the word before, the first word is the root."""
+    torch.manual_seed(0)
+    head = Parsing({"relation": ["left", "root"]}, ParsingOptions(32, 16, 0.0))
+    rng, items = np.random.default_rng(0), []
+    for length in rng.integers(2, 9, size=40):
+        heads = list(range(length))
+        items.append(item(" ".join(["dog"] * length), heads, "root" + " left" * (length - 1)))
+    fields = batch(head, items)["fields"]
+    network = head.network(12)
+    # A word's state is its place and its predecessor's, as an encoder could bring it.
+    places = torch.eye(12)[:10]
+    states = torch.cat([places[:, :6], places.roll(1, 0)[:, :6]], 1)[None].expand(40, -1, -1)
+    states = (states @ torch.randn(12, 12)).contiguous()
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    for _ in range(60):
+        loss, terms = head.loss(network(states, fields), fields)
+        optimizer.zero_grad()
+        (loss / terms).backward()
+        optimizer.step()
+    found = head.decode(network(states, fields), fields)
+    assert head.scores(total_counts(head, items, found)) == {"uas": 100.0, "las": 100.0}
+
+
+def test_scores_are_those_counted_by_hand():
+    """Nine words: 7 heads right; of these 5 relations, ``obj`` for ``obj:x`` among them."""
+    gold = [
+        item("a b c d .", [2, 3, 0, 3, 3], "det nsubj root obj:x punct", "D N V N PUNCT"),
+        item("a b c .", [2, 0, 2, 2], "nsubj root obj punct", "D V N PUNCT"),
+    ]
+    found = [
+        Tree((2, 3, 0, 3, 2), ("det", "obj", "root", "obj", "punct")),  # 4 heads, 3 relations
+        Tree((2, 0, 1, 2), ("obj", "root", "obj", "punct")),  # 3 heads, 2 relations
+    ]
+    keep, drop = Parsing(LABELS), Parsing(LABELS, ParsingOptions(punctuation="drop"))
+    sums = total_counts(keep, gold, found)
+    assert sums == {"heads": 7.0, "relations": 5.0, "words": 9.0}
+    assert keep.scores(sums) == {"uas": 100 * 7 / 9, "las": 100 * 5 / 9}
+    assert total_counts(drop, gold, found) == {"heads": 6.0, "relations": 4.0, "words": 7.0}
+
+
+def test_a_sentence_without_tree_is_not_counted():
+    assert Parsing.annotated(SHORT) and not Parsing.annotated(item("a b"))
+    assert Parsing(LABELS).counts(item("a b"), Tree((2, 0), ("x", "y"))) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.row("E4")
+@pytest.mark.parametrize("file", ["ud_en_ewt/en_ewt-ud-dev", "ud_fr_gsd/fr_gsd-ud-dev"])
+@pytest.mark.parametrize("punctuation", ["keep", "drop"])
+def test_real_gold_scores_a_hundred(file, punctuation):
+    path = SHARED / f"{file}.conllu.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not on this machine")
+    items = list(Conllu.read(path, {}))
+    head = Parsing(find_labels(Parsing, items), ParsingOptions(punctuation=punctuation))
+    sums = total_counts(head, items, [one.tree for one in items])
+    assert head.scores(sums) == {"uas": 100.0, "las": 100.0}
+    marks = sum(one.upos.count("PUNCT") for one in items) if punctuation == "drop" else 0
+    assert sums["words"] == sum(len(one.words) for one in items) - marks
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arc_dim=0", "arc_dim must be at least 1, got 0"),
+        ("label_dim=-1", "label_dim must be at least 1, got -1"),
+        ("dropout=1", r"dropout must lie in \[0, 1\), got 1"),
+        ("punctuation=yes", "punctuation must be keep or drop, got 'yes'"),
+    ],
+)
+def test_bad_settings_are_refused(text, message):
+    with pytest.raises(UserError, match=f"`--head-options`: {message}"):
+        parse_options("--head-options", text, ParsingOptions)
+
+
+def test_punctuation_cannot_be_dropped_without_parts_of_speech(codec):
+    head = Parsing(LABELS, ParsingOptions(punctuation="drop"))
+    with pytest.raises(UserError, match=r"a.conllu:3: dropping punctuation requires UPOS"):
+        head.encode(item("he ran", [2, 0], "nsubj root", "_ _"), codec())
+    head.encode(item("he ran", upos="_ _"), codec())  # nothing is counted there

@@ -1,0 +1,182 @@
+"""The head of semantic roles: its pairs, its loss, and the arguments that it counts."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.dataset import ItemDataset
+from fairseq_xling.tasks.formats.conll09 import FramesItem
+from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
+from fairseq_xling.tasks.heads.srl import RolesOptions, SemanticRoles
+from fairseq_xling.tasks.options import parse_options
+
+LABELS = {"role": ["A0", "A1", "AM"]}
+
+
+def item(words, predicates=(), *frames):
+    words = tuple(words.split())
+    roles = tuple(tuple(frame.split()) for frame in frames) if frames or not predicates else None
+    return FramesItem("a.conll09", 4, words, tuple(predicates), roles, words)
+
+
+LONG = item("the dog sees a cat run", (2, 5), "_ A0 _ _ A1 _", "_ _ _ _ A0 _")
+SHORT = item("he ran", (1,), "A0 _")
+NOTHING = item("in rain")
+
+
+@pytest.fixture
+def batch(codec):
+    """``batch(head, items)``: the fields of these items together."""
+
+    def make(head, items):
+        dataset = ItemDataset([(codec(), 0, items)], head)
+        return dataset.collater(range(len(items)))["net_input"]["fields"]
+
+    return make
+
+
+def make_network(head, dim=8):
+    torch.manual_seed(0)
+    network = head.network(dim).eval()
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return network
+
+
+def test_a_frame_has_a_label_for_each_word_and_none_is_the_first(codec):
+    head = SemanticRoles(LABELS)
+    fields = head.encode(LONG, codec()).fields
+    assert fields["predicate"].tolist() == [2, 5]
+    assert fields["role"].tolist() == [[0, 1, 0, 0, 2, 0], [0, 0, 0, 0, 1, 0]]
+    bare = head.encode(item("the dog sees", (2,)), codec()).fields
+    assert bare["role"].tolist() == [[IGNORE] * 3]
+    assert head.encode(NOTHING, codec()).fields["role"].shape == (0, 2)
+
+
+def test_a_sentence_that_is_read_in_pieces_can_be_refused(codec):
+    with pytest.raises(UserError, match=r"a.conll09:4: 8 tokens, more than the model's 5 posit"):
+        SemanticRoles(LABELS).encode(LONG, codec(max_positions=5, too_long="refuse"))
+
+
+def test_a_role_that_training_has_not_gives_no_loss_or_is_refused(codec):
+    strange = item("he ran", (1,), "A9 _")
+    fields = SemanticRoles(LABELS).encode(strange, codec()).fields
+    assert fields["role"].tolist() == [[IGNORE, 0]]
+    with pytest.raises(UserError, match=r"a.conll09:4: role 'A9' is not among"):
+        check_labels(SemanticRoles(LABELS), [strange])
+    assert find_labels(SemanticRoles, [LONG, NOTHING]) == {"role": ["A0", "A1"]}
+
+
+def test_logits_and_loss_equal_a_loop_over_predicates_and_words(batch):
+    head = SemanticRoles(LABELS, RolesOptions(role_dim=5))
+    network, items = make_network(head), [NOTHING, LONG, SHORT]
+    fields, states = batch(head, items), torch.randn(3, 8, 8)
+    outputs, slow = network(states, fields), 0.0
+    loss, terms = head.loss(outputs, fields)
+    for b, one in enumerate(items):
+        for p, (predicate, frame) in enumerate(zip(one.predicates, one.roles, strict=True)):
+            for word, role in enumerate(frame):
+                x = torch.cat([network.predicate(states[None, b, [predicate + 1]])[0, 0], ONE])
+                y = torch.cat([network.argument(states[None, b, [word + 1]])[0, 0], ONE])
+                scores = torch.einsum("i,kij,j->k", x, network.weight, y)
+                torch.testing.assert_close(outputs["logits"][b, p, word], scores)
+                slow += F.cross_entropy(scores, torch.tensor(["_", *LABELS["role"]].index(role)))
+    torch.testing.assert_close(loss, slow)
+    assert int(terms) == 2 * 6 + 2
+
+
+ONE = torch.ones(1)
+
+
+def test_one_sentence_equals_its_row_in_a_padded_batch(batch):
+    head = SemanticRoles(LABELS, RolesOptions(role_dim=5))
+    network, states = make_network(head), torch.randn(2, 8, 8)
+    both, alone = batch(head, [LONG, SHORT]), batch(head, [SHORT])
+    outputs, single = network(states, both), network(states[1:, :4], alone)
+    torch.testing.assert_close(outputs["logits"][1:, :1, :2], single["logits"])
+    assert head.decode(outputs, both)[1] == head.decode(single, alone)[0]
+    rest = network(states[:1], batch(head, [LONG]))
+    torch.testing.assert_close(
+        head.loss(outputs, both)[0],
+        head.loss(single, alone)[0] + head.loss(rest, batch(head, [LONG]))[0],
+    )
+
+
+def test_sentences_without_predicates_alone_have_no_loss_and_no_frames(batch):
+    head = SemanticRoles(LABELS)
+    fields = batch(head, [NOTHING, item("home")])
+    outputs = make_network(head)(torch.randn(2, 4, 8), fields)
+    loss, terms = head.loss(outputs, fields)
+    loss.backward()
+    assert loss.item() == 0 and int(terms) == 0
+    assert head.decode(outputs, fields) == [(), ()]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_network_of_half_precision_scores_in_float32(batch, dtype):
+    head = SemanticRoles(LABELS)
+    fields = batch(head, [LONG, SHORT])
+    outputs = make_network(head).to(dtype)(torch.randn(2, 8, 8, dtype=dtype), fields)
+    assert outputs["logits"].dtype == torch.float32
+    assert torch.isfinite(head.loss(outputs, fields)[0])
+
+
+def test_a_small_network_learns_frames_it_can_know(batch):
+    """Planted: the word before a predicate is its A0, the one after it its A1."""
+    torch.manual_seed(0)
+    head, rng, items = SemanticRoles(LABELS, RolesOptions(24, 0.0)), np.random.default_rng(0), []
+    for length in rng.integers(3, 9, size=40):
+        predicates = sorted(rng.choice(length, 2, replace=False).tolist())
+        frames = [
+            " ".join({p - 1: "A0", p + 1: "A1"}.get(word, "_") for word in range(length))
+            for p in predicates
+        ]
+        items.append(item(" ".join(["dog"] * length), predicates, *frames))
+    fields, network = batch(head, items), head.network(10)
+    states = (torch.eye(10) @ torch.randn(10, 10))[None].expand(40, -1, -1).contiguous()
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    for _ in range(150):
+        loss, terms = head.loss(network(states, fields), fields)
+        optimizer.zero_grad()
+        (loss / terms).backward()
+        optimizer.step()
+    found = head.decode(network(states, fields), fields)
+    assert head.scores(total_counts(head, items, found))["f1"] > 99
+
+
+@pytest.mark.row("E5")
+def test_arguments_are_counted_by_hand():
+    """Gold 5, predicted 6, right 2: not a wrong role, another predicate's, an invented argument."""
+    gold = [LONG, SHORT, NOTHING, item("a b c", (0, 2), "_ A0 _", "_ _ _")]
+    found = [
+        (("_", "A0", "_", "_", "AM", "_"), ("A1", "_", "_", "_", "_", "_")),  # 1 of 3
+        (("A0", "A1"),),  # 1 of 2
+        (),
+        (("_", "_", "_"), ("_", "A0", "_")),  # 0 of 1
+    ]
+    sums = total_counts(SemanticRoles(LABELS), gold, found)
+    assert sums == {"right": 2.0, "predicted": 6.0, "gold": 5.0}
+    scores = SemanticRoles.scores(sums)
+    expected = {"precision": 200 / 6, "recall": 40.0, "f1": 400 / 11}
+    assert scores == pytest.approx(expected)
+    sums = total_counts(SemanticRoles(LABELS), gold, [one.roles for one in gold])
+    assert SemanticRoles.scores(sums)["f1"] == 100.0
+
+
+def test_a_sentence_without_frames_is_not_counted():
+    bare = item("he ran", (1,))
+    assert bare.roles is None and not SemanticRoles.annotated(bare)
+    assert not SemanticRoles.annotated(NOTHING)  # a file of such says nothing
+    assert SemanticRoles.annotated(item("he ran", (1,), "_ _"))
+    assert SemanticRoles(LABELS).counts(bare, (("A0", "_"),)) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("role_dim=0", "role_dim must be at least 1, got 0"), ("dropout=-1", "dropout must lie in")],
+)
+def test_bad_settings_are_refused(text, message):
+    with pytest.raises(UserError, match=f"`--head-options`: {message}"):
+        parse_options("--head-options", text, RolesOptions)

@@ -1,0 +1,175 @@
+"""Each head on a small encoder learns what is planted into its data, from files to its metric.
+
+SPEC E2 (a toy that can be separated, above 99 %), E5 and E6 (each head on synthetic data).
+"""
+
+import json
+import random
+
+import pytest
+import torch
+from torch import nn
+
+from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.tasks.dataset import ItemDataset
+from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.heads import find_labels, heads, total_counts
+from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.tasks.options import parse_options
+
+WORDS = "the dog cat sees a big red house in rain he ran home and slept".split()
+ANIMALS, PLACES = ("dog", "cat"), ("house", "home")
+
+
+def text(draw, least=3, most=7):
+    return draw.choices(WORDS, k=draw.randint(least, most))
+
+
+def one_line(row):
+    return json.dumps(row) + "\n"
+
+
+def sentence(draw):
+    """Is there a dog or a cat?"""
+    words = [*text(draw, 1, 3), draw.choice((*ANIMALS, *PLACES)), *text(draw, 0, 2)]
+    label = "yes" if set(words) & set(ANIMALS) else "no"
+    return one_line({"sentence": " ".join(words), "label": label})
+
+
+def pair(draw):
+    """Is there one in the second text? In the first it does not count."""
+    first, second = draw.choice((*ANIMALS, *PLACES)), draw.choice((*ANIMALS, *PLACES))
+    row = {"sentence1": f"the {first} ran", "sentence2": f"he sees a {second}"}
+    return one_line({**row, "label": str(int(second in ANIMALS))})
+
+
+def wsc(draw):
+    """The first span is the animal, or it is not."""
+    words, span = ["the", *draw.sample([*ANIMALS, *PLACES], 2), "ran"], draw.choice((1, 2))
+    line, marked = " ".join(words), words[span]
+    target = {"span1_text": marked, "span1_index": line.index(f" {marked}") + 1}
+    target |= {"span2_text": "ran", "span2_index": line.index("ran")}
+    label = "true" if marked in ANIMALS else "false"
+    return one_line({"text": line, "label": label, "target": target})
+
+
+def tagged(draw):
+    """Animals are entities, and so are places."""
+    tags = {**dict.fromkeys(ANIMALS, "B-ANIMAL"), **dict.fromkeys(PLACES, "B-PLACE")}
+    rows = [f"{word}\t{tags.get(word, 'O')}\n" for word in text(draw)]
+    return "".join(rows) + "\n"
+
+
+def tree(draw):
+    """Each word hangs from the next one, the last from the root; its relation is its kind.
+
+    Places are proper names.
+    """
+    words = text(draw)
+    rows = []
+    for number, word in enumerate(words, start=1):
+        head = number % len(words) + 1 if number < len(words) else 0
+        kind = "animal" if word in ANIMALS else "word"
+        relation, tag = kind if head else "root", "PROPN" if word in PLACES else "X"
+        rows.append(f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
+    return "".join(rows) + "\n"
+
+
+def frames(draw):
+    """The predicate is ``sees``; animals are who sees, places are what is seen."""
+    words = ["sees", *text(draw, 2, 5)]
+    rows = []
+    for number, word in enumerate(words, start=1):
+        role = "A0" if word in ANIMALS else "A1" if word in PLACES else "_"
+        is_predicate = ("Y", "see.01") if number == 1 else ("_", "_")
+        rows.append("\t".join([str(number), word, *"_" * 10, *is_predicate, role]) + "\n")
+    return "".join(rows) + "\n"
+
+
+def questions(draw):
+    """The answer is the only animal, or there is none."""
+    found = []
+    for number in range(120):
+        words = [word for word in text(draw) if word not in ANIMALS] or ["the"]
+        answers = []
+        if number % 3:
+            animal = draw.choice(ANIMALS)
+            words.insert(draw.randrange(len(words) + 1), animal)
+            answers = [{"text": animal, "answer_start": " ".join(words).index(animal)}]
+        question = {"id": str(number), "question": "who ran", "answers": answers}
+        found.append({"context": " ".join(words), "qas": [question]})
+        question["is_impossible"] = not answers
+    return json.dumps({"data": [{"paragraphs": found}]})
+
+
+def dialogues(draw):
+    """The right choice is the only animal."""
+    entries = []
+    for _ in range(120):
+        choices = [draw.choice(ANIMALS), *draw.sample(PLACES, 2)]
+        answer = choices[0]
+        draw.shuffle(choices)
+        question = {"question": "he sees", "choice": choices, "answer": answer}
+        entries.append([[" ".join(text(draw))], [question], "x"])
+    return json.dumps(entries)
+
+
+def many(row):
+    return lambda draw: "".join(row(draw) for _ in range(120))
+
+
+# By name: head, its format, columns, settings, a file's text, and how good is good enough.
+CASES = {
+    "sentence": ("classification", "json_lines", "text=sentence", "", many(sentence), 99),
+    "pair": ("classification", "json_lines", "text=sentence1,pair=sentence2", "", many(pair), 99),
+    "wsc": ("classification", "clue_wsc", "", "", many(wsc), 99),
+    "ner": ("ner", "", "", "", many(tagged), 99),
+    "parsing": ("parsing", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
+    "parsing_pos": ("parsing_pos", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
+    "srl": ("srl", "", "", "role_dim=24", many(frames), 99),
+    "span_qa": ("span_qa", "", "", "", questions, 95),
+    "c3": ("multiple_choice", "c3", "", "", dialogues, 99),
+}
+
+
+@pytest.mark.row("E2", "E5", "E6")
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_planted_is_learned_and_holds_for_other_items(name, codec, tmp_path):
+    kind, chosen, columns, options, write, enough = CASES[name]
+    head_class, fields = heads[kind], parse_columns(columns)
+    draw, sets = random.Random(1), []
+    for split in ("train", "test"):
+        path = tmp_path / split
+        path.write_text(write(draw), encoding="utf-8")
+        sets.append(list(find_format(head_class.format, chosen).read(path, fields)))
+    options = ",".join(filter(None, (options, "dropout=0")))
+    head = head_class(
+        find_labels(head_class, sets[0]),
+        parse_options("--head-options", options, head_class.Options),
+    )
+    train, test = (ItemDataset([(codec(), 0, items)], head) for items in sets)
+    torch.manual_seed(0)
+    shape = EncoderShape(1, 24, 48, 4, 40, num_segments=2, dropout=0.0, attention_dropout=0.0)
+    encoder = SeparableEncoder(shape, {"en": 100}, SharingPlan.parse("", 1))
+    network = head.network(24)
+    model = nn.ModuleList([encoder, network])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+
+    def outputs(dataset, rows):
+        batch = dataset.collater(rows)["net_input"]
+        states = encoder.states(batch["src"], batch["pair"])[-1]
+        return network(states, batch["fields"]), batch["fields"]
+
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(40):
+        rows = torch.randperm(len(train), generator=generator)[:32].tolist()
+        total, terms = head.loss(*outputs(train, rows))
+        optimizer.zero_grad()
+        (total / terms).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        predictions = head.decode(*outputs(test, range(len(test))))
+    scores = head.scores(total_counts(head, test.items, predictions))
+    assert min(scores.values()) > enough, scores

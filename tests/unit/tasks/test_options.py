@@ -1,0 +1,35 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.heads import heads
+from fairseq_xling.tasks.heads.parsing import ParsingOptions
+from fairseq_xling.tasks.heads.span_qa import SpanQaOptions
+from fairseq_xling.tasks.options import change_options
+
+
+def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
+    trained = ParsingOptions(arc_dim=7, dropout=0.2)
+    changed = change_options("--head-options", "punctuation=drop", trained)
+    assert changed == ParsingOptions(arc_dim=7, dropout=0.2, punctuation="drop")
+    assert change_options("--head-options", "", trained) == trained
+    changed = change_options("--head-options", "null_threshold=2,stride=9", SpanQaOptions())
+    assert changed == SpanQaOptions(null_threshold=2.0, stride=9)
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "message"),
+    [
+        (
+            *("parsing", "arc_dim=9"),
+            "`--head-options` of a trained model must be among those for reading and counting "
+            "(punctuation), got 'arc_dim'",
+        ),
+        ("pos", "dropout=0", "reading and counting (none of this head's), got 'dropout'"),
+        ("parsing", "punctuation=x", "`--head-options`: punctuation must be keep or drop, got 'x'"),
+        ("parsing", "punct=drop", "`--head-options`: unknown setting 'punct'; did you mean"),
+    ],
+)
+def test_what_is_part_of_the_model_cannot(head, text, message):
+    with pytest.raises(UserError) as error:
+        change_options("--head-options", text, heads[head].Options())
+    assert message in str(error.value)

@@ -1,0 +1,177 @@
+"""The command itself: its verbs, their help, and how soon it answers."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fairseq_xling.cli import main
+from fairseq_xling.runs.command_line import GROUPS, build_parser, join_words, verbs
+
+LIGHT = """
+import argparse, sys
+from fairseq_xling.runs.command_line import verbs
+for verb, found in verbs().items():
+    if verb in sys.argv[1:]:
+        continue
+    found.load().add_arguments(argparse.ArgumentParser(verb))
+    heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)
+    if heavy:
+        sys.exit(f"{verb}: imported {heavy}")
+"""
+HEAVY = ["clcr-classify", "clcr-run", "clcr-train"]
+
+
+ENDED = """
+import os, signal, sys, time
+from types import SimpleNamespace
+import fairseq_xling.cli as command
+def run(args):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+found = SimpleNamespace(parse_args=lambda argv: SimpleNamespace(run=run))
+command.build_parser = lambda *given: found
+sys.exit(command.main())
+"""
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_every_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser([verb]).parse_args([verb, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: fairseq-xling {verb} ") and "options:" in text
+
+
+def _listed() -> dict[str, list[str]]:
+    """The verbs under each heading of the command's help, as printed."""
+    listed = {}
+    for line in build_parser([]).format_help().splitlines():
+        if heading := re.fullmatch(r"([A-Z][\w ]+):", line):
+            listed[heading[1]] = under = []
+        elif verb := re.match(r"  ([a-z][\w-]*)  ", line):
+            under.append(verb[1])
+    return listed
+
+
+def test_help_lists_every_verb_once_in_its_group():
+    known = verbs()
+    listed = _listed()
+    assert tuple(listed) == GROUPS
+    assert all(listed.values())
+    shown = [(group, name) for group, names in listed.items() for name in names]
+    assert sorted(shown) == sorted((verb.group, name) for name, verb in known.items())
+
+
+def test_the_list_of_verbs_says_what_each_does():
+    text = " ".join(build_parser([]).format_help().split())
+    for verb in verbs().values():
+        first = verb.load().__doc__.strip().splitlines()[0].rstrip(".")
+        assert " ".join(first.split()) in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (["preprare", "x"], "unknown verb 'preprare'; did you mean 'prepare'? "),
+        (["translate"], "unknown verb 'translate'; did you mean 'translate-mds'? "),
+        (["xyzzy"], "unknown verb 'xyzzy'; "),
+    ],
+)
+def test_an_unknown_verb_gets_one_line_with_near_matches(typed, line, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(typed)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"{line}`fairseq-xling --help` lists all\n"
+
+
+def test_a_verb_may_be_typed_as_two_words():
+    assert join_words(["eval", "cka", "x"], verbs()) == ["eval-cka", "x"]
+    assert join_words(["eval", "model.pt"], verbs()) == ["eval", "model.pt"]
+
+
+@pytest.mark.parametrize("typed", (["eval", "cka"], ["eval-cka"], ["eval"]))
+def test_usage_shows_a_verb_as_it_was_typed(typed, capsys):
+    with pytest.raises(SystemExit):
+        main([*typed, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: fairseq-xling {' '.join(typed)} [-h]")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("demo", "trelm run", "clcr run", "clcr train", "eval transfer", "eval matrix"),
+        *("ablate emerging-structure", "ablate similarity", "ablate mapped-layers"),
+        *("ablate size-window", "ablate trelm-init", "ablate adversarial-tagging"),
+    ],
+)
+def test_what_trains_leaves_its_precision_to_the_machine_by_default(typed, capsys):
+    with pytest.raises(SystemExit):
+        main([*typed.split(), "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    own = text.rpartition(" --precision ")[2].partition(" --")[0]
+    assert "auto" in own and "(default: auto)" in own
+
+
+def test_heavy_packages_are_not_imported_to_know_a_verbs_options():
+    command = [sys.executable, "-c", LIGHT, *HEAVY]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["synthesize out", "demo", "embed train data --output v", "eval meanshift x y", "init s d"],
+)
+def test_a_seed_that_no_generator_takes_is_refused_by_every_verb(command, capsys, tmp_path):
+    words = command.replace("init s d", "init s --data d --output o").split()
+    for seed in ("-1", "4294967296"):
+        assert main([*words, "--seed", seed]) == 1
+        assert capsys.readouterr().err == (
+            f"fairseq-xling: error: `--seed` must lie in [0, 4294967295], got {seed}\n"
+        )
+
+
+def test_bad_usage_is_one_line_that_names_the_verb(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", "overlap", "--no-such"])
+    assert ended.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert (
+        line.startswith("fairseq-xling: error: ") and "`fairseq-xling eval overlap --help`" in line
+    )
+
+
+def test_help_shows_the_range_of_a_number_that_is_not_plain(capsys):
+    with pytest.raises(SystemExit):
+        main(["prepare", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(in [0, 1]) (default: 0.7)" in text and "(above 0) (default: 8.0)" in text
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_scheduler_ends_a_verb_even_where_the_shell_has_it_ignore_ctrl_c(background):
+    ignored = signal.SIG_IGN if background else signal.default_int_handler
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, ignored),
+        capture_output=True,
+        text=True,
+        timeout=15,
+    )
+    assert done.returncode == 130
+    assert "run the same command again to resume" in done.stderr
+
+
+def test_help_does_not_wait_for_numpy():
+    code = (
+        "import sys\n"
+        "from fairseq_xling.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print('numpy' in sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.strip() == "False"

@@ -1,0 +1,66 @@
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.new_folder import is_finished, new_folder
+
+SETTINGS = {"layers": [0]}
+
+
+def write(output, settings=SETTINGS, ending=None):
+    """What is in the folder at first; a file goes into it, and ``ending`` is raised."""
+    with new_folder(output, settings, "extract") as folder:
+        found = sorted(path.name for path in folder.iterdir())
+        (folder / "rows").write_text("x")
+        if ending is not None:
+            raise ending
+        write_json(folder / "meta.json", {"settings": settings})
+    return found
+
+
+def test_it_appears_whole_and_tells_its_settings(tmp_path):
+    output = tmp_path / "out"
+    assert not is_finished(output, SETTINGS)
+    assert write(output) == ["settings.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
+    assert {path.name for path in output.iterdir()} == {"rows", "meta.json"}
+    assert is_finished(output, SETTINGS)
+    with pytest.raises(UserError, match="out: must be new; it contains something else"):
+        is_finished(output, {"layers": [1]})
+
+
+def test_a_kill_leaves_what_was_done_for_the_same_settings_only(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out", ending=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "other", ending=KeyboardInterrupt())
+    assert write(tmp_path / "out") == ["rows", "settings.json"]
+    assert write(tmp_path / "other", {"layers": [1]}) == ["settings.json"]
+
+
+def test_a_users_mistake_leaves_nothing(tmp_path):
+    with pytest.raises(UserError, match="bad"):
+        write(tmp_path / "out", ending=UserError("bad"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_folder_may_be_filled_and_anything_else_may_not(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert not is_finished(tmp_path / "empty", SETTINGS)
+    write(tmp_path / "empty")
+    (tmp_path / "list").mkdir()
+    (tmp_path / "list" / "meta.json").write_text("[]")
+    (tmp_path / "file").write_text("")
+    for name in ("list", "file"):
+        with pytest.raises(UserError, match=f"`--output` .*{name}: must be new"):
+            is_finished(tmp_path / name, SETTINGS)
+
+
+def test_two_runs_on_one_folder_are_refused(tmp_path):
+    with (
+        new_folder(tmp_path / "out", SETTINGS, "map apply") as folder,
+        pytest.raises(UserError, match="out: another `map apply` is writing it"),
+        new_folder(tmp_path / "out", SETTINGS, "map apply"),
+    ):
+        pass
+    assert not folder.exists()

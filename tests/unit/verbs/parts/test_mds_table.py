@@ -1,0 +1,71 @@
+import json
+import math
+
+import pytest
+
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
+from fairseq_xling.verbs.parts.mds_table import Summary, panels, write_single, write_table
+
+SUMMARY = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
+
+
+def scores(rate, precision):
+    counts = {"tokens": 10, "shared": 0, "converted": 0, "cut": 2}
+    bleu = {"precision": precision, "bleu": precision, "brevity_penalty": 1.0, "signature": "s"}
+    return {"convert_rate": rate, **counts, **bleu}
+
+
+@pytest.fixture
+def found():
+    return {
+        NO_SHIFT: scores(None, 1.0),
+        Cell(1, 2.0): scores(0.5, 10.0),
+        Cell(2, 2.0): scores(1.0, 30.0),
+        Cell(2, -1.0): scores(0.0, 0.0),
+    }
+
+
+def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found, tmp_path, capsys):
+    write_table(tmp_path, SUMMARY, found, Cell(1, 2.0), {"command": "x"})
+    printed = capsys.readouterr().out
+    assert "|V_en| = 100, |V_de| = 90, in both 10" in printed
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["best", "2", "2", "1.000", "30.000", "30.000"] in rows
+    assert ["fixed", "1", "2", "0.500", "10.000", "10.000"] in rows
+    assert "(2 lines are longer than the model's positions, and were cut)" in printed
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record["chosen"]["best"]["layer"] == 2 and record["provenance"] == {"command": "x"}
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    assert lines[0].startswith("layer,alpha,convert_rate,precision,bleu")
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["0", "0.0", ""],
+        ["1", "2.0", "0.5"],
+        ["2", "-1.0", "0.0"],
+        ["2", "2.0", "1.0"],
+    ]
+
+
+@pytest.mark.row("S12")
+def test_nothing_that_shows_a_language_is_shown_as_nan(found, tmp_path, capsys):
+    write_table(tmp_path, SUMMARY, found, None, {})
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no shift")]
+    assert row.split() == ["no", "shift", "-", "-", "nan", "1.000", "1.000"]
+    assert json.loads((tmp_path / "results.json").read_text())["cells"][0]["convert_rate"] is None
+
+
+def test_the_figure_has_a_line_for_each_alpha_by_layer(found):
+    rate, precision = panels(found, [2.0, -1.0], Cell(2, 2.0))
+    assert [(line.label, line.x) for line in rate.lines] == [("alpha 2", [1, 2]), ("alpha -1", [2])]
+    assert rate.chance is None and precision.chance == (1.0, "no shift")
+    assert precision.chosen == (2, "best: layer 2, alpha 2")
+    found[Cell(2, -1.0)] = scores(None, 0.0)
+    assert math.isnan(panels(found, [-1.0], Cell(2, 2.0))[0].lines[0].y[0])
+
+
+def test_one_translation_without_reference_has_no_bleu(tmp_path, capsys):
+    summary = Summary(("en", "de"), (1, 1), 0, "train", (1, 1), 1, False)
+    counts = {"convert_rate": 0.25, "tokens": 8, "shared": 0, "converted": 2, "cut": 0}
+    write_single(tmp_path / "out.txt", summary, Cell(3, 1.5), counts, {})
+    printed = capsys.readouterr().out
+    assert "BLEU" not in printed and "shifted  3      1.5" in printed
+    assert json.loads((tmp_path / "out.txt.json").read_text())["scores"] == counts

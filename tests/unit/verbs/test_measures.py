@@ -1,0 +1,170 @@
+import math
+
+import pytest
+import torch
+
+from fairseq_xling.analysis.dictionary import read_dictionary
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.errors import UserError
+from fairseq_xling.verbs.measures import MEASURES, parse_measures
+
+
+def test_every_measure_is_found_by_its_file():
+    assert set(MEASURES) >= {"retrieval", "words", "bpw"}
+
+
+def test_an_unknown_measure_names_near_matches():
+    with pytest.raises(
+        UserError, match=r"unknown measure 'retrival'; did you mean 'retrieval'.*known: bpw"
+    ):
+        parse_measures("bpw,retrival")
+
+
+def test_a_measure_named_twice_or_none_at_all_is_refused():
+    with pytest.raises(UserError, match="names 'bpw' twice"):
+        parse_measures("bpw, bpw")
+    with pytest.raises(UserError, match="at least one of bpw"):
+        parse_measures(" , ")
+
+
+def test_retrieval_finds_the_planted_layer(measure):
+    found = measure("retrieval")
+    assert found.rows[0][2:5] == [0.0, 0.0, 0.0]  # all vectors tied
+    assert found.rows[1][:5] == ["en-de", 1, 1.0, 1.0, 1.0]
+    assert found.scores == {"de": {"retrieval": 1.0, "retrieval_layer": 1}}
+    assert found.chance["de"]["retrieval"] == pytest.approx(0.2)
+    assert found.details["layers"]["de"] == [[0.0, 0.0], [1.0, 1.0]]
+
+
+def test_retrieval_reads_two_text_files(measure, tmp_path):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("the house\nred tree\n")
+    target.write_text("rot baum\ndas haus\n")
+    found = measure("retrieval", "--retrieval-text", source, target)
+    assert found.scores["de"]["retrieval"] == 0.0
+    target.write_text("das haus\nrot baum\n")
+    found = measure("retrieval", "--retrieval-text", source, target)
+    assert found.scores["de"]["retrieval"] == 1.0
+    assert found.rows[0][-1] == 2
+
+
+def test_unequal_files_are_named_with_both_counts(measure, tmp_path):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("the house\nred tree\n")
+    target.write_text("das haus\n")
+    with pytest.raises(UserError, match=r"a and .*b must have equally many lines, got 2 and 1"):
+        measure("retrieval", "--retrieval-text", source, target)
+
+
+def test_an_empty_line_is_named(measure, tmp_path):
+    (tmp_path / "a").write_text("the house\n\nred tree\n")
+    with pytest.raises(UserError, match=r"a:2: an empty line cannot be retrieved"):
+        measure("retrieval", "--retrieval-text", tmp_path / "a", tmp_path / "a")
+
+
+def test_retrieval_needs_two_sentences_and_a_sensible_limit(measure, capsys):
+    with pytest.raises(UserError, match="at least 2 sentence pairs, got 1"):
+        measure("retrieval", "--retrieval-limit", 1)
+    with pytest.raises(SystemExit):
+        measure("retrieval", "--retrieval-limit", -1)
+    assert "--retrieval-limit: must be at least 0, got -1" in capsys.readouterr().err
+
+
+def test_two_files_fit_one_target_language_only(measure, tmp_path):
+    with pytest.raises(UserError, match="needs one language in `--targets`, got de,fr"):
+        measure("retrieval", "--retrieval-text", "a", "b", targets=["de", "fr"])
+
+
+def test_a_missing_split_is_named(measure):
+    with pytest.raises(UserError, match="has no parallel 'exam' text of en-de"):
+        measure("retrieval", "--retrieval-split", "exam")
+
+
+def test_bpw_of_a_uniform_model_is_log2_of_its_choices(measure):
+    found = measure("bpw")
+    assert found.scores["en"]["bpw"] == pytest.approx(2.0)
+    assert found.scores["de"]["bpw"] == pytest.approx(3.0)
+    assert found.chance["en"]["bpw"] == pytest.approx(math.log2(12))
+    assert [row[-1] for row in found.rows] == [5, 5]  # one of each sentence
+
+
+def test_special_symbols_are_never_masked(measure, subject):
+    class Watch(type(subject.encoder)):
+        def masked_log_probs(self, sentences, positions, lang, max_tokens=4):
+            for sentence, chosen in zip(sentences, positions, strict=True):
+                assert (sentence[chosen] >= SPECIALS).all()
+                yield torch.zeros(len(chosen))
+
+    for seed in range(20):
+        assert measure("bpw", "--mask-seed", seed, encoder=Watch()).scores["en"]["bpw"] == 0.0
+
+
+def test_bpw_limits_and_seeds_are_checked(measure, capsys):
+    assert measure("bpw", "--bpw-limit", 2).rows[0][-1] == 2
+    with pytest.raises(SystemExit):
+        measure("bpw", "--mask-seed", -2)
+    assert "--mask-seed: must lie in [0, 4294967295], got -2" in capsys.readouterr().err
+
+
+@pytest.fixture
+def dictionary(tmp_path):
+    path = tmp_path / "en-de.tsv"
+    path.write_text("house\thaus\t1.0\ntree\tbaum\nred\trot\nthe\tdas\nsky\thimmel\n.\t.\n")
+    return path
+
+
+def test_word_retrieval_finds_the_planted_translations(measure, dictionary):
+    found = measure("words", "--dictionary", dictionary)
+    assert found.rows[1][:4] == ["en-de", 1, 1.0, 1.0]
+    assert found.rows[1][5:] == [4, 4]  # without the unknown word, and without "." spelt alike
+    assert found.rows[0][2:4] == [pytest.approx(0.25), 0.0]
+    assert found.scores["de"] == {"word_mrr": 1.0, "word_p1": 1.0, "word_layer": 1}
+    assert found.chance["de"]["word_mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+
+
+def test_neighbours_are_listed_by_frequency_with_the_right_ones_marked(measure, dictionary):
+    table = measure("words", "--dictionary", dictionary, "--neighbours", 2).details["de"]
+    words = [row["word"] for row in table["neighbours"]]
+    assert words == ["house", "red"]  # three times each, in alphabetical order
+    first = table["neighbours"][0]["nearest"]
+    assert first[0] == {"word": "haus", "cosine": pytest.approx(1.0), "right": True}
+    assert not first[1]["right"]
+
+
+def test_a_folder_of_dictionaries_serves_every_pair(measure, dictionary):
+    assert measure("words", "--dictionary", dictionary.parent).scores["de"]["word_p1"] == 1.0
+    with pytest.raises(UserError, match=r"has no dictionary en-fr.tsv"):
+        measure("words", "--dictionary", dictionary.parent, targets=["fr"])
+
+
+def test_words_without_a_dictionary_says_what_is_missing(measure):
+    with pytest.raises(UserError, match="`--measure words` needs `--dictionary`"):
+        measure("words")
+
+
+def test_a_dictionary_without_overlap_is_one_line(measure, tmp_path):
+    (tmp_path / "d.tsv").write_text("sky\thimmel\nsea\tmeer\n")
+    message = r"d.tsv: none of its 2 entries has both words in the 'train' text of en and de"
+    with pytest.raises(UserError, match=message):
+        measure("words", "--dictionary", tmp_path / "d.tsv")
+
+
+def test_a_dictionary_may_have_tabs_or_spaces(tmp_path):
+    (tmp_path / "d.tsv").write_text("ice cream\tEis\t0.9\nhouse haus\ntree   baum\n\n")
+    expected = [("ice cream", "Eis"), ("house", "haus"), ("tree", "baum")]
+    assert read_dictionary(tmp_path / "d.tsv") == expected
+
+
+def test_an_empty_or_malformed_dictionary_is_one_line(measure, tmp_path):
+    path = tmp_path / "d.tsv"
+    path.write_text("\n\n")
+    with pytest.raises(UserError, match=r"d.tsv: the dictionary is empty"):
+        measure("words", "--dictionary", path)
+    for line in ("tree", "tree\t", "\tbaum", "red tree baum"):
+        path.write_text(f"house\thaus\n{line}\n")
+        with pytest.raises(
+            UserError, match=r"d.tsv:2: must be two words separated by a tab or a space"
+        ):
+            measure("words", "--dictionary", path)
+    with pytest.raises(UserError, match=r"none.tsv: no such file"):
+        measure("words", "--dictionary", tmp_path / "none.tsv")
