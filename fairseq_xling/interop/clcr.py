@@ -17,7 +17,7 @@ from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.errors import UserError, about, program_error
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 
@@ -77,7 +77,7 @@ class Clcr:
                     f"{folder.path}"
                 )
         try:
-            with building(checkpoint, weights):
+            with about(checkpoint, from_file=True), building(checkpoint, weights):
                 model = ClcrModel(config, identity)
                 model.load_state_dict(weights)
         except SystemExit as error:  # one line, meant for fairseq's own programs

@@ -317,8 +317,8 @@ _LOGS = "clcr-curves"
 def _no_harm(kinds: dict[str, Bytes], kind: str, file: str = "") -> str:
     if kinds is _TEXT:
         return _TEXT_NO_HARM.get(kind, "")
-    if kinds is _SAFETENSORS and kind == "no metadata" and file.startswith("model."):
-        return "others' weights need none"
+    if kinds is _SAFETENSORS and "metadata" in kind and file.startswith("model."):
+        return "others' weights need none, and have their own"
     if kinds is _NPY and kind == "negative" and re.search(r"layer\d+|vectors", file):
         return "states have either sign"
     return "it need not be a leaf that is read" if kind.startswith("a leaf") else ""

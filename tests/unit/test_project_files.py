@@ -108,7 +108,7 @@ def test_contributing_names_the_folders_base_classes_and_registries_of_the_axes(
     for folder, base, registry in axes():
         package = importlib.import_module(folder.replace("/", "."))
         module, _, name = base.rpartition(".")
-        owner = importlib.import_module(f".{module}", package.__name__) if module else package
+        owner = importlib.import_module(module) if module else package
         assert isinstance(vars(owner)[name], type), base
         entries = vars(package)[registry]
         files = [entries[name].__module__ for name in entries]

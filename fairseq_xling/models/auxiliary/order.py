@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
-from fairseq_xling.models.auxiliary.ranking import rank_by_preference
 from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand, fertility_of, targets_of
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.models.ranking import rank_by_preference
 
 MAX_WIDTH = 256
 LAYERS = 2

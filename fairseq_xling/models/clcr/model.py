@@ -239,6 +239,9 @@ class ClcrModel(BaseFairseqModel):
             drawn = not begun and name.startswith(part)
             if not (name in known or name == KEY or drawn):
                 raise UserError(f"{path}: has no weight {name!r}; it is damaged, train it again")
+        for name in weights:  # a module that is left out keeps its weights in the file
+            if name not in own and not name.startswith("parts."):
+                raise UserError(f"{path}: has a weight {name!r} that no encoder of its has")
         try:
             super().load_state_dict({**own, **known}, strict=True)
         except RuntimeError as error:

@@ -171,7 +171,7 @@ class AdversarialTagger(BaseFairseqModel):
         """Scores of tags, and the language of each sentence.
 
         Args:
-            parts: sentences of one language each (see `tagging.sentences`); rows of the outputs
+            parts: sentences of one language each (see `models.tagging.part`); rows of the outputs
                 are those of the parts, one after the other.
             fields: not read; the fields that a head may have.
             through: between the shared states h and the discriminator; in evaluation nothing.

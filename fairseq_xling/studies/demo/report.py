@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.provenance import machine, provenance, versions
@@ -27,11 +27,9 @@ from fairseq_xling.studies.demo.migration import (
     read_migration,
     translations,
 )
+from fairseq_xling.studies.demo.scale import MODELS, SOURCE, TARGET, Scale
 from fairseq_xling.studies.demo.transfer import read_transfer, transfer_section
 from fairseq_xling.studies.gold_tasks import TASKS
-
-if TYPE_CHECKING:
-    from fairseq_xling.studies.demo.plan import Scale
 
 NAMES = {"default": "shared", "separate": "nothing shared"}
 
@@ -40,8 +38,6 @@ def write_demo_report(
     run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]
 ) -> None:
     """Write ``report.html`` into ``run``, and its numbers as JSON, CSV and text."""
-    from fairseq_xling.studies.demo.plan import MODELS, SOURCE, TARGET
-
     models = {name: _read_model(run, name, scale, SOURCE, TARGET) for name in MODELS}
     header, rows = _summary(models)
     settings = [*_settings(scale, seed), ("precision", precision)]
@@ -129,8 +125,6 @@ def five_lines(
     models: dict[str, Any], transfer: dict[str, Any], migration: dict[str, Any]
 ) -> list[str]:
     """What the demonstration shows, as it is printed at the end."""
-    from fairseq_xling.studies.demo.plan import TARGET
-
     shared, control = models["default"], models["separate"]
     chance = shared["chance"]["retrieval"]
     found = [model["scores"]["retrieval"] for model in (shared, control)]

@@ -1,6 +1,6 @@
 """A study of TreLM: the same migration several times, each with a few settings changed.
 
-Work that two rows share is done once. A study is one file in `runs.studies` with a class
+Work that two rows share is done once. A study is one file in `studies.ablations` with a class
 derived from `TrelmStudy`; imports here are light, because all studies are declared before any runs.
 """
 
@@ -8,9 +8,6 @@ import argparse
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import unknown_name
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.config import TrelmConfig
@@ -74,24 +71,3 @@ class TrelmStudy:
         from fairseq_xling.studies.trelm.study_steps import run_study
 
         run_study(self, args)
-
-
-def choose_rows(rows: Sequence[Row], asked: str | None, ready_data: bool) -> list[Row]:
-    """The requested rows, or all that the inputs allow.
-
-    Raises:
-        UserError: for an unknown row, or one that an existing data folder does not allow.
-    """
-    if not asked:
-        return [row for row in rows if not (row.needs_text and ready_data)]
-    by_code = {row.code: row for row in rows}
-    chosen = []
-    for code in filter(None, (piece.strip() for piece in asked.split(","))):
-        if code not in by_code:
-            raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
-        if by_code[code].needs_text and ready_data:
-            raise UserError(
-                f"`--rows` {code} needs its own vocabulary: give `--text` instead of `--data`"
-            )
-        chosen.append(by_code[code])
-    return chosen

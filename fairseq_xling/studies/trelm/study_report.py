@@ -4,7 +4,7 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import write_json
 from fairseq_xling.provenance import machine, provenance
@@ -17,17 +17,19 @@ from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.results import read_outcome
 from fairseq_xling.studies.trelm.steps import Outcome
-from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+
+if TYPE_CHECKING:
+    from fairseq_xling.studies.trelm.study import Row, TrelmStudy
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
-Found = Sequence[tuple[Row, list[dict[str, Any]]]]
+Found = Sequence[tuple["Row", list[dict[str, Any]]]]
 
 
 def write_study(
-    study: TrelmStudy,
+    study: "TrelmStudy",
     run: Path,
     config: TrelmConfig,
-    outcomes: Sequence[tuple[Row, list[Outcome]]],
+    outcomes: Sequence[tuple["Row", list[Outcome]]],
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``."""
@@ -140,7 +142,7 @@ def _long_rows(found: Found) -> tuple[list[str], list[list[Any]]]:
     ]
 
 
-def _figure(study: TrelmStudy, found: Found, config: TrelmConfig):
+def _figure(study: "TrelmStudy", found: Found, config: TrelmConfig):
     if study.axis:
         lines = []
         for style, target in enumerate(config.targets):

@@ -3,10 +3,13 @@
 import argparse
 import dataclasses
 import functools
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -16,11 +19,13 @@ from fairseq_xling.studies.trelm.check import check_config, read_config
 from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import read_shape, survey
 from fairseq_xling.studies.trelm.steps import Outcome
-from fairseq_xling.studies.trelm.study import Row, TrelmStudy, choose_rows
 from fairseq_xling.studies.trelm.study_report import FILES, write_study
 
+if TYPE_CHECKING:
+    from fairseq_xling.studies.trelm.study import Row, TrelmStudy
 
-def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
+
+def run_study(study: "TrelmStudy", args: argparse.Namespace) -> None:
     """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
 
     Raises:
@@ -37,11 +42,11 @@ def run_study(study: TrelmStudy, args: argparse.Namespace) -> None:
 
 
 def study_steps(
-    study: TrelmStudy,
+    study: "TrelmStudy",
     run: Path,
     config: TrelmConfig,
-    rows: list[Row],
-    chosen: list[Row],
+    rows: list["Row"],
+    chosen: list["Row"],
     shape: EncoderShape,
 ) -> list[Step]:
     """The steps of the ``chosen`` ones of ``rows``, the table last.
@@ -70,7 +75,7 @@ def study_steps(
     return [*steps, table]
 
 
-def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
+def row_config(config: TrelmConfig, row: "Row") -> TrelmConfig:
     """The settings of one row.
 
     Raises:
@@ -84,10 +89,31 @@ def row_config(config: TrelmConfig, row: Row) -> TrelmConfig:
     return changed
 
 
-def _plan(book: Book, config: TrelmConfig, row: Row, shape: EncoderShape) -> list[Outcome]:
+def _plan(book: Book, config: TrelmConfig, row: "Row", shape: EncoderShape) -> list[Outcome]:
     add = row.add or add_compared
     return [
         add(book, config, survey(config, target, shape), target, seed, row.code)
         for target in config.targets
         for seed in config.seed_list
     ]
+
+
+def choose_rows(rows: Sequence["Row"], asked: str | None, ready_data: bool) -> list["Row"]:
+    """The requested rows, or all that the inputs allow.
+
+    Raises:
+        UserError: for an unknown row, or one that an existing data folder does not allow.
+    """
+    if not asked:
+        return [row for row in rows if not (row.needs_text and ready_data)]
+    by_code = {row.code: row for row in rows}
+    chosen = []
+    for code in filter(None, (piece.strip() for piece in asked.split(","))):
+        if code not in by_code:
+            raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
+        if by_code[code].needs_text and ready_data:
+            raise UserError(
+                f"`--rows` {code} needs its own vocabulary: give `--text` instead of `--data`"
+            )
+        chosen.append(by_code[code])
+    return chosen

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import f1, heads
+from fairseq_xling.tasks.heads.tagger import Tagger
 from fairseq_xling.tasks.spans import check_bio, count_spans, repair
-from fairseq_xling.tasks.tagger import Tagger
 
 
 @heads.register("ner")

@@ -29,9 +29,9 @@ from fairseq_xling.tasks.biaffine import (
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import Tree, TreeItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
+from fairseq_xling.tasks.heads.tagger import word_rows, word_states
 from fairseq_xling.tasks.mst import best_trees
 from fairseq_xling.tasks.options import at_test
-from fairseq_xling.tasks.tagger import word_rows, word_states
 
 
 @dataclass(frozen=True)

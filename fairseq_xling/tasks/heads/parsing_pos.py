@@ -15,7 +15,7 @@ from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree, TreeItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, heads, ratio
 from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions
-from fairseq_xling.tasks.tagger import word_states
+from fairseq_xling.tasks.heads.tagger import word_states
 
 _NO_TAG = "_"
 

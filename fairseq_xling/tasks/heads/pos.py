@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import heads, ratio
-from fairseq_xling.tasks.tagger import Tagger
+from fairseq_xling.tasks.heads.tagger import Tagger
 
 
 @heads.register("pos")

@@ -22,7 +22,7 @@ from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, FramesItem, Roles
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads
 from fairseq_xling.tasks.heads.parsing import check_sizes
-from fairseq_xling.tasks.tagger import word_rows, word_states
+from fairseq_xling.tasks.heads.tagger import word_rows, word_states
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def convert(
     Args:
         source: CoNLL-U if its name ends so (``Entity=`` in MISC are entity tags), else one token
             per line with its tag; gzip if it ends in ``.gz``.
-        columns: as in `transfer.formats.conll`.
+        columns: as in `tasks.formats.conll`.
 
     Raises:
         UserError: for an unknown task, a malformed row, or missing annotation.

@@ -14,7 +14,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import Encoded
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, find_labels, heads
-from fairseq_xling.tasks.tagger import Tagger
+from fairseq_xling.tasks.heads.tagger import Tagger
 from fairseq_xling.tasks.tagging.scheme import SCHEMES
 from fairseq_xling.tasks.tagging.sentences import WordCodec
 

@@ -2,7 +2,7 @@ import itertools
 
 import torch
 
-from fairseq_xling.models.auxiliary.ranking import _gains, rank_by_preference
+from fairseq_xling.models.ranking import _gains, rank_by_preference
 
 
 def antisymmetric(count, size, seed=0, scale=1.0):

@@ -1,13 +1,13 @@
 """Local search for a linear order: start with a sorted one, move one key-point at a time.
 
-The search of `fairseq_xling.models.auxiliary.ranking`, which the generator's ``predicted`` uses.
+The search of `fairseq_xling.models.ranking`, which the generator's ``predicted`` uses.
 """
 
 import torch
 from torch import Tensor
 
-from fairseq_xling.models.auxiliary.ranking import rank_by_preference
 from fairseq_xling.models.clcr.search import UNIT, relative_searches
+from fairseq_xling.models.ranking import rank_by_preference
 
 
 @relative_searches.register("local")

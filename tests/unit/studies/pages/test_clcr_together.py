@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from tests.unit.runs.pages.records import RECORDS
-
 from fairseq_xling.runs.page import Result
 from fairseq_xling.studies.pages.clcr_together import JOINS
 from fairseq_xling.studies.pages.kinds import KINDS, make_joined
 from fairseq_xling.studies.pages.write import write_page
+from tests.unit.studies.pages.records import RECORDS
 
 
 def result(kind, **more):

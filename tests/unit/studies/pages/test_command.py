@@ -1,10 +1,10 @@
 import pytest
-from tests.unit.runs.pages.records import RECORDS
 
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.page import Result
 from fairseq_xling.studies.pages.command import page_names
+from tests.unit.studies.pages.records import RECORDS
 
 
 def test_each_run_becomes_a_page_and_rows_an_index(tmp_path, capsys):

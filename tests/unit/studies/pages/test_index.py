@@ -1,7 +1,6 @@
 import re
 
 import pytest
-from tests.unit.runs.pages.records import RECORDS
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
@@ -19,6 +18,7 @@ from fairseq_xling.studies.pages.index import (
 from fairseq_xling.studies.pages.kinds import make_page
 from fairseq_xling.studies.pages.presets import Preset
 from fairseq_xling.studies.pages.rows import SpecRow, spec_rows
+from tests.unit.studies.pages.records import RECORDS
 
 
 def file_of_tests(path, *tests, **changes):

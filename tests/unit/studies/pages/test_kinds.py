@@ -8,7 +8,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.runs.pages.records import ORIGIN, RECORDS
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
@@ -16,6 +15,7 @@ from fairseq_xling.runs.page import Result
 from fairseq_xling.studies.pages.kinds import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
 from fairseq_xling.studies.pages.write import write_page
+from tests.unit.studies.pages.records import ORIGIN, RECORDS
 
 
 class Links(HTMLParser):

@@ -5,13 +5,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tests.unit.runs.pages.records import RECORDS
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.studies.pages.kinds import find_results, kind_of, make_page
 from tests.extracted_folder import write_extracted
+from tests.unit.studies.pages.records import RECORDS
 
 
 def page_of(path):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from tests.unit.runs.pages.records import RECORDS
 
 from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.studies.trelm.report import _figure, _maps
 from fairseq_xling.studies.trelm.results import _read_map
+from tests.unit.studies.pages.records import RECORDS
 
 
 def test_the_curves_of_the_report_have_names_in_words():

@@ -7,15 +7,9 @@ from PIL import Image
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
+from fairseq_xling.mapping.neighbourhood import BINS, cosines, neighbourhood, principal_plane
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.verbs.parts.embed_inspect import (
-    BINS,
-    cosines,
-    from_record,
-    inspect_vectors,
-    neighbourhood,
-    principal_plane,
-)
+from fairseq_xling.verbs.parts.embed_inspect import from_record, inspect_vectors
 from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods
 
 NAMES = ["▁dog", "dog", *(f'▁w"{i},' for i in range(98))]

@@ -14,7 +14,6 @@ from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources
-from fairseq_xling.verbs.parts import extraction as module
 from fairseq_xling.verbs.parts.extraction import extract
 
 WORDS = "the dog cat sees a big red house in rain".split()
@@ -74,7 +73,7 @@ LINES = [
 
 @pytest.fixture
 def text(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 3)
+    monkeypatch.setattr("fairseq_xling.text.blocks.BLOCK_SENTENCES", 3)
     path = tmp_path / "text"
     path.write_text("".join(line + "\n" for line in LINES))
     return path
