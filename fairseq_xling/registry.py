@@ -49,9 +49,16 @@ class Registry(Generic[T]):
     'Round'
     """
 
-    def __init__(self, kind: str, package: str | None = None):
+    def __init__(self, kind: str, *packages: str, named: str = ""):
+        """
+        Args:
+            kind: what an entry is, for messages.
+            packages: folders whose modules are imported at the first question.
+            named: imports, instead, every module below these folders whose name ends so.
+        """
         self.kind = kind
-        self._package = package
+        self._packages = packages
+        self._named = named
         self._entries: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -64,12 +71,13 @@ class Registry(Generic[T]):
         return add
 
     def _load(self) -> None:
-        if self._package is None:
-            return
-        package = importlib.import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-        self._package = None  # only now: after a failed import the next question must fail too
+        for name in self._packages:
+            package = importlib.import_module(name)
+            walk = pkgutil.walk_packages if self._named else pkgutil.iter_modules
+            for module in walk(package.__path__, f"{package.__name__}."):
+                if module.name.endswith(self._named):
+                    importlib.import_module(module.name)
+        self._packages = ()  # only now: after a failed import the next question must fail too
 
     def __getitem__(self, name: str) -> T:
         self._load()

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.pages.kinds.ablation import older_note
+from fairseq_xling.studies.pages.kinds.ablation_result import older_note
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models

@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 from fairseq_xling.runs.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.pages.kinds.ablation import older_note
+from fairseq_xling.studies.pages.kinds.ablation_result import older_note
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others

@@ -95,15 +95,20 @@ class Page:
     measured: Sequence[Measured] = ()
 
 
-def seeds_in_words(seeds: str | Sequence[int], whiskers: bool = True) -> str:
-    """Seeds as a caption names them; ``whiskers`` if the figure has them.
+def seeds_in_words(seeds: str | Sequence[int], whiskers: bool = True, dots: bool = False) -> str:
+    """Seeds as a caption names them; ``whiskers`` if the figure has them, ``dots`` if it has one
+    for each seed.
 
     >>> seeds_in_words("3"), seeds_in_words([1, 2])
     ('Seed 3.', 'Seeds 1, 2; whiskers are standard deviations over them.')
+    >>> seeds_in_words("1,2", dots=True)
+    'Seeds 1, 2, a dot each.'
     """
     found = seeds.split(",") if isinstance(seeds, str) else list(map(str, seeds))
     if len(found) == 1:
         return f"Seed {found[0]}."
+    if dots:
+        return f"Seeds {', '.join(found)}, a dot each."
     drawn = "; whiskers are standard deviations over them" if whiskers else "; means over them"
     return f"Seeds {', '.join(found)}{drawn}."
 

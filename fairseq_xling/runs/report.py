@@ -25,7 +25,7 @@ class Download:
 @dataclasses.dataclass(frozen=True)
 class Section:
     """A heading with any of: a paragraph, a figure (SVG text), a table, a block of code, files,
-    notes."""
+    notes. Where it has a ``name``, a run writes its figure or table as a file of that name, too."""
 
     title: str
     text: str = ""
@@ -35,6 +35,7 @@ class Section:
     code: str = ""
     notes: Sequence[str] = ()
     downloads: Sequence[Download] = ()
+    name: str = ""
 
     @property
     def words(self) -> list[bool]:

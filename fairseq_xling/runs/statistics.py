@@ -1,7 +1,9 @@
-"""Figures over seeds."""
+"""Figures over seeds: every value is kept, mean and deviation are what is shown."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:
@@ -12,3 +14,50 @@ def mean_and_spread(values: Sequence[float], digits: int) -> str:
     """
     mean = f"{statistics.fmean(values):.{digits}f}"
     return mean if len(values) < 2 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """A cell of a table: a figure of each seed.
+
+    Attributes:
+        values: one for each seed; there is at least one.
+        digits: after the decimal point, where it is shown.
+        signed: whether it is a difference, shown with its sign.
+
+    >>> str(OverSeeds((0.1, 0.2, 0.3), 2)), str(OverSeeds((1.25,), 1, signed=True))
+    ('0.20 ± 0.10', '+1.2')
+    """
+
+    values: tuple[float, ...]
+    digits: int
+    signed: bool = False
+
+    @classmethod
+    def of(cls, values: Sequence[float], digits: int, signed: bool = False) -> "OverSeeds | None":
+        """The cell of ``values``; None, an empty cell, if nothing was measured."""
+        return cls(tuple(values), digits, signed) if len(values) else None
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.values)
+
+    @property
+    def spread(self) -> float | None:
+        """The sample standard deviation, None of one seed."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+    def __str__(self) -> str:
+        sign = "+" if self.signed and self.mean >= 0 else ""
+        return sign + mean_and_spread(self.values, self.digits)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON; `read_cell` is the way back."""
+        return {"values": list(self.values), "digits": self.digits, "signed": self.signed}
+
+
+def read_cell(value: Any) -> Any:
+    """A cell of a table as it was before it became JSON."""
+    if isinstance(value, Mapping):
+        return OverSeeds(tuple(value["values"]), value["digits"], value["signed"])
+    return value

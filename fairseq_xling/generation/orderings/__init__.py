@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fairseq_xling.registry import Registry
 
-orderings: Registry = Registry("`--ordering`", package=__name__)
+orderings: Registry = Registry("`--ordering`", __name__)
 
 
 @dataclass(frozen=True)

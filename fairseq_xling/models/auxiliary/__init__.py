@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.registry import Registry
 
-auxiliary_heads: Registry = Registry("auxiliary head", package=__name__)
+auxiliary_heads: Registry = Registry("auxiliary head", __name__)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_models import MODELS, Place
-from fairseq_xling.studies.mbert.size_window_result import FILES, Cell, write_table
+from fairseq_xling.studies.mbert.size_window_result import FILES, Cell, write_size_window
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.vocabularies import modes
 
@@ -131,8 +131,8 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
     steps.append(
         Step(
             "table",
-            call=lambda: write_table(run, record, targets, cells, steps, titles),
-            settings={"config": record},
+            call=lambda: write_size_window(run, record, targets, cells, steps, titles),
+            settings={"config": record, "kind": "size-window"},
             inputs=[path for cell in cells for path in (cell.result, *cell.tasks.values())],
             outputs=[run / name for name in FILES],
         )

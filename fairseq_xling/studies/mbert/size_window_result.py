@@ -1,4 +1,4 @@
-"""The table of the data-size and window study: figures by model, size and window, and the drop.
+"""The results of the data-size and window study: figures by model, size and window, and the drop.
 
     drop = (figure_long - figure_short) / figure_long
 
@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.report import Section, commands_section, write_report
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.studies.gold_tasks import transfer_mean
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 MRR = "MRR"
-_TITLE = "Size of the text and length of its segments"
+SOURCE = "Liu et al. (2020), 3.2"
 _TASKS = (
     "Tasks: the masked LM is fine-tuned in the first language and tested in the targets "
     "(`fairseq-xling eval transfer`), the mean over these."
@@ -90,8 +89,8 @@ def table(
             row: list[Any] = [own[0].title, size]
             for read, digits in columns.values():
                 found = [_values([c for c in own if c.window == w], targets, read) for w in windows]
-                row += [mean_and_spread(x, digits) if x else "-" for x in found]
-                row.append(_share(found[0], found[-1]))
+                row += [OverSeeds.of(values, digits) for values in found]
+                row.append(_drop(found[0], found[-1]))
             rows.append(row)
     return header, rows
 
@@ -105,9 +104,10 @@ def drop_title(title: str) -> str:
     return "drop (%)" if title == MRR else f"drop of {title}"
 
 
-def _share(long: Sequence[float], short: Sequence[float]) -> str:
+def _drop(long: Sequence[float], short: Sequence[float]) -> OverSeeds | None:
+    """In percent, of the means."""
     lost = drop(statistics.fmean(long), statistics.fmean(short)) if long and short else math.nan
-    return "-" if math.isnan(lost) else f"{100 * lost:+.1f}"
+    return None if math.isnan(lost) else OverSeeds((100 * lost,), 1, signed=True)
 
 
 def _mrr(cell: Cell, target: str) -> float:
@@ -118,7 +118,7 @@ def _transfer(task: str, cell: Cell, target: str) -> float | None:
     return cell.transfer(task, target) if task in cell.tasks else None
 
 
-def write_table(
+def write_size_window(
     run: Path,
     config: Mapping[str, Any],
     targets: Sequence[str],
@@ -127,61 +127,88 @@ def write_table(
     tasks: Mapping[str, str] | None = None,
 ) -> None:
     """Write `FILES` into ``run``; ``tasks`` are titles by name."""
-    tasks = tasks or {}
     header, rows = table(cells, targets, tasks)
-    svg = to_svg(draw_dots([_panel(cells, targets)]))
-    notes = [
-        "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
-        "over the target languages; for the masked LM at its best layer for each language. Vectors "
-        "have one layer.",
-        "Every window of a size has the same tokens in the same order. Words have their contexts "
-        "in the same text for every model, in segments of the model's own window.",
-        "Drop: (longest - shortest) / longest window, of the means.",
-        *([_TASKS] if tasks else []),
-        f"{machine()}.",
-    ]
-    write_svg(run / "plot.svg", svg)
-    write_markdown(run / "table.md", header, rows, notes)
     names = ("word_mrr", "word_p1", "word_layer")
-    write_csv(
-        run / "table.csv",
-        ["model", "sentences", "window", "seed", "language", *names, *tasks],
-        [
-            [
-                *(c.model, c.size, c.window, c.seed, target),
-                *(c.scores(target)[n] for n in names),
-                *(_transfer(task, c, target) for task in tasks),
-            ]
+    record = {
+        "config": dict(config),
+        "header": header,
+        "rows": rows,
+        "tasks": list(tasks or {}),
+        "models": [
+            {
+                **{"model": c.title, "sentences": c.size, "window": c.window, "seed": c.seed},
+                "language": target,
+                **{name: c.scores(target)[name] for name in names},
+                **{task: _transfer(task, c, target) for task in tasks or {}},
+            }
             for c in cells
             for target in targets
         ],
-    )
-    record = {"config": dict(config), "header": header, "rows": rows, "notes": notes}
+    }
     results = {f"{c.model}-{c.size}-{c.window}-{c.seed}": c.result for c in cells}
     results |= {path.name: path / "results.json" for c in cells for path in c.tasks.values()}
-    write_json(run / "results.json", {**record, "provenance": provenance(results)})
-    settings = [(name, str(value)) for name, value in config.items()]
-    sections = [
-        Section("Table", header=header, rows=rows, notes=notes),
-        Section("Single seeds", svg=svg),
-        Section("Settings", header=["option", "value"], rows=settings),
-        commands_section(steps),
-    ]
-    lead = ["Word retrieval of vectors and encoders trained on more or less text, in segments."]
-    write_report(run / "report.html", _TITLE, lead, sections)
+    write_results(SizeWindow, run, record, results, steps)
+
+
+@KINDS.register("size-window")
+class SizeWindow(Kind):
+    """Dots of MRR, a row for each model, size and window; and the table."""
+
+    name = "size-window"
+
+    def page(self, result: Result) -> Page:
+        record, seeds = result.record, result.record["config"]["seeds"]
+        header = record["header"]
+        rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
+        facts = (f"Languages {record['config']['languages']}.", seeds_in_words(seeds, dots=True))
+        notes = [
+            "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
+            "over the target languages; for the masked LM at its best layer for each language. "
+            "Vectors have one layer.",
+            "Every window of a size has the same tokens in the same order. Words have their "
+            "contexts in the same text for every model, in segments of the model's own window.",
+            "Drop: (longest - shortest) / longest window, of the means.",
+            *([_TASKS] if record["tasks"] else []),
+            f"{result.machine}.",
+        ]
+        models = record["models"]
+        return Page(
+            title="Size of the text and length of its segments",
+            source=SOURCE,
+            lead=["Vectors and encoders trained on more or less text, in segments of two lengths."],
+            sections=[
+                Section("Table", header=header, rows=rows, notes=notes, name="table"),
+                Section(
+                    "Single seeds",
+                    svg=to_svg(draw_dots([_panel(header, rows)])),
+                    notes=caption(result, SOURCE, *facts),
+                    name="plot",
+                ),
+            ],
+            tables={"table": (list(models[0]), [list(model.values()) for model in models])},
+            measured=[
+                Measured("E11", f"{title} with the shorter window, {row[0]}, {row[1]:,}", cell.mean)
+                for place, title in enumerate(header)
+                if title.startswith("drop")
+                for row in rows
+                if (cell := row[place]) is not None
+            ],
+        )
+
+
+def _panel(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> DotPanel:
+    """The MRR of each seed; a name for each model, size and window."""
+    names, values = [], []
+    for row in rows:
+        for title, cell in zip(header, row, strict=True):
+            figure, window, length = title.rpartition(", window ")
+            if window and figure == MRR:
+                names.append(f"{row[0]}, {row[1]:,}, window {length}")
+                values.append(cell.values if cell else [])
+    return DotPanel(names, values, "MRR")
 
 
 def _values(cells: Sequence[Cell], targets: Sequence[str], read: Read) -> list[float]:
     """Mean over languages, one for each seed; none for models that were not measured."""
     found = [[read(cell, target) for target in targets] for cell in cells]
     return [statistics.fmean(values) for values in found if None not in values]
-
-
-def _panel(cells: Sequence[Cell], targets: Sequence[str]) -> DotPanel:
-    keys = list(dict.fromkeys((cell.model, cell.title, cell.size, cell.window) for cell in cells))
-    names = [f"{title}, {size:,}, window {window}" for _, title, size, window in keys]
-    values = [
-        _values([c for c in cells if (c.model, c.title, c.size, c.window) == key], targets, _mrr)
-        for key in keys
-    ]
-    return DotPanel(names, values, "MRR")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.page import Result
+from fairseq_xling.runs.page_file import write_page
+from fairseq_xling.runs.result import find_results, make_joined, make_page
 from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
-from fairseq_xling.studies.pages.kinds import find_results, make_joined, make_page
 from fairseq_xling.studies.pages.presets import find_presets
-from fairseq_xling.studies.pages.write import write_page
 
 INDEX = "index.html"
 

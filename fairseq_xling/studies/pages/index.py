@@ -9,6 +9,7 @@ from typing import Any
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.runs.page import Measured, Page, Result
+from fairseq_xling.runs.page_file import csv_text, download
 from fairseq_xling.runs.report import write_template
 from fairseq_xling.studies.pages.presets import Preset
 from fairseq_xling.studies.pages.rows import (
@@ -18,7 +19,6 @@ from fairseq_xling.studies.pages.rows import (
     check_codes,
     spec_rows,
 )
-from fairseq_xling.studies.pages.write import csv_text, download
 
 OUTCOMES = ("passed", "failed", "skipped", "left out")
 

@@ -18,7 +18,7 @@ from fairseq_xling.models.clcr.search import Found
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.registry import Registry
 
-order_heads: Registry = Registry("`--order`", package=__name__)
+order_heads: Registry = Registry("`--order`", __name__)
 
 PREFIX = "order_"  # of a head's name as one of a model's modules
 LAYERS = 2

@@ -25,8 +25,8 @@ from torch import Tensor
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 
-absolute_searches: Registry = Registry("search for an absolute order", package=__name__)
-relative_searches: Registry = Registry("search for a relative order", package=__name__)
+absolute_searches: Registry = Registry("search for an absolute order", __name__)
+relative_searches: Registry = Registry("search for a relative order", __name__)
 
 UNIT = 2.0**-20
 HIGHEST = 64.0  # e^-64 is practically impossible; higher costs are clipped to this

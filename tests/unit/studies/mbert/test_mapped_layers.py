@@ -4,10 +4,10 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
+from fairseq_xling.runs.result import kind_of
 from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
 from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.studies.mbert.mapped_layers_result import Cell, draw, read_lines_of, table
-from fairseq_xling.studies.pages.kinds import kind_of
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
+from fairseq_xling.runs.result import kind_of
 from fairseq_xling.studies.mbert.similarity import similarity_steps
 from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
 from fairseq_xling.studies.mbert.similarity_result import Cell, by_layer, read_lines_of, table
-from fairseq_xling.studies.pages.kinds import kind_of
 
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
 

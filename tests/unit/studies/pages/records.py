@@ -1,5 +1,7 @@
 """One tiny record of each kind of result, as the verbs write them."""
 
+from fairseq_xling.runs.statistics import OverSeeds
+
 ORIGIN = {
     "command": "fairseq-xling verb --seeds 1,2",
     "date": "2026-03-04T05:06:07+00:00",
@@ -7,6 +9,11 @@ ORIGIN = {
     "versions": {"torch": "2.13.0"},
     "inputs": {"data": {"path": "data/meta.json", "bytes": 3, "sha256": "ab" * 32}},
 }
+
+
+def _over(values: list[float], digits: int) -> dict:
+    """A cell of a figure of each seed."""
+    return OverSeeds(tuple(values), digits).record()
 
 
 def _scores(**by_language: float) -> dict:
@@ -159,10 +166,22 @@ RECORDS = {
             *("NLI (%), window 64", "NLI (%), window 8", "drop of NLI (%)"),
         ],
         "rows": [
-            ["GloVe", 1000, "0.200 ± 0.010", "0.190 ± 0.020", "+5.0", "-", "-", "-"],
-            ["masked LM", 1000, "0.000 ± 0.000", "0.000 ± 0.000", "-", "80.0", "60.0", "+25.0"],
+            [
+                *("GloVe", 1000, _over([0.21, 0.19], 3), _over([0.2, 0.18], 3), _over([5.0], 1)),
+                *(None, None, None),
+            ],
+            [
+                *("masked LM", 1000, _over([0.0, 0.0], 3), _over([0.0, 0.0], 3), None),
+                *(_over([80.0], 1), _over([60.0], 1), _over([25.0], 1)),
+            ],
         ],
-        "notes": ["note one"],
+        "kind": "size-window",
+        "tasks": ["nli"],
+        "models": [
+            {"model": "GloVe", "sentences": 1000, "window": 64, "seed": 1, "language": "de"}
+            | {"word_mrr": 0.21, "word_p1": 0.2, "word_layer": 0, "nli": None},
+        ],
+        "commands": ["fairseq-xling prepare data"],
     },
     "trelm-study": {
         "study": "TreLM: how the embeddings of new words begin",

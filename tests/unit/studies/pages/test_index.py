@@ -5,6 +5,7 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.page import Result
+from fairseq_xling.runs.result import make_page
 from fairseq_xling.studies.pages.index import (
     Entry,
     Test,
@@ -15,7 +16,6 @@ from fairseq_xling.studies.pages.index import (
     table,
     write_index,
 )
-from fairseq_xling.studies.pages.kinds import make_page
 from fairseq_xling.studies.pages.presets import Preset
 from fairseq_xling.studies.pages.rows import SpecRow, spec_rows
 from tests.unit.studies.pages.records import RECORDS

@@ -12,9 +12,9 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.page import Result
-from fairseq_xling.studies.pages.kinds import KINDS, find_results, kind_of, make_page
+from fairseq_xling.runs.page_file import write_page
+from fairseq_xling.runs.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
-from fairseq_xling.studies.pages.write import write_page
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
 
 

@@ -9,7 +9,7 @@ import pytest
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
-from fairseq_xling.studies.pages.kinds import find_results, kind_of, make_page
+from fairseq_xling.runs.result import find_results, kind_of, make_page
 from tests.extracted_folder import write_extracted
 from tests.unit.studies.pages.records import RECORDS
 
@@ -122,7 +122,7 @@ def test_the_ablation_table(tmp_path):
 def test_the_table_of_sizes_and_windows(tmp_path):
     from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
     from fairseq_xling.studies.mbert.size_window_result import Cell as Model
-    from fairseq_xling.studies.mbert.size_window_result import write_table
+    from fairseq_xling.studies.mbert.size_window_result import write_size_window
 
     cells = []
     for window, score in ((64, 0.5), (8, 0.4)):
@@ -131,7 +131,7 @@ def test_the_table_of_sizes_and_windows(tmp_path):
         write_json(path, {"results": [{"measures": {"words": scores}}]})
         cells.append(Model("glove", "GloVe", 1000, window, 1, path))
     config = dataclasses.asdict(SizeWindowConfig(data_text="t"))
-    write_table(tmp_path / "run", config, ["de"], cells, [])
+    write_size_window(tmp_path / "run", config, ["de"], cells, [])
     kind, page = page_of(tmp_path / "run")
     assert kind == "size-window"
     assert page.measured[0].value == pytest.approx(20.0)

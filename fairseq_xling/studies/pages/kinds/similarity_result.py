@@ -6,9 +6,9 @@ from typing import Any
 from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_result import LEAD, TITLE, by_layer
-from fairseq_xling.studies.pages.kinds import KINDS
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5 and Figure 7"
 

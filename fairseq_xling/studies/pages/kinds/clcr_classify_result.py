@@ -8,8 +8,8 @@ from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.studies.clcr.classify_table import LONG, gaps, lines_of_rows, long_rows
-from fairseq_xling.studies.pages.kinds import KINDS
 from fairseq_xling.studies.pages.studies import column_bars, parse_cell
 
 SOURCE = "CLCR, 4.2"

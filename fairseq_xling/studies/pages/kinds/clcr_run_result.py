@@ -8,9 +8,9 @@ from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.runs.plots import draw_bars
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, make_page
 from fairseq_xling.runs.statistics import mean_and_spread
 from fairseq_xling.studies.pages.clcr_together import JOINS, join_clcr
-from fairseq_xling.studies.pages.kinds import KINDS, make_page
 from fairseq_xling.studies.pages.studies import column_bars, parse_cell
 
 _SOURCES = {

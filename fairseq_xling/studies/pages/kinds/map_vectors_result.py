@@ -7,7 +7,7 @@ from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 SOURCE = "TreLM (Li et al., 2021), A.1"
 COSINE = "mean cosine to the nearest source word"

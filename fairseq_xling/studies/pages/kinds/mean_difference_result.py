@@ -7,7 +7,7 @@ from typing import Any
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 SOURCE = "Liu et al. (2020), 4.2 and Table 3"
 # figure of a cell: axis label

@@ -9,7 +9,7 @@ from typing import Any
 from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 # the column on the horizontal axis: its row, the paper's figure, words for the axis
 AXES = {

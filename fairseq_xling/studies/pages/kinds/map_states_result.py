@@ -10,7 +10,7 @@ from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1"
 ROWS = {"procrustes": "S1", "unconstrained": "S2", "contextual": "S6"}

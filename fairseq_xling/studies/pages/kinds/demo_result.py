@@ -6,8 +6,8 @@ from typing import Any
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.studies.demo.report import NAMES
-from fairseq_xling.studies.pages.kinds import KINDS
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3"
 

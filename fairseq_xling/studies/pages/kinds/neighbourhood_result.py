@@ -5,7 +5,7 @@ from typing import Any
 
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 SOURCE = "TreLM (Li et al., 2021), appendix A.2"
 

@@ -7,8 +7,8 @@ from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.runs.training_log import UNDRAWN, curve_words
-from fairseq_xling.studies.pages.kinds import KINDS
 
 PAPER = "TreLM (Li et al., 2021)"
 BITS = "bits per masked subword"

@@ -6,7 +6,7 @@ from typing import Any
 from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 _POINT = ("pair", "layer", "x", "y")
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7"

@@ -7,7 +7,7 @@ from typing import Any
 from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.verbs.parts.struct_matrix_table import (
     LONG,
     figures,

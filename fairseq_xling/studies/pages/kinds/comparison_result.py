@@ -20,7 +20,7 @@ from fairseq_xling.runs.page import (
 )
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 from fairseq_xling.studies.pages.together import LAYER, join_page, join_results
 
 _MOST_LINES = 6  # in one panel

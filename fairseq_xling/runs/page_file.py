@@ -19,11 +19,23 @@ def write_page(path: Path, result: Result, page: Page) -> None:
     made += list(result.versions.items())
     inputs = [[role, one["path"], one["sha256"][:16]] for role, one in result.inputs.items()]
     sections = [*page.sections, numbers_section(result, page)]
+    if settings := _settings(result.record.get("config")):
+        sections.append(Section("Settings", header=["option", "value"], rows=settings))
     sections.append(Section("Provenance", header=["what", "value"], rows=made))
     if inputs:
         header = ["input", "file", "SHA-256 (its beginning)"]
         sections.append(Section("Inputs", header=header, rows=inputs))
+    if commands := result.record.get("commands"):
+        text = "Also in commands.sh in the same folder."
+        sections.append(Section("Exact commands", text=text, code="\n\n".join(commands)))
     write_report(path, page.title, page.lead, sections)
+
+
+def _settings(config: Any) -> list[tuple[str, str]]:
+    """Every option that has a value."""
+    if not isinstance(config, dict):
+        return []
+    return [(name, str(value)) for name, value in config.items() if value not in ("", (), [])]
 
 
 def numbers_section(result: Result, page: Page) -> Section:

@@ -12,7 +12,7 @@ from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, sentence
 from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.runs.report import Section
-from fairseq_xling.studies.pages.kinds import KINDS
+from fairseq_xling.runs.result import KINDS
 
 LAYER = "layer (0 = embedding output)"
 # measure: where the paper has it; the row, the column and words for the index

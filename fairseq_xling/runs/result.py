@@ -1,0 +1,164 @@
+"""Results: values recorded once, and all that is made from them.
+
+A run records its values in ``results.json``, with the name of their kind. The kind turns them into
+a page: figures, tables and notes. What a run leaves at its end, what `fairseq-xling report` writes
+and what the pages of `examples/` show is this one page.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.provenance import provenance
+from fairseq_xling.registry import Registry
+from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.runs.page import RESULTS, Page, Result
+from fairseq_xling.runs.page_file import write_page
+from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import write_csv, write_markdown
+
+PAGE = "report.html"
+
+
+class Kind:
+    """A kind of result: a class in a module whose name ends in ``result``, or in `studies.pages`.
+
+    One with ``join(results)`` makes further pages, of several results of its own kind or of the
+    kinds in its ``joins``.
+    """
+
+    name: str
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        """Whether the JSON is of this kind."""
+        return record.get("kind") == self.name
+
+    def page(self, result: Result) -> Page:
+        """Its page; a missing field may raise KeyError, a value of another type TypeError."""
+        raise NotImplementedError(type(self).__name__)
+
+
+KINDS: Registry[type[Kind]] = Registry(
+    "kind of result", "fairseq_xling.verbs", "fairseq_xling.studies", named="result"
+)
+
+
+def write_results(
+    kind: type[Kind],
+    run: Path,
+    record: Mapping[str, Any],
+    inputs: Mapping[str, Path],
+    steps: Sequence[Step] = (),
+) -> None:
+    """Write ``results.json`` into ``run``, and what the page of its kind shows, atomically each.
+
+    These are ``report.html``; for each section with a ``name`` its figure (``NAME.svg``) or its
+    table with notes (``NAME.md``); for each of the page's ``tables`` a ``NAME.csv``.
+
+    Args:
+        record: JSON values; `OverSeeds` among the cells of its tables.
+        inputs: files that it was made from, by role.
+        steps: whose commands the page lists.
+    """
+    commands = [shlex.join(command) for step in steps for command in step.commands]
+    about = {"kind": kind.name, "commands": commands, "provenance": provenance(inputs)}
+    write_json(run / RESULTS, plain({**record, **about}))
+    (result,) = find_results(run)
+    page = make_page(result)
+    for section in page.sections:
+        if section.name and section.svg:
+            write_svg(run / f"{section.name}.svg", section.svg)
+        elif section.name:
+            path = run / f"{section.name}.md"
+            write_markdown(path, section.header, section.rows, section.notes)
+    for name, (header, rows) in page.tables.items():
+        write_csv(run / f"{name}.csv", header, rows)
+    write_page(run / PAGE, result, page)
+
+
+def plain(value: Any) -> Any:
+    """``value`` with every `OverSeeds` in it as JSON."""
+    if isinstance(value, OverSeeds):
+        return value.record()
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    return list(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+def find_results(run: Path) -> list[Result]:
+    """The results of ``run``: a JSON file, or a folder with ``results.json`` or with such files.
+
+    Raises:
+        UserError: if there are none that a page can be made of.
+    """
+    if not run.is_dir():
+        return [_read(run)]
+    if (run / RESULTS).is_file():
+        return [_read(run / RESULTS)]
+    found = []
+    for path in sorted(run.glob("*.json")):
+        record = read_json(path)
+        if isinstance(record, dict) and kind_of(record) is not None:
+            found.append(Result(path, record))
+    if not found:
+        raise UserError(
+            f"{run}: contains no results to make a page from; known kinds: {', '.join(KINDS)}"
+        )
+    return found
+
+
+def _read(path: Path) -> Result:
+    record = read_json(path)
+    if not isinstance(record, dict) or kind_of(record) is None:
+        older = isinstance(record, dict) and {"config", "provenance"} <= record.keys()
+        what = (
+            "results of an older version; run the same command again, which repeats its last step"
+            if older
+            else f"no results to make a page from; known kinds: {', '.join(KINDS)}"
+        )
+        raise UserError(f"{path}: {what}")
+    return Result(path, record)
+
+
+def kind_of(record: Mapping[str, Any]) -> str | None:
+    """The name of the kind that recognises ``record``; None if there is none.
+
+    Raises:
+        RuntimeError: if several do; their fields must distinguish them.
+    """
+    names = [name for name in KINDS if KINDS[name]().recognises(record)]
+    if len(names) > 1:
+        raise RuntimeError(f"several kinds recognise one record: {', '.join(names)}")
+    return names[0] if names else None
+
+
+def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
+    """The pages that are made of several of ``results``."""
+    by_kind: dict[str, list[Result]] = {}
+    for result in results:
+        by_kind.setdefault(kind_of(result.record) or "", []).append(result)
+    pages = []
+    for name in KINDS:
+        kind = KINDS[name]()
+        found = [one for other in getattr(kind, "joins", (name,)) for one in by_kind.get(other, [])]
+        if found and hasattr(kind, "join"):
+            pages += kind.join(found)
+    return pages
+
+
+def make_page(result: Result) -> Page:
+    """The page of one file of results.
+
+    Raises:
+        UserError: if its fields are damaged.
+    """
+    name = kind_of(result.record)
+    try:
+        return KINDS[name]().page(result)
+    except MALFORMED as error:
+        what = f"{type(error).__name__}: {error}"
+        raise UserError(f"{result.path}: damaged results of kind {name!r} ({what})") from None
