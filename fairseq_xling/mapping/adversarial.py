@@ -17,41 +17,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.discriminator import Discriminator
 from fairseq_xling.mapping.procrustes import nearest_orthogonal
-
-
-@dataclasses.dataclass(frozen=True)
-class AdversarialOptions:
-    """Settings of adversarial training; the defaults are those of the released MUSE.
-
-    Attributes:
-        hidden: units of each of the discriminator's two hidden layers.
-        dropout: share of the discriminator's input that is dropped.
-        smoothing: label smoothing, the distance of labels from 0 and 1.
-        discriminator_steps: updates of the discriminator per update of the map.
-        lr: first learning rate of both; only the map's changes.
-        lr_decay: factor of the map's learning rate after every epoch.
-        lr_shrink: further factor when the criterion has fallen, from the second time on.
-        batch: words of each language in a batch.
-        epoch_size: words that the map sees in an epoch.
-        epochs: number of epochs.
-        beta: strength of the pull towards orthogonal maps.
-        most_frequent: only this many words of each language are used; 0 = all.
-    """
-
-    hidden: int = 2048
-    dropout: float = 0.1
-    smoothing: float = 0.1
-    discriminator_steps: int = 5
-    lr: float = 0.1
-    lr_decay: float = 0.98
-    lr_shrink: float = 0.5
-    batch: int = 32
-    epoch_size: int = 1_000_000
-    epochs: int = 5
-    beta: float = 0.001
-    most_frequent: int = 75_000
 
 
 @dataclasses.dataclass(frozen=True)

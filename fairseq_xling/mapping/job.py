@@ -3,7 +3,6 @@
 Symbols: ``V`` ids of the moving vocabulary, ``N`` of them that occur, ``D`` width.
 """
 
-import argparse
 import dataclasses
 import time
 from collections.abc import Sequence
@@ -59,13 +58,13 @@ class MapOptions:
     device: str = "cpu"
 
 
-def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> dict[str, Any]:
+def map_vectors(method: str, options: MapOptions, own: Any) -> dict[str, Any]:
     """Find the best orthogonal map by ``method`` and write the mapped vectors and the report.
 
     A seed that a killed run finished is not repeated, and the result is the same.
 
     Args:
-        args: the method's own options.
+        own: the method's own options, of its ``options``.
 
     Raises:
         UserError: if the files do not fit together, or every seed failed (the report is written).
@@ -76,7 +75,7 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
     steps = solver.normalize if options.normalize is None else options.normalize
     settings = {
         "method": method,
-        **solver.settings(args),
+        **dataclasses.asdict(own),
         "normalize": ",".join(parse_steps(steps)) or "none",
         **dataclasses.asdict(options.search),
     }
@@ -99,9 +98,9 @@ def map_vectors(method: str, options: MapOptions, args: argparse.Namespace) -> d
 
     def solve(search: Search, seed: int) -> Fit:
         what = f"{method}, seed {seed}" if solver.seeded else method
-        with progress(solver.steps(args), what, "steps") as bar:
+        with progress(solver.steps(own), what, "steps") as bar:
             around = Surroundings(seed, search.criterion, bar.update)
-            return solver.fit(moving, fixed, args, around)
+            return solver.fit(moving, fixed, own, around)
 
     pairs = shared_words(moving, fixed)
     if solver.from_shared_words:

@@ -1,8 +1,7 @@
 """Settings of a run: a dataclass whose values come from a YAML file and the command line.
 
-Every field is made by `option`, with one sentence of help; its type is that of its default: text,
-a whole number, a number, true or false, or a tuple of texts. The command line takes precedence over
-the file, the file over a preset, a preset over the defaults.
+Every field is made by `fairseq_xling.options.option`. The command line takes precedence over the
+file, the file over a preset, a preset over the defaults.
 """
 
 import argparse
@@ -15,29 +14,14 @@ import yaml
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_text
-from fairseq_xling.ranges import ANY, WORDS, Range, option_name, ranged
+from fairseq_xling.options import chosen
+from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
 
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-def option(
-    default: Any,
-    help: str,
-    *,
-    least: float | None = None,
-    range: Range = ANY,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    """A field with help; ``range`` holds the numbers allowed, or ``least`` the smallest of them,
-    and ``choices`` all texts allowed."""
-    numbers = range if least is None else Range(least)
-    return dataclasses.field(
-        default=default, metadata={**ranged(help, numbers), "choices": choices}
-    )
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +54,10 @@ def describe_fields(config: type) -> Iterator[tuple[dataclasses.Field, str]]:
     for field in dataclasses.fields(config):
         default = field.default
         shown = str(default).lower() if isinstance(default, bool) else str(default)
+        note = field.metadata["range"].note
+        text = f"{field.metadata['help']}; {note}" if note else field.metadata["help"]
         end = f" (default: {shown})" if default not in ("", ()) else ""
-        yield field, (field.metadata["help"] + end).replace("%", "%%")
+        yield field, (text + end).replace("%", "%%")
 
 
 def load_config(
@@ -191,12 +177,7 @@ def _checked(field: dataclasses.Field, value: Any) -> Any:
     value = _convert(field, value)
     if isinstance(value, int | float):
         field.metadata["range"].check(f"--{option_name(field.name)}", value)
-    choices = field.metadata["choices"]
-    if choices and value not in choices:
-        raise UserError(
-            f"`--{option_name(field.name)}`: {unknown_name('value', value, list(choices))}"
-        )
-    return value
+    return chosen(field, value)
 
 
 def _convert(field: dataclasses.Field, value: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json
+from fairseq_xling.options import option
 from fairseq_xling.precision import AUTO, CHOICES, HELP, resolve
-from fairseq_xling.runs.options import option
 
 Config = TypeVar("Config")
 

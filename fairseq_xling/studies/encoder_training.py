@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.runs.options import option, parse_seeds, split_words
+from fairseq_xling.options import option
+from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.training_command import Training
 
 Config = TypeVar("Config", bound="EncoderTraining")

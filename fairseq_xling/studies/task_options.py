@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import option, split_words
+from fairseq_xling.runs.options import split_words
 from fairseq_xling.studies.gold_tasks import GoldTask, parse_tasks
 
 OWN = "own"  # the name of the user's task in steps and files

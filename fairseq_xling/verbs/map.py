@@ -21,7 +21,9 @@ If interrupted, the same command resumes with the next layer or seed.
 
 import argparse
 import sys
+from dataclasses import fields
 
+from fairseq_xling.options import add_fields, values_of
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 
 GROUP = "States and maps"
@@ -48,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         method = METHODS[name]()
         sub = subparser(name, method.help, "Map word vectors", _map_vectors)
         _add_common(sub, method.normalize)
-        method.add_arguments(sub.add_argument_group(f"method {name}"))
+        add_fields(sub.add_argument_group(f"method {name}"), method.options)
     for name in PAIRED:
         paired = PAIRED[name]()
         sub = subparser(name, paired.help, "Map hidden states", _fit_map)
@@ -74,7 +76,25 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
         "moving", metavar="MOVING", help="folder of `fairseq-xling extract` whose states are mapped"
     )
     add("fixed", metavar="FIXED", help="folder with the states that they are mapped to")
-    method.add_arguments(parser)
+    if method.any_pairs:
+        kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
+        add(
+            "--pairs",
+            nargs="+",
+            required=True,
+            metavar=("KIND", "FILE"),
+            help=f"pairs to fit on: {kinds}",
+        )
+    else:
+        add(
+            "--alignments",
+            dest="pairs",
+            type=lambda file: ["alignments", file],
+            required=True,
+            metavar="FILE",
+            help="links i-j of each line, as `fairseq-xling align` writes them",
+        )
+    add_fields(parser, method.options)
     add(
         "--layers",
         default="all",
@@ -89,7 +109,8 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
     )
     add("--output", required=True, metavar="FILE", help="map to write; FILE.json is its report")
     for name in PAIRS:
-        PAIRS[name].add_arguments(parser.add_argument_group(f"pairs {name}"))
+        if fields(PAIRS[name].options):
+            add_fields(parser.add_argument_group(f"pairs {name}"), PAIRS[name].options)
 
 
 def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
@@ -186,6 +207,7 @@ def _warn(lines: list[str]) -> None:
 
 def _map_vectors(args: argparse.Namespace) -> None:
     from fairseq_xling.mapping.job import MapOptions, map_vectors, summary
+    from fairseq_xling.mapping.methods import METHODS
     from fairseq_xling.mapping.search import SearchOptions
     from fairseq_xling.runs.options import parse_seeds
 
@@ -206,5 +228,5 @@ def _map_vectors(args: argparse.Namespace) -> None:
         ),
         device=args.device,
     )
-    report = map_vectors(args.method, options, args)
+    report = map_vectors(args.method, options, values_of(METHODS[args.method].options, args))
     print(summary(args.output, report))

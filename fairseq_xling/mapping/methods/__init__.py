@@ -6,7 +6,6 @@ options of all methods are declared before any is run.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -56,6 +55,7 @@ class Method(Protocol):
         help: one line for the user.
         normalize: its default steps of normalisation.
         seeded: whether seeds give different maps, so that several are worth trying.
+        options: a dataclass of its own options (`fairseq_xling.options`).
         from_shared_words: whether it starts from identically spelt words; it then leaves out those
             of `split_shared`, by which its map is evaluated.
     """
@@ -64,23 +64,12 @@ class Method(Protocol):
     normalize: str
     seeded: bool
     from_shared_words: bool
+    options: type
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Its own options."""
-
-    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        """Everything that determines its map besides vectors and seed (JSON values).
-
-        Raises:
-            UserError: for invalid options.
-        """
-
-    def steps(self, args: argparse.Namespace) -> int:
+    def steps(self, options: Any) -> int:
         """The number of steps that it reports per seed."""
 
-    def fit(
-        self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings
-    ) -> Fit:
+    def fit(self, moving: Space, fixed: Space, options: Any, around: Surroundings) -> Fit:
         """Find the map for one seed.
 
         Raises:

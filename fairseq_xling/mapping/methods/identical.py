@@ -6,15 +6,25 @@ dictionary; a vocabulary learnt on both languages shares many.
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import option
+from fairseq_xling.ranges import COUNT
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.space import Space
+
+
+@dataclasses.dataclass(frozen=True)
+class IdenticalOptions:
+    """Which words count as shared."""
+
+    min_letters: int = option(
+        1, "leave out shared words of fewer characters (not counting the word mark)", range=COUNT
+    )
 
 
 @METHODS.register("identical")
@@ -26,35 +36,25 @@ class Identical:
     seeded = False
     from_shared_words = True
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--min-letters",
-            type=Number(int, COUNT),
-            default=1,
-            metavar="N",
-            help="leave out shared words of fewer characters (not counting the word mark)",
-        )
+    options = IdenticalOptions
 
-    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {"min_letters": args.min_letters}
-
-    def steps(self, args: argparse.Namespace) -> int:
+    def steps(self, options: IdenticalOptions) -> int:
         return 1
 
     def fit(
-        self, moving: Space, fixed: Space, args: argparse.Namespace, around: Surroundings
+        self, moving: Space, fixed: Space, options: IdenticalOptions, around: Surroundings
     ) -> Fit:
         from fairseq_xling.mapping.evidence import shared_words, split_shared
         from fairseq_xling.mapping.procrustes import procrustes
 
-        for side, option in ((moving, "--vectors"), (fixed, "--source-vectors")):
+        for side, name in ((moving, "--vectors"), (fixed, "--source-vectors")):
             if side.symbols is None:
-                raise UserError(f"`{option}` has no symbols, so no word is known to be shared")
+                raise UserError(f"`{name}` has no symbols, so no word is known to be shared")
         pairs = split_shared(shared_words(moving, fixed))[0]
         kept = [
             row
             for row, (place, _) in enumerate(pairs.tolist())
-            if len(moving.symbols[place].removeprefix("▁")) >= args.min_letters
+            if len(moving.symbols[place].removeprefix("▁")) >= options.min_letters
         ]
         if not kept:
             raise UserError("the two vocabularies share no words that occur in both texts")

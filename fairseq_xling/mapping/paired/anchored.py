@@ -19,16 +19,25 @@ Symbols: ``N`` pairs, ``D`` width. Rows are vectors; maps are applied from the r
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
-from fairseq_xling.ranges import ANY, Number
+from fairseq_xling.mapping.paired import PAIRED, Matrices
+from fairseq_xling.options import option
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums
+
+
+@dataclasses.dataclass(frozen=True)
+class AnchoredOptions:
+    """How strong the anchor is."""
+
+    anchor: float = option(
+        1.0, "weight of keeping the fixed side's states in place, relative to 1 for the pairs"
+    )
 
 
 @PAIRED.register("anchored")
@@ -43,22 +52,12 @@ class Anchored:
     normalize = "none"
     square = True
     any_pairs = True
-    options = ("anchor",)
+    options = AnchoredOptions
 
     def __init__(self, anchor: float = 1.0):
         if not (math.isfinite(anchor) and anchor >= 0):
             raise UserError(f"`--anchor` must be finite and not negative, got {anchor:g}")
         self.anchor = anchor
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        by_any_pairs(parser)
-        parser.add_argument(
-            "--anchor",
-            type=Number(float, ANY),
-            default=self.anchor,
-            metavar="X",
-            help="weight of keeping the fixed side's states in place, relative to 1 for the pairs",
-        )
 
     def solve(self, sums: Sums) -> Matrices:
         import torch

@@ -8,8 +8,6 @@ not be undone for those layers.
 
 from __future__ import annotations
 
-import argparse
-
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.mapping.paired.procrustes import Procrustes
 
@@ -21,13 +19,3 @@ class Contextual(Procrustes):
     help = "the orthogonal map of tokens in context, which another encoder's layers can read"
     normalize = "centre"
     any_pairs = False
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--alignments",
-            dest="pairs",
-            type=lambda file: ["alignments", file],
-            required=True,
-            metavar="FILE",
-            help="links i-j of each line, as `fairseq-xling align` writes them",
-        )

@@ -6,10 +6,10 @@ Table 9. See `fairseq_xling.mapping.meeting`.
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+from fairseq_xling.mapping.paired import PAIRED, Matrices
+from fairseq_xling.options import NoOptions
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums
@@ -23,9 +23,7 @@ class MeetingInTheMiddle:
     normalize = "iterative"
     square = True
     any_pairs = True
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        by_any_pairs(parser)
+    options = NoOptions
 
     def solve(self, sums: Sums) -> Matrices:
         from fairseq_xling.mapping.sums import least_squares_of, procrustes_of

@@ -5,10 +5,10 @@ Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+from fairseq_xling.mapping.paired import PAIRED, Matrices
+from fairseq_xling.options import NoOptions
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums
@@ -22,9 +22,7 @@ class Procrustes:
     normalize = "iterative"
     square = True
     any_pairs = True
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        by_any_pairs(parser)
+    options = NoOptions
 
     def solve(self, sums: Sums) -> Matrices:
         from fairseq_xling.mapping.sums import procrustes_of

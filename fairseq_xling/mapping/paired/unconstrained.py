@@ -5,10 +5,10 @@ Huang, Ji and May 2019, "Cross-lingual Multi-Level Adversarial Transfer", Eq. 2.
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_xling.mapping.paired import PAIRED, Matrices, by_any_pairs
+from fairseq_xling.mapping.paired import PAIRED, Matrices
+from fairseq_xling.options import NoOptions
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums
@@ -22,9 +22,7 @@ class Unconstrained:
     normalize = "iterative"
     square = False
     any_pairs = True
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        by_any_pairs(parser)
+    options = NoOptions
 
     def solve(self, sums: Sums) -> Matrices:
         from fairseq_xling.mapping.sums import least_squares_of

@@ -4,7 +4,6 @@ Pairs come in blocks and can be read again for each layer, so that their number 
 memory. Symbols: ``P`` pairs of a block.
 """
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,21 +17,17 @@ class Pairs(Protocol):
 
     Attributes:
         reads: whether it needs a file in addition to the folders.
+        options: a dataclass of its own options (`fairseq_xling.options`).
         count: all pairs.
         facts: what was found and what was left out, for the user (JSON values).
     """
 
     reads: bool
+    options: type
     count: int
     facts: dict[str, Any]
 
-    def __init__(
-        self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace
-    ): ...
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        """Its own options."""
+    def __init__(self, moving: States, fixed: States, file: Path | None, options: Any): ...
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         """Blocks: P vectors of the moving folder, and the matching ones (P) of the fixed one.

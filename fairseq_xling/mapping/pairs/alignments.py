@@ -5,11 +5,10 @@ vector is the mean of its subwords'. Words must be those of the text as segmente
 folder: align with ``--segment-source`` and ``--segment-target`` as in `prepare`.
 """
 
-import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import byte_lines
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.states import Selection, States
+from fairseq_xling.options import option
 from fairseq_xling.text.links import Links, check_range, parse_pharaoh
 
 _LINES = 128  # in a block
@@ -83,6 +83,18 @@ class SideBlock:
         return self._first + self._starts[chosen], self._counts[chosen]
 
 
+@dataclass(frozen=True)
+class AlignmentOptions:
+    """How links are read."""
+
+    align_unit: str = option(
+        "word",
+        "unit that links connect: word (the mean of its subwords) or subword",
+        choices=tuple(_COLUMNS),
+    )
+    swap: bool = option(False, "i of a link i-j is FIXED's, j is MOVING's")
+
+
 @PAIRS.register("alignments")
 class Alignments:
     """See the module's docstring. The whole file is checked at the start.
@@ -92,18 +104,17 @@ class Alignments:
     """
 
     reads = True
+    options = AlignmentOptions
 
-    def __init__(self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace):
+    def __init__(self, moving: States, fixed: States, file: Path | None, options: AlignmentOptions):
         for states in (moving, fixed):
             if states.unit != "tokens":
                 raise UserError(
                     f"{states.path}: must contain tokens, got {states.unit}; extract with "
                     "`--unit tokens`"
                 )
-        unit = args.align_unit
-        if unit not in _COLUMNS:
-            raise UserError(f"`--align-unit` must be {' or '.join(_COLUMNS)}, got {unit!r}")
-        self._file, self._swap, self._unit = Path(str(file)), args.swap, unit
+        unit = options.align_unit
+        self._file, self._swap, self._unit = Path(str(file)), options.swap, unit
         self._sides = Side(moving, unit), Side(fixed, unit)
         sizes = [len(side) for side in self._sides]
         if sizes[0] != sizes[1]:
@@ -117,18 +128,6 @@ class Alignments:
         self.facts = {"links": self.count + self._left_out, "unknown or cut": self._left_out}
         if not self.count:
             raise UserError(f"{file}: has no link between words that both folders have")
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        parser.add_argument(
-            "--align-unit",
-            default="word",
-            metavar="UNIT",
-            help="unit that links connect: word (the mean of its subwords) or subword",
-        )
-        parser.add_argument(
-            "--swap", action="store_true", help="i of a link i-j is FIXED's, j is MOVING's"
-        )
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         self._left_out = 0

@@ -4,10 +4,8 @@ The columns are read in the order that matches more entries with the folders: a 
 ``en-de.tsv`` can be used for maps from English to German and back.
 """
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.states import BLOCK, Selection, States
+from fairseq_xling.options import NoOptions
 
 
 @PAIRS.register("dictionary")
@@ -27,8 +26,9 @@ class Dictionary:
     """
 
     reads = True
+    options = NoOptions
 
-    def __init__(self, moving: States, fixed: States, file: Path | None, args: argparse.Namespace):
+    def __init__(self, moving: States, fixed: States, file: Path | None, options: NoOptions):
         entries = read_dictionary(file)
         rows = [{w: n for n, w in enumerate(each.words)} for each in (moving, fixed)]
         forward = _known(entries, rows)
@@ -45,10 +45,6 @@ class Dictionary:
             "with an unknown word": len(entries) - self.count,
             "first column": (moving if self._pairs is forward else fixed).path.name,
         }
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        """It has none."""
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         for start in range(0, self.count, BLOCK):

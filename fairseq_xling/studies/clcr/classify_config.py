@@ -6,7 +6,8 @@ from pathlib import Path
 from fairseq_xling.clcr.esim_fit import EsimOptions
 from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.options import option
+from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.items import parse_files
 
 SIDES = ("premise", "hypothesis")

@@ -16,9 +16,10 @@ from fairseq_xling.models.clcr.modules.extract import parse_rates
 from fairseq_xling.models.clcr.order import order_heads
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.models.clcr.transforms import transforms
+from fairseq_xling.options import option
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import option, parse_seeds, split_words
+from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")

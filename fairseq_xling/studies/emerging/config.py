@@ -7,10 +7,11 @@ from pathlib import Path
 
 from fairseq_xling.data.splits import check_test_set
 from fairseq_xling.errors import UserError
+from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import load_config as read_config
-from fairseq_xling.runs.options import option, split_words
+from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.emerging.settings import SETTINGS
 from fairseq_xling.studies.encoder_training import (

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.options import option, split_words
+from fairseq_xling.options import option
+from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_encoders

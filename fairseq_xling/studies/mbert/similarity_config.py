@@ -6,8 +6,9 @@ from pathlib import Path
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.paired import PAIRED
+from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import option, split_words
+from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.options import option
+from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.task_options import TaskOptions
 

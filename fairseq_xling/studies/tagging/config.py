@@ -5,9 +5,10 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.options import option
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.tasks.items import parse_columns, parse_files
 

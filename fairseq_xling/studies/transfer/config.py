@@ -6,8 +6,9 @@ import shlex
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import option, parse_seeds
+from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.transfer.alphas import PAPER, parse_alphas
 from fairseq_xling.studies.transfer.presets import PRESETS

@@ -14,9 +14,10 @@ from fairseq_xling.data.splits import check_split
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.options import option
 from fairseq_xling.ranges import option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import option, parse_seeds, split_words
+from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.text.vocabularies import modes
 

@@ -3,7 +3,6 @@
 The first language's vectors move and the second's stay: e'_s = e_s W, e'_t = e_t.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,10 +76,8 @@ def _learn(read: Mapping[str, WordVectors], work: Path, seed: int) -> np.ndarray
         moving, fixed = (work / f"{side}.safetensors" for side in ("moving", "fixed"))
         for path, vectors in zip((moving, fixed), read.values(), strict=True):
             write_vectors(path, vectors.as_file())
-        parser = argparse.ArgumentParser()
-        METHODS["adversarial"]().add_arguments(parser)
         options = MapOptions(str(fixed), str(moving), str(output), (seed, seed + 1, seed + 2))
-        map_vectors("adversarial", options, parser.parse_args([]))
+        map_vectors("adversarial", options, METHODS["adversarial"].options())
     width = next(iter(read.values())).width
     try:
         return read_matrix(output, width)

@@ -4,6 +4,7 @@ Symbols: ``R`` rows of a folder, ``D`` width.
 """
 
 import argparse
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from fairseq_xling.mapping.paired import PAIRED, PairedMethod
 from fairseq_xling.mapping.pairs import PAIRS, Pairs
 from fairseq_xling.mapping.states import META, States
 from fairseq_xling.mapping.steps import parse_elements, passes
+from fairseq_xling.options import values_of
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.tables import cell, text_table
@@ -40,7 +42,7 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
         UserError: if the folders, the pairs and the layers do not fit together.
     """
     started = time.monotonic()
-    own = {name: getattr(args, name) for name in getattr(PAIRED[method], "options", ())}
+    own = dataclasses.asdict(values_of(PAIRED[method].options, args))
     solver = PAIRED[method](**own)
     normalize = solver.normalize if args.normalize is None else args.normalize
     normalize = ",".join(parse_steps(normalize)) or "none"
@@ -56,7 +58,7 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
             f"{fixed.width} in {fixed.path} ({others} does not)"
         )
     layers = list(common_layers(moving, fixed, args.layers))
-    pairs = PAIRS[kind](moving, fixed, file, args)
+    pairs = PAIRS[kind](moving, fixed, file, values_of(PAIRS[kind].options, args))
     settings = {
         "pairs": kind,
         "normalize": normalize,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.options import option
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
-from fairseq_xling.runs.options import option
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.features import WORD, parse_features

@@ -3,11 +3,8 @@ import dataclasses
 import pytest
 import torch
 
-from fairseq_xling.mapping.adversarial import (
-    AdversarialOptions,
-    pull_to_orthogonal,
-    train_adversarial,
-)
+from fairseq_xling.mapping.adversarial import pull_to_orthogonal, train_adversarial
+from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.csls import csls_criterion
 from fairseq_xling.mapping.procrustes import orthogonality_error
 from fairseq_xling.mapping.refine import random_rotation

@@ -9,11 +9,13 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.pairs import alignments as module
 from fairseq_xling.mapping.states import States
+from fairseq_xling.options import values_of
 
 
 def find(kind, moving, fixed, file=None, unit="word", swap=False):
     args = argparse.Namespace(align_unit=unit, swap=swap)
-    return PAIRS[kind](States(moving), States(fixed), file, args)
+    options = values_of(PAIRS[kind].options, args)
+    return PAIRS[kind](States(moving), States(fixed), file, options)
 
 
 def vectors(pairs, moving, fixed):
@@ -179,7 +181,7 @@ def test_other_mistakes_about_alignments_are_one_line(rows, write_states, tmp_pa
     file = write_links(tmp_path / "links", LINKS)
     with pytest.raises(UserError, match=r"parallel text, got 4 lines in .*de and 3 in .*eng"):
         find("alignments", de, short, file)
-    with pytest.raises(UserError, match="`--align-unit` must be subword or word, got 'letter'"):
+    with pytest.raises(UserError, match="`--align-unit`: unknown value 'letter'"):
         find("alignments", de, de, file, unit="letter")
     sentences = write_states("s", {0: rows(1)})
     with pytest.raises(UserError, match="s: must contain tokens, got sentences; extract with"):

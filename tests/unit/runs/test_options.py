@@ -4,7 +4,8 @@ import dataclasses
 import pytest
 
 from fairseq_xling.errors import UserError, one_line
-from fairseq_xling.runs.options import add_options, load_config, option, parse_seeds
+from fairseq_xling.options import option
+from fairseq_xling.runs.options import add_options, load_config, parse_seeds
 
 
 @dataclasses.dataclass(frozen=True)

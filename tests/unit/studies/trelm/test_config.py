@@ -4,8 +4,9 @@ import dataclasses
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.adversarial import AdversarialOptions
+from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.options import add_fields
 from fairseq_xling.studies.trelm.config import PRESETS, TrelmConfig
 from fairseq_xling.studies.trelm.training import optimisation
 
@@ -40,7 +41,7 @@ def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_re
     assert preset.stage("language").lr == 2e-5
     assert not preset.map_args and AdversarialOptions().epochs == 5
     parser = argparse.ArgumentParser()
-    METHODS["adversarial"]().add_arguments(parser)
+    add_fields(parser, METHODS["adversarial"].options)
     assert parser.parse_args([]).epochs == 5
     release = dataclasses.replace(preset, language_lr=3e-5, map_args="--epochs 50")
     assert optimisation(release, release.stage("language"))[10:12] == ["--lr", "3e-05"]

@@ -8,9 +8,9 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.scratch import budget
-from fairseq_xling.studies.trelm.study import Row, choose_rows
+from fairseq_xling.studies.trelm.study import Row
 from fairseq_xling.studies.trelm.study_report import study_table
-from fairseq_xling.studies.trelm.study_steps import row_config, study_steps
+from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
 SHAPE = EncoderShape(4, 16, 32, 2, 64)
