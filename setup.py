@@ -43,7 +43,7 @@ EXTRAS = {
     # The peers that the benchmarks measure beside ours.
     "benchmarks": ["ctranslate2", "faiss-cpu", "transformers"],
     # The documentation as a site: `make docs`.
-    "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"],
+    "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings[python]>=0.30", "grimp"],
     "dev": [
         "pytest",
         "pytest-timeout",

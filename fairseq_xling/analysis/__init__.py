@@ -1,1 +1,1 @@
-"""Measures on hidden states: pure tensor functions, no fairseq import."""
+"""Measures on hidden states, and the vectors they are compared with."""

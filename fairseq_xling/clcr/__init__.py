@@ -1,4 +1,4 @@
-"""One sequence of vectors for a sentence and its translation: transform, extract, reorder (CLCR).
+"""CLCR beside its models: pivots, sequences of vectors, and what is learnt on them.
 
 The mathematics here never imports fairseq.
 """

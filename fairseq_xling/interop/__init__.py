@@ -1,1 +1,1 @@
-"""Checkpoints, in and out."""
+"""Encoders of other projects, and of this one, in and out."""

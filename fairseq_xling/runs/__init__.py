@@ -1,1 +1,1 @@
-"""Resumable runs made of steps: the demo and the papers' studies."""
+"""The engine of runs: steps that resume, trainings, results and their pages."""

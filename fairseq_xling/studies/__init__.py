@@ -1,1 +1,1 @@
-"""Studies: many trainings and evaluations, one result. The top of the house."""
+"""Studies: many trainings and evaluations, one result."""

@@ -1,1 +1,1 @@
-"""From raw text to a data folder; no torch model here."""
+"""From raw text to a data folder."""

@@ -1,1 +1,1 @@
-"""`fairseq-xling <verb>`: one thin file per verb, no logic."""
+"""The verbs of `fairseq-xling`, one file each."""

@@ -1,0 +1,45 @@
+"""Which room may import which: the contract of `pyproject.toml`, and that it can be broken."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairseq_xling
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(fairseq_xling.__file__).parent
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess:
+    program = Path(sys.executable).with_name("lint-imports")
+    command = [program, "--config", ROOT / "pyproject.toml", "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+
+
+def test_rooms_import_downwards_and_no_files_form_a_circle():
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "broken"),
+    [
+        ("data/batch.py", "import fairseq_xling.studies", "Rooms import downwards"),
+        ("runs/step.py", "import fairseq_xling.runs.runner", "No circles"),
+        ("mapping/csls.py", "import argparse", "The mathematics stands alone"),
+        ("text/scan.py", "import torch", "Text is prepared without torch"),
+        ("unheard.py", "", "Rooms import downwards"),
+    ],
+)
+def test_an_import_that_breaks_a_rule_is_found(tmp_path, file, line, broken):
+    copy = tmp_path / PACKAGE.name
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with open(copy / file, "a", encoding="utf-8") as out:
+        out.write(f"\n{line}\n")
+    done = lint(tmp_path)
+    assert done.returncode != 0
+    assert f"{broken} BROKEN" in done.stdout
