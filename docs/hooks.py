@@ -17,9 +17,9 @@ _MARK = "GENERATED"
 
 def on_config(config: Any) -> Any:
     """Fill in the parts of the navigation that hang on what there is."""
-    style = "contributing/style.md"
     project = [page for source, page in sources().items() if source in PROJECT]
-    project += [style] if (DOCS / style).is_file() else []
+    own = ("contributing/verb.md", "contributing/style.md")
+    project += [page for page in own if (DOCS / page).is_file()]
     generated = {
         "Verbs": verb_navigation(),
         "Pages": [{TITLES[page]: page} for page in RESULTS.values()],

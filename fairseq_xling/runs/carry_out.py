@@ -14,7 +14,7 @@ def carry_out(
     steps: Sequence[Step],
     jobs: int,
     dry_run: bool,
-    settled: Settled,
+    settled: Settled | None = None,
     shown: str = "table.md",
     before: str = "",
 ) -> None:
@@ -22,7 +22,7 @@ def carry_out(
 
     Args:
         run: the run's folder.
-        settled: the number format that the steps were planned with.
+        settled: the number format that the steps were planned with, if they train anything.
         shown: the file in it that is printed.
         before: printed before anything runs.
 
@@ -41,15 +41,16 @@ def take_steps(
     steps: Sequence[Step],
     jobs: int,
     dry_run: bool,
-    settled: Settled,
+    settled: Settled | None = None,
     before: str = "",
 ) -> bool:
     """Run every step and return True; with ``dry_run`` print the plan and return False.
 
     Arguments and errors as `carry_out`'s.
     """
-    runner = Runner(run, steps, jobs, begin=functools.partial(settled.keep, run))
-    if settled.line:
+    begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
+    runner = Runner(run, steps, jobs, **begin)
+    if settled and settled.line:
         print(settled.line)
     if dry_run:
         runner.print_plan()
