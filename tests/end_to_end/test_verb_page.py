@@ -30,7 +30,6 @@ def blocks(tmp_path, monkeypatch):
         file = tmp_path / re.match(r"# (\S+\.py)\n", text)[1]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    before = set(sys.modules)
     for name in ("verbs", "studies", "studies.ablations"):
         package = importlib.import_module(f"fairseq_xling.{name}")
         place = tmp_path / "fairseq_xling" / name.replace(".", "/")
@@ -42,8 +41,8 @@ def blocks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield commands
     command_line.verbs.cache_clear()
-    for name in set(sys.modules) - before:
-        if "pieces" in name or name.endswith(".lengths"):
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
 
 
