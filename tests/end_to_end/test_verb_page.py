@@ -30,13 +30,14 @@ def blocks(tmp_path, monkeypatch):
         file = tmp_path / re.match(r"# (\S+\.py)\n", text)[1]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    for registry, folder in ((STUDIES, STUDIES_FOLDER), (KINDS, "fairseq_xling.studies")):
+        assert list(registry)  # all that there are, since a module registers itself only once
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        monkeypatch.setattr(registry, "_packages", (folder,))  # to be searched again
     for name in ("verbs", "studies", "studies.ablations"):
         package = importlib.import_module(f"fairseq_xling.{name}")
         place = tmp_path / "fairseq_xling" / name.replace(".", "/")
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(place)])
-    for registry, folder in ((STUDIES, STUDIES_FOLDER), (KINDS, "fairseq_xling.studies")):
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-        monkeypatch.setattr(registry, "_packages", (folder,))  # to be searched again
     command_line.verbs.cache_clear()
     monkeypatch.chdir(tmp_path)
     yield commands
