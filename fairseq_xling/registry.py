@@ -85,6 +85,14 @@ class Registry(Generic[T]):
             raise unknown_name(self.kind, name, sorted(self._entries))
         return self._entries[name]
 
+    def check(self, name: str) -> None:
+        """Nothing, if there is an entry ``name``.
+
+        Raises:
+            UserError: otherwise, with near matches.
+        """
+        _ = self[name]
+
     def __iter__(self) -> Iterator[str]:
         self._load()
         return iter(sorted(self._entries))

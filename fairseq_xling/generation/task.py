@@ -76,7 +76,7 @@ class Translates:
         Raises:
             UserError: for an unknown ordering or language.
         """
-        orderings[self.cfg.ordering]
+        orderings.check(self.cfg.ordering)
         if self.cfg.source_lang or self.cfg.target_lang:
             self.direction  # noqa: B018  raises
 

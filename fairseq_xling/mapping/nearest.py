@@ -48,5 +48,5 @@ def parse_ways(text: str) -> list[str]:
     if not names:
         raise UserError(f"`--nearest` must name at least one of {', '.join(WAYS)}, got {text!r}")
     for name in names:
-        WAYS[name]
+        WAYS.check(name)
     return names

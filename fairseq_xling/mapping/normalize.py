@@ -127,5 +127,5 @@ def parse_steps(steps: str) -> list[str]:
         if not name:
             raise UserError(f"`--normalize` must be names separated by commas, got {steps!r}")
         with about("`--normalize`"):
-            NORMALIZATIONS[name]
+            NORMALIZATIONS.check(name)
     return names

@@ -140,7 +140,7 @@ def parse_elements(steps: str) -> list[str]:
     names = [name for step in parse_steps(steps) for name in _SEQUENCES.get(step, (step,))]
     with about("`--normalize`"):
         for name in names:
-            ELEMENTS[name]
+            ELEMENTS.check(name)
     return names
 
 

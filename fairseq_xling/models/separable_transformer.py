@@ -117,7 +117,7 @@ class SeparableTransformer(BaseFairseqModel):
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
         task.check_plan(plan)
         with about("`--lm-head`"):
-            _ = lm_heads[cfg.lm_head]
+            lm_heads.check(cfg.lm_head)
         encoder = cls.build_encoder(cfg, task, plan)
         identity = {
             "languages": list(task.vocab_sizes),

@@ -66,7 +66,7 @@ class Reader:
         Raises:
             UserError: for an unknown name, a format without the task, or a missing file.
         """
-        tasks[self.task]
+        tasks.check(self.task)
         if self.task not in formats[self.format].tasks:
             allowed = ", ".join(formats[self.format].tasks)
             raise UserError(

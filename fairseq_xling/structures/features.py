@@ -95,7 +95,7 @@ def parse_features(text: str) -> tuple[str, ...]:
     names = tuple(filter(None, (name.strip() for name in text.split(","))))
     for name in names:
         if name != WORD:
-            features[name]  # raises for an unknown name
+            features.check(name)
     if not names or len(set(names)) < len(names):
         raise UserError(f"`--features` must be different names, at least one, got {text!r}")
     return names

@@ -153,7 +153,7 @@ def read_model(path: str | Path, device: torch.device) -> Trained:
             labels=tuple(about.labels),
             model=ModelSettings(**described["model"]),
         )
-        tasks[about.task]
+        tasks.check(about.task)
         if about.labels[0] != NONE or set(about.names) != set(about.features) - {WORD}:
             raise ValueError("labels or features")
         _check_sizes(path, about, arrays)

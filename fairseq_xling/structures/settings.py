@@ -44,7 +44,7 @@ class ModelSettings:
     def __post_init__(self) -> None:
         from fairseq_xling.structures.networks import networks
 
-        networks[self.network]  # raises for an unknown name
+        networks.check(self.network)
         check_fields(type(self), self)
 
 

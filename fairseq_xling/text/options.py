@@ -50,7 +50,7 @@ class PrepareOptions:
             chosen.append(("align-unit", self.align_unit, align_units))
         for option, name, known in chosen:
             with about(f"`--{option}`"):
-                _ = known[name]
+                known.check(name)
         vocabulary_types[self.vocab_type].check()
 
     @property

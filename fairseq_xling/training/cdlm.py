@@ -48,7 +48,7 @@ class CdlmTask(Translates, UnifiedTask):
         super().__init__(cfg, folder)
         self.phase = cfg.trelm_phase
         if self.phase:
-            phases[self.phase]  # raises for an unknown name
+            phases.check(self.phase)
         self.check_translation()
 
     @exits_on_user_error

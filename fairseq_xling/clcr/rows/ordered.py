@@ -22,7 +22,7 @@ class OrderedRow(ExtractedRow):
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.head = None
-        _ = order_heads[options.order]  # raises for an unknown name
+        order_heads.check(options.order)
         if side == 0:
             key = f"{PREFIX}{options.order}"
             self.head = model.model.require(key, model.checkpoint).head

@@ -246,7 +246,9 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
             f"got {config.schedule}"
         )
     # Raises for an unknown name.
-    _ = transforms[config.transform], scores[config.attention_score], norms[config.distance_norm]
+    transforms.check(config.transform)
+    scores.check(config.attention_score)
+    norms.check(config.distance_norm)
     try:
         betas = [float(beta) for beta in config.adam_betas.split(",")]
     except ValueError:

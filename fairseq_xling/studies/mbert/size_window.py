@@ -55,7 +55,7 @@ def check_config(config: SizeWindowConfig) -> None:
     if len(config.language_list) < 2:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
     for name in config.model_list:
-        MODELS[name]
+        MODELS.check(name)
     if config.vocab not in ("joint", "union"):
         raise UserError(f"`--vocab` must be joint or union, got {config.vocab!r}")
     if not Path(config.dictionary_path).exists():

@@ -107,7 +107,7 @@ def _read(run: Path) -> list[Cell]:
     try:
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
         config = TransferConfig(**settings)
-        heads[config.head]  # raises for an unknown name
+        heads.check(config.head)
         return [cell for one in record["results"] for cell in _cells(run, config, one)]
     except MALFORMED:
         raise UserError(

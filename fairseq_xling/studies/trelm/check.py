@@ -85,7 +85,7 @@ def _check_training(config: TrelmConfig) -> None:
     for stage in stages:
         with about(f"`--{stage.name}-objectives`"):
             for name in names_in(stage.objectives):
-                _ = objectives[name]  # raises for an unknown one
+                objectives.check(name)
 
 
 def _check_orderings(config: TrelmConfig) -> None:

@@ -43,7 +43,7 @@ class ProbeOptions:
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
-        classifiers[self.classifier]  # raises for an unknown name
+        classifiers.check(self.classifier)
         check_fields(type(self), self)
 
 

@@ -73,7 +73,7 @@ def parse_measures(text: str) -> list[str]:
         )
     for name in names:
         with about("`--measure`"):
-            MEASURES[name]
+            MEASURES.check(name)
         if names.count(name) > 1:
             raise UserError(f"`--measure` names {name!r} twice in {text!r}")
     return names

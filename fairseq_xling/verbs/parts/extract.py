@@ -18,7 +18,7 @@ def run_extract(args: argparse.Namespace) -> None:
     Raises:
         UserError: for missing files, or invalid settings.
     """
-    units[args.unit]  # raises for an unknown name
+    units.check(args.unit)
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):
         files["words"] = Path(args.words)

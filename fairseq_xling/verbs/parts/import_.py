@@ -32,7 +32,7 @@ def import_encoder(
     folder, output = Path(folder), Path(output)
     if segment is not None:
         with about("`--segment`"):
-            _ = segmentations[segment]
+            segmentations.check(segment)
     if not folder.is_dir():
         raise UserError(f"{folder}: must be a folder in Hugging Face format, with config.json")
     source = read_source(folder)

@@ -41,7 +41,9 @@ class TransformModule(Module):
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
         # Raises for an unknown name.
-        _ = transforms[cfg.transform], scores[cfg.attention_score], norms[cfg.distance_norm]
+        transforms.check(cfg.transform)
+        scores.check(cfg.attention_score)
+        norms.check(cfg.distance_norm)
         return {
             "transform": cfg.transform,
             "hidden": cfg.transform_hidden,
