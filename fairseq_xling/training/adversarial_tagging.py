@@ -8,25 +8,18 @@ annotation of the second, too. `fairseq-xling predict` tags other files.
 
 import functools
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, List
+from typing import Any
 
-import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
-from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II, MISSING
+from fairseq.tasks import register_task
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.tagging.adversaries import Settings, adversaries
 from fairseq_xling.models.tagging.model import Contents
-from fairseq_xling.ranges import COUNT as FROM_ONE
-from fairseq_xling.ranges import NOT_NEGATIVE, Range, ranged
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import check_labels, count_items
@@ -34,100 +27,14 @@ from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.tagging.dataset import Sentences, Together
 from fairseq_xling.tasks.tagging.head import WordHead, find_tags
 from fairseq_xling.tasks.tagging.joint_space import joint_space
-from fairseq_xling.tasks.tagging.scheme import SCHEMES
 from fairseq_xling.tasks.tagging.sentences import Spelling, Text, WordCodec, read_text
-from fairseq_xling.training.checked import Checked
-from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
-from fairseq_xling.training.private import leaving_alone, zero_untouched
+from fairseq_xling.training.adversarial_tagging_config import AdversarialTaggingConfig, check_config
+from fairseq_xling.training.items import ItemTask
 from fairseq_xling.training.tagging_criterion import COUNT, LANGUAGE
-
-SCHEDULES = ("constant", "ramp")
-
-
-@dataclass
-class AdversarialTaggingConfig(PrecisionConfig):
-    languages: str = field(
-        default=MISSING,
-        metadata={"help": "the annotated language and the target, e.g. en,de, or one language"},
-    )
-    vectors: str = field(
-        default=MISSING,
-        metadata={"help": "word vectors: en=FILE,de=FILE, of `fairseq-xling embed`, or .vec text"},
-    )
-    map: str = field(
-        default="none",
-        metadata={
-            "help": "map of the first language's vectors into the second's space: none, "
-            "adversarial (learnt here), or a file of `fairseq-xling map`"
-        },
-    )
-    normalize: str = field(
-        default="none",
-        metadata={"help": "normalisation of both vectors before the map, e.g. centre,scale"},
-    )
-    most_words: int = field(
-        default=200_000, metadata=ranged("most frequent words of each language", FROM_ONE)
-    )
-    head: str = field(default="ner", metadata={"help": "what is predicted: ner, slots or pos"})
-    scheme: str = field(default="bio", metadata={"help": "tags that are predicted: bio, or iobes"})
-    train_file: str = field(
-        default="", metadata={"help": "annotated training files: en=FILE[,de=FILE]"}
-    )
-    valid_file: str = field(
-        default="", metadata={"help": "annotated files for selecting the checkpoint: en=FILE"}
-    )
-    text_file: str = field(
-        default="",
-        metadata={"help": "the target's text, words separated by spaces: de=FILE"},
-    )
-    valid_text_file: str = field(
-        default="",
-        metadata={"help": "more of it, for the discriminator's accuracy in validation: de=FILE"},
-    )
-    low_resource: bool = field(
-        default=False,
-        metadata={"help": "also train on annotated sentences of the target, and select by them"},
-    )
-    adversary: str = field(
-        default="none", metadata={"help": "against the language: none, reversal or flip"}
-    )
-    adversary_weight: float = field(
-        default=1.0, metadata=ranged("weight of the adversary's gradient", NOT_NEGATIVE)
-    )
-    adversary_schedule: str = field(
-        default="constant",
-        metadata={"help": "this weight: constant, or ramp, from 0 over the whole training"},
-    )
-    flip_steps: int = field(
-        default=6, metadata=ranged("updates of the tagger for one of D, with flip", FROM_ONE)
-    )
-    language_smoothing: float = field(
-        default=0.3,
-        metadata=ranged("smoothing of the labels that D learns", Range(0, 0.5, below=True)),
-    )
-    epoch_sentences: int = field(
-        default=0,
-        metadata=ranged(
-            "sentences of each language per epoch; 0 is the larger side once", NOT_NEGATIVE
-        ),
-    )
-    format: str = field(default="", metadata={"help": "format of the files (default: conll)"})
-    columns: str = field(
-        default="", metadata={"help": "which column holds what, e.g. token=1,tag=2"}
-    )
-    unknown_labels: str = field(
-        default="wrong",
-        metadata={"help": "labels not seen in training: refuse, or wrong (count as mistakes)"},
-    )
-    seed: int = II("common.seed")
-    max_epoch: int = II("optimization.max_epoch")
-    max_update: int = II("optimization.max_update")
-    update_freq: List[int] = II("optimization.update_freq")
-    save_dir: str = II("checkpoint.save_dir")
 
 
 @register_task("adversarial_tagging", dataclass=AdversarialTaggingConfig)
-class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
+class AdversarialTaggingTask(ItemTask):
     """Files, words, batches of both languages, and the adversary."""
 
     def __init__(self, cfg: AdversarialTaggingConfig):
@@ -137,8 +44,7 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
         self._total = math.inf  # of the whole training
         self._trained = False  # whether a checkpoint brings the contents
         self._items: dict[str, list[tuple[str, list[TaggedItem]]]] = {}
-        self._untouched: list[torch.nn.Parameter] = []
-        _check(cfg, self.languages)
+        check_config(cfg, self.languages)
         self.columns = parse_columns(cfg.columns)
         settings = Settings(cfg.flip_steps, cfg.language_smoothing)
         self.adversary = adversaries[cfg.adversary](settings)
@@ -219,12 +125,7 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
     def _read(self, split: str) -> list[tuple[str, list[TaggedItem]]]:
         """The annotated files of a split; of the target's, only with `--low-resource`."""
         if split not in self._items:
-            text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
-            if text is None:
-                raise UserError(
-                    f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
-                )
-            option, source = f"--{split}-file", self.languages[0]
+            (option, text), source = self.file_option(split), self.languages[0]
             files = parse_files(option, text)
             wanted = self.languages if self.cfg.low_resource else [source]
             for lang, _ in files:
@@ -247,12 +148,6 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
         from fairseq_xling.tasks.tagging.head import word_head
 
         return word_head(self.cfg.head)
-
-    def read(self, lang: str, path: str | Path) -> list[TaggedItem]:
-        """The items of a file."""
-        if lang not in self.languages:
-            raise unknown_name("language of this model", lang, self.languages)
-        return list(self.format.read(Path(path), self.columns))
 
     @staticmethod
     def read_plain(path: str | Path) -> list[TaggedItem]:
@@ -304,18 +199,14 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
                 )
             cfg.word_dim = self._space.width  # in the configuration that is saved
         model = super().build_model(cfg, from_checkpoint)
+        self._private = [p for p in model.parameters() if p.requires_grad]
         if not self._trained:
             model.set_words(self._space.tables, self._space.w)
         return model
 
     @exits_on_user_error
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
-        """fairseq's, but nothing is dropped, and each epoch has its own batches."""
-        kwargs |= {
-            "required_batch_size_multiple": 1,
-            "disable_iterator_cache": True,
-            "max_positions": None,
-        }
+        """The base's; of training, how many updates there will be."""
         made = super().get_batch_iterator(dataset, *args, **kwargs)
         if dataset is self.datasets.get("train"):
             steps = -(-len(made.frozen_batches) // kwargs.get("num_shards", 1))
@@ -339,24 +230,8 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
         return self.cfg.adversary_weight * (2 / (1 + math.exp(-10 * share)) - 1)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        first = all(parameter.grad is None for parameter in parameters)
         self.update = update_num
-        with self.precision():
-            result = super().train_step(
-                sample, model, criterion, optimizer, update_num, ignore_grad
-            )
-        if first:  # all batches of an update are of the same kind
-            self._untouched = zero_untouched(parameters)
-        return result
-
-    def optimizer_step(self, optimizer, model, update_num):
-        with leaving_alone(optimizer, self._untouched):
-            optimizer.step()
-
-    def valid_step(self, sample, model, criterion):
-        with self.precision():
-            return super().valid_step(sample, model, criterion)
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     @property
     def metric_names(self) -> list[str]:
@@ -396,51 +271,8 @@ class AdversarialTaggingTask(Checked, InPrecision, FairseqTask):
         sums = {count: total(f"{side}_{count}") for count in self.head.count_names}
         return round(self.head.scores(sums)[own], 3)
 
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        restore_early_stopping(state.get("early_stopping", {}))
-
     def max_positions(self) -> None:
         """There are none."""
-
-    @property
-    def source_dictionary(self):
-        return None
-
-    @property
-    def target_dictionary(self):
-        return None
-
-
-def _check(cfg: AdversarialTaggingConfig, languages: list[str]) -> None:
-    for name, allowed in (
-        ("unknown_labels", ("refuse", "wrong")),
-        ("adversary_schedule", SCHEDULES),
-        ("scheme", tuple(SCHEMES)),
-    ):
-        if getattr(cfg, name) not in allowed:
-            option = "--" + name.replace("_", "-")
-            raise UserError(
-                f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
-            )
-    if len(languages) > 2:
-        raise UserError(f"`--languages` must be one or two, got {cfg.languages!r}")
-    needs_two = [
-        option
-        for option, chosen in (
-            (f"--adversary {cfg.adversary}", adversaries[cfg.adversary].discriminates),
-            ("--low-resource", cfg.low_resource),
-            (f"--map {cfg.map}", cfg.map != "none"),
-        )
-        if chosen
-    ]
-    if needs_two and len(languages) < 2:
-        raise UserError(
-            f"`--languages` must be two with `{needs_two[0]}`, e.g. en,de, got {cfg.languages!r}"
-        )
-    check_precision(cfg)
 
 
 # By task, the rows of the specification that it implements.

@@ -28,6 +28,7 @@ from fairseq_xling.models.clcr.model import ClcrModelConfig
 from fairseq_xling.models.clcr.modules import modules
 from fairseq_xling.models.clcr.phases import phases
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields, ranged
+from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.clcr_data import first_batches, pair_feed
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
@@ -157,14 +158,6 @@ class ClcrTask(PlannedTask):
     def max_positions(self) -> int:
         return self._positions
 
-    @property
-    def source_dictionary(self):
-        return None
-
-    @property
-    def target_dictionary(self):
-        return None
-
 
 def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
     """The two languages that ``text`` names, or the only pair with training text.
@@ -199,8 +192,7 @@ def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
             f"`--clcr-module {cfg.clcr_module}` needs `--clcr-labels`, a folder of `fairseq-xling "
             "clcr label`"
         )
-    if cfg.too_long not in ("truncate", "refuse"):
-        raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
+    check_choices(cfg, too_long=("truncate", "refuse"))
     check_precision(cfg)
 
 

@@ -9,33 +9,34 @@ import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import register_task
 from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building, origin
-from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP, Codec
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads
 from fairseq_xling.tasks.items import Item, parse_columns, parse_files
 from fairseq_xling.tasks.options import parse_options
-from fairseq_xling.training.checked import Checked
-from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
+from fairseq_xling.training.base import check_choices
+from fairseq_xling.training.items import ItemTask
+from fairseq_xling.training.precision import PrecisionConfig, check_precision
 from fairseq_xling.training.transfer_criterion import COUNT
 
 # How heads turn items into rows; a checkpoint without it is of 0.2.0 or older, form 1.
 HEAD_FORM = 2
+
+
+UNKNOWN_LABELS = ("refuse", "wrong")
 
 
 @dataclass
@@ -73,7 +74,7 @@ class CrossLingualTransferConfig(PrecisionConfig):
 
 
 @register_task("cross_lingual_transfer", dataclass=CrossLingualTransferConfig)
-class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
+class CrossLingualTransferTask(ItemTask):
     """Files, labels and batches for one head."""
 
     def __init__(self, cfg: CrossLingualTransferConfig, folder: DataFolder):
@@ -86,7 +87,8 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         self._trained = False  # whether a checkpoint brings the labels
         self._items: dict[str, list[tuple[str, list[Item]]]] = {}
         self._codecs: dict[str, Codec] = {}
-        _check(cfg)
+        check_choices(cfg, unknown_labels=UNKNOWN_LABELS, too_long=TOO_LONG)
+        check_precision(cfg)
         self.columns = parse_columns(cfg.columns)
         self._kind = heads[cfg.head]
         self.format = find_format(self._kind.format, cfg.format)
@@ -121,22 +123,12 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:
         if split not in self._items:
-            text = {"train": self.cfg.train_file, "valid": self.cfg.valid_file}.get(split)
-            if text is None:
-                raise UserError(
-                    f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
-                )
-            files = parse_files(f"--{split}-file", text)
+            option, text = self.file_option(split)
+            files = parse_files(option, text)
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
             for (_, path), (_, items) in zip(files, self._items[split], strict=True):
-                count_items(self._kind, f"--{split}-file", path, items)
+                count_items(self._kind, option, path, items)
         return self._items[split]
-
-    def read(self, lang: str, path: str | Path) -> list[Item]:
-        """The items of a file in the head's format."""
-        if lang not in self.languages:
-            raise unknown_name("language of this model", lang, self.languages)
-        return list(self.format.read(Path(path), self.columns))
 
     def make_dataset(
         self, files: Iterable[tuple[str, list[Item]]], shuffle: bool = False
@@ -174,24 +166,6 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
         self._max_positions = model.max_positions()
         return model
 
-    @exits_on_user_error
-    def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
-        """fairseq's, but nothing is dropped, and each epoch has its own batches."""
-        kwargs |= {
-            "required_batch_size_multiple": 1,
-            "disable_iterator_cache": True,
-            "max_positions": None,
-        }
-        return super().get_batch_iterator(dataset, *args, **kwargs)
-
-    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        with self.precision():
-            return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
-
-    def valid_step(self, sample, model, criterion):
-        with self.precision():
-            return super().valid_step(sample, model, criterion)
-
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Loss, speed and, in validation, the head's metrics."""
         super().reduce_metrics(logging_outputs, criterion)
@@ -211,32 +185,8 @@ class CrossLingualTransferTask(Checked, InPrecision, FairseqTask):
 
         return derive
 
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        restore_early_stopping(state.get("early_stopping", {}))
-
     def max_positions(self) -> int:
         return self._max_positions
-
-    @property
-    def source_dictionary(self):
-        return None
-
-    @property
-    def target_dictionary(self):
-        return None
-
-
-def _check(cfg: CrossLingualTransferConfig) -> None:
-    for name, allowed in (("unknown_labels", ("refuse", "wrong")), ("too_long", TOO_LONG)):
-        if getattr(cfg, name) not in allowed:
-            option = "--" + name.replace("_", "-")
-            raise UserError(
-                f"`{option}` must be {' or '.join(allowed)}, got {getattr(cfg, name)!r}"
-            )
-    check_precision(cfg)
 
 
 # By task, the rows of the specification that it implements.

@@ -1,32 +1,21 @@
-"""What the tasks over parallel and monolingual text have in common: iterators, precision, steps."""
+"""What the tasks over parallel and monolingual text have in common: batches from a plan."""
 
 from typing import Any, Optional
 
-import torch
-from fairseq.tasks import FairseqTask
-
-from fairseq_xling.compat import early_stopping_state, restore_early_stopping
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
 from fairseq_xling.errors import exits_on_user_error
-from fairseq_xling.training.checked import Checked
-from fairseq_xling.training.precision import InPrecision
-from fairseq_xling.training.private import leaving_alone, zero_untouched
+from fairseq_xling.training.base import Task
 
 
-class PlannedTask(Checked, InPrecision, FairseqTask):
+class PlannedTask(Task):
     """A task whose batches come from a `Plan`: nothing grows with the corpus, and a training that
     was killed resumes where it was.
 
     ``cfg`` is a `PrecisionConfig` with ``seed``, ``sort_window``, ``epoch_updates`` and
     ``update_freq``.
     """
-
-    def __init__(self, cfg: Any):
-        super().__init__(cfg)
-        self._private: list[torch.nn.Parameter] = []
-        self._untouched: list[torch.nn.Parameter] = []
 
     def make_plan(self, dataset: BatchDataset, limits: Limits) -> Plan:
         """The order of training."""
@@ -75,27 +64,3 @@ class PlannedTask(Checked, InPrecision, FairseqTask):
             num_workers=num_workers,
         )
         return self._training_iterator
-
-    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        first = all(parameter.grad is None for parameter in self._private)
-        with self.precision():
-            result = super().train_step(
-                sample, model, criterion, optimizer, update_num, ignore_grad
-            )
-        if first:  # all batches of a step have the same languages
-            self._untouched = zero_untouched(self._private)
-        return result
-
-    def valid_step(self, sample, model, criterion):
-        with self.precision():
-            return super().valid_step(sample, model, criterion)
-
-    def optimizer_step(self, optimizer, model, update_num):
-        with leaving_alone(optimizer, self._untouched):
-            optimizer.step()
-
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        restore_early_stopping(state.get("early_stopping", {}))

@@ -1,0 +1,50 @@
+"""Tasks over annotated items that lie in memory: files of one format, batches by fairseq."""
+
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.tasks.formats import Format
+from fairseq_xling.tasks.items import Item
+from fairseq_xling.training.base import Task
+
+
+class ItemTask(Task):
+    """A task whose ``languages`` and ``format``, with ``columns``, say what its files hold."""
+
+    languages: list[str]
+    format: Format
+    columns: dict[str, int]
+
+    def file_option(self, split: str) -> tuple[str, str]:
+        """The option that names the files of a split, and its value.
+
+        Raises:
+            UserError: for a split that is neither trained nor selected on.
+        """
+        if split not in ("train", "valid"):
+            raise UserError(
+                f"`--valid-subset` must be valid or train; test by `predict`, got {split!r}"
+            )
+        return f"--{split}-file", getattr(self.cfg, f"{split}_file")
+
+    def read(self, lang: str, path: str | Path) -> list[Item]:
+        """The items of a file.
+
+        Raises:
+            UserError: for a language that the model does not have, or a damaged file.
+        """
+        if lang not in self.languages:
+            raise unknown_name("language of this model", lang, self.languages)
+        return list(self.format.read(Path(path), self.columns))
+
+    @exits_on_user_error
+    def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):
+        """fairseq's, but nothing is dropped, and each epoch has its own batches."""
+        kwargs |= {
+            "required_batch_size_multiple": 1,
+            "disable_iterator_cache": True,
+            "max_positions": None,
+        }
+        return super().get_batch_iterator(dataset, *args, **kwargs)
