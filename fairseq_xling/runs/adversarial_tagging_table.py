@@ -201,10 +201,13 @@ def _notes(
             f"targets; above in {above} of {len(one['gaps'])} seeds{p}."
         )
     for target, path in maps.items():
-        about = read_json(f"{path}.json")
-        state = "no seed was better than chance" if about["failed"] else "better than chance"
-        notes.append(
-            f"Map {config.source} to {target}, {config.map}: criterion {about['criterion']:.3f}, "
-            f"chance {about['chance']:.3f}: {state}."
-        )
+        name = f"Map {config.source} to {target}, {config.map}"
+        notes.append(map_note(name, read_json(f"{path}.json")))
     return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}.", f"{machine()}."]
+
+
+def map_note(name: str, report: Mapping[str, Any]) -> str:
+    """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
+    failure = report["seeds"][str(report["best_seed"])]["failure"]
+    state = f"failed: {failure}" if failure else "better than chance"
+    return f"{name}: criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}."
