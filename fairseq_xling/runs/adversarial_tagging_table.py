@@ -156,7 +156,8 @@ def panels(record: Mapping[str, Any]) -> list[Panel]:
                 accuracies = [100 * value for value in curve["discriminator"]]
                 x = list(range(1, len(accuracies) + 1))
                 lines.append(Line(f"row {curve['row']}, accuracy of D", x, accuracies, 4))
-        made.append(Panel(lines, "epoch", "percent", f"{source} to {target}", (50, "chance of D")))
+        title, chance = f"{source} to {target}", (50, "chance of D")
+        made.append(Panel(lines, "epoch", "percent", title, chance, whole=True))
     return made
 
 
