@@ -66,27 +66,46 @@ def tagger(tables, w, adversary, **changes):
     return model
 
 
-def train(model, adversary, source, target, updates, ramp=True, decay=1e-3, weight=1.0, seed=1):
-    """``model`` after ``updates`` on random batches of both parts; the target's tags are unread."""
+def train(
+    model,
+    adversary,
+    source,
+    target,
+    updates,
+    ramp=True,
+    weight=1.0,
+    lr=0.005,
+    faster=1,
+    batch=40,
+    seed=1,
+):
+    """``model`` after ``updates`` on random batches of both parts; the target's tags are unread.
+
+    The learning rate falls to a fiftieth; the discriminator's is ``faster`` times the others'.
+    """
     losses = adversaries[adversary](Settings(smoothing=0.1, steps=3))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=decay)
+    own = [] if model.discriminator is None else list(model.discriminator.parameters())
+    rest = [p for p in model.parameters() if not any(p is one for one in own)]
+    groups = [{"params": rest, "lr": lr}, *([{"params": own, "lr": lr * faster}] if own else [])]
+    optimizer = torch.optim.Adam(groups, betas=(0.5, 0.999))
+    fall = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: 1 - 0.98 * n / updates)
     generator = torch.Generator().manual_seed(seed)
     model.train()
     for update in range(updates):
-        parts = [_some(source, 40, generator)]
+        parts = [_some(source, batch, generator)]
         if model.discriminator is not None:
-            part = _some(target, 40, generator)
+            part = _some(target, batch, generator)
             parts.append({name: value for name, value in part.items() if name != "tag"})
         share = 2 / (1 + np.exp(-10 * update / updates)) - 1 if ramp else 1.0
 
         def tag(found, parts=parts):
             return model.tagging_loss(found, parts)
 
-        optimizer.param_groups[0]["lr"] = 0.1 * (1 - 0.9 * update / updates)
         optimizer.zero_grad()
         losses(model, parts, update, weight * share, tag).total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
+        fall.step()
     return model.eval()
 
 

@@ -6,7 +6,7 @@
 # WikiANN's own sentences.
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
 #   DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
-# About 15 minutes on 1 core, and 25 for WikiANN. If interrupted, the same command resumes.
+# About 15 minutes on 1 core, and 40 for WikiANN. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 which=$([ -n "${DATA:-}" ] && echo wikiann || echo synthetic)

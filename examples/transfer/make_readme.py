@@ -44,12 +44,13 @@ contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all la
 half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
 that were trained to translate, and the same with their initial weights. The `adversarial` ones are
 BiLSTMs over mapped word vectors with a language discriminator, the `structures` ones graph
-convolution and a BiLSTM over pairs of mentions. The others are real:
-`six-languages` is the encoder of `encoder.sh`, `migrated` the MiniLM that was migrated to German,
-and `before` the same before migration. At this scale names and trees transfer in part; parts of
-speech and Japanese entailment are no better than with new weights, slots hardly. Question answering
-is left out: there is no English training set of its size here that such small encoders could learn
-from.
+convolution and a BiLSTM over pairs of mentions. `adversarial-wikiann` was run on one core of an AMD
+EPYC with AVX-512: mapped words gain in each seed, the adversary nothing over them, and its
+discriminator still tells five sentences of six. The others are real: `six-languages` is the encoder
+of `encoder.sh`, `migrated` the MiniLM that was migrated to German, and `before` the same before
+migration. At this scale names and trees transfer in part; parts of speech and Japanese entailment
+are no better than with new weights, slots hardly. Question answering is left out: there is no
+English training set of its size here that such small encoders could learn from.
 """
 
 
@@ -140,10 +141,16 @@ def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
 
 
 def _tagging(config: dict[str, Any]) -> str:
+    words = f"vectors of {config['dim']}, {config['vector_epochs']} epochs"
+    if config["text"]:
+        words += " of " + ", ".join(
+            f"`{'/'.join(Path(pattern).parts[-2:])}`" for pattern in config["text"]
+        )
     return (
         f"{config['sentences']:,} annotated sentences, {config['epochs']} epochs at learning rate "
-        f"{config['lr']:g}; map {config['map']}, adversary {config['adversary']}, weight "
-        f"{config['adversary_weight']:g} ({config['adversary_schedule']}); {config['precision']}."
+        f"{config['lr']:g}; {words}; map {config['map']}, adversary {config['adversary']}, weight "
+        f"{config['adversary_weight']:g} ({config['adversary_schedule']}); {config['precision']}. "
+        "The paper claims gains of up to 16 points of F1, on other data."
     )
 
 

@@ -23,6 +23,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
+_MOST_TICKS = 20
 
 plt.rcParams.update(
     {
@@ -60,7 +61,7 @@ class Panel:
         chance: height of a dotted line, with its label.
         chosen: place of a vertical line, with its label.
         log: whether the y axis is logarithmic.
-        whole: whether x has only whole numbers, each of them a tick.
+        whole: whether x has only whole numbers, each of them a tick, or some of many.
     """
 
     lines: Sequence[Line]
@@ -90,11 +91,16 @@ def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Fig
 
 
 def _common_legend(figure: Figure, columns: int) -> None:
+    """A legend of at most ``columns`` columns, fewer where it would be wider than the figure."""
     handles = {}
     for axis in figure.axes:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    place = {"loc": "outside lower center", "ncols": min(columns, len(handles))}
-    figure.legend(handles.values(), handles, fontsize=8, **place)
+    for number in range(min(columns, len(handles)), 0, -1):
+        place = {"loc": "outside lower center", "ncols": number}
+        legend = figure.legend(handles.values(), handles, fontsize=8, **place)
+        if legend.get_window_extent().width <= figure.bbox.width or number == 1:
+            return
+        legend.remove()
 
 
 def _draw_panel(axis: Axes, panel: Panel) -> None:
@@ -122,7 +128,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         # From 0, and with room for a marker above lines that are close together.
         axis.set_ylim(0, 1.04 * axis.get_ylim()[1])
     if panel.whole and panel.lines:
-        axis.set_xticks(sorted({round(x) for line in panel.lines for x in line.x}))
+        places = sorted({round(x) for line in panel.lines for x in line.x})
+        axis.set_xticks(places[:: -(-len(places) // _MOST_TICKS)])
 
 
 @dataclasses.dataclass(frozen=True)

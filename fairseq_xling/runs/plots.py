@@ -79,7 +79,7 @@ def _draw_bars(axis: Axes, panel: BarPanel) -> None:
     if panel.chance is not None:
         axis.axvline(panel.chance[0], color=_CHANCE, linestyle=":", label=panel.chance[1])
     axis.set_yticks(range(len(panel.names)), panel.names)
-    axis.invert_yaxis()
+    axis.set_ylim(len(panel.names) - 0.5, -0.5)  # a name has its place without a bar, too
     axis.grid(axis="y", visible=False)
     axis.set(xlabel=panel.xlabel, title=panel.title)
     if len(panel.series) > 1 or panel.chance is not None:

@@ -156,7 +156,8 @@ def panels(record: Mapping[str, Any]) -> list[Panel]:
                 accuracies = [100 * value for value in curve["discriminator"]]
                 x = list(range(1, len(accuracies) + 1))
                 lines.append(Line(f"row {curve['row']}, accuracy of D", x, accuracies, 4))
-        made.append(Panel(lines, "epoch", "percent", f"{source} to {target}", (50, "chance of D")))
+        title, chance = f"{source} to {target}", (50, "chance of D")
+        made.append(Panel(lines, "epoch", "percent", title, chance, whole=True))
     return made
 
 
@@ -201,10 +202,13 @@ def _notes(
             f"targets; above in {above} of {len(one['gaps'])} seeds{p}."
         )
     for target, path in maps.items():
-        about = read_json(f"{path}.json")
-        state = "no seed was better than chance" if about["failed"] else "better than chance"
-        notes.append(
-            f"Map {config.source} to {target}, {config.map}: criterion {about['criterion']:.3f}, "
-            f"chance {about['chance']:.3f}: {state}."
-        )
+        name = f"Map {config.source} to {target}, {config.map}"
+        notes.append(map_note(name, read_json(f"{path}.json")))
     return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}.", f"{machine()}."]
+
+
+def map_note(name: str, report: Mapping[str, Any]) -> str:
+    """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
+    failure = report["seeds"][str(report["best_seed"])]["failure"]
+    state = f"failed: {failure}" if failure else "better than chance"
+    return f"{name}: criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}."

@@ -31,6 +31,21 @@ def test_axes_are_labelled_and_every_line_stands_in_the_legend():
     assert list(axis.get_xticks()) == [0, 1, 2]
 
 
+def test_a_common_legend_is_no_wider_than_the_figure():
+    lines = [Line(f"a line of a long name, {n}", [1, 2], [1, 2], n) for n in range(6)]
+    for panels in (1, 2):
+        figure = draw([Panel(lines, "x", "y")] * panels, common=True)
+        (legend,) = figure.legends
+        assert len(legend.get_texts()) == 6
+        assert legend.get_window_extent().width <= figure.bbox.width
+
+
+def test_of_many_whole_numbers_some_are_ticks():
+    line = Line("en", list(range(1, 61)), [1.0] * 60)
+    ticks = draw([Panel([line], "epoch", "f1", whole=True)]).axes[0].get_xticks()
+    assert list(ticks) == list(range(1, 61, 3))
+
+
 def test_lines_differ_without_their_colours():
     first, second = draw([PANEL]).axes[0].get_lines()[:2]
     assert first.get_linestyle() != second.get_linestyle()

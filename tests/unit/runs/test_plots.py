@@ -35,3 +35,10 @@ def test_names_are_written_once_in_a_row_of_panels():
     first, second = draw_bars([PANEL, PANEL]).axes
     assert first.yaxis.get_tick_params()["labelleft"]
     assert not second.yaxis.get_tick_params()["labelleft"]
+
+
+def test_bars_stand_beside_their_names_where_the_last_has_none():
+    names = ["one", "two", "three"]
+    panels = [BarPanel(names, [Bars("x", values)], "x") for values in ([1, 2, 3], [1, 2, None])]
+    left, right = draw_bars(panels).axes
+    assert left.get_ylim() == right.get_ylim() == (2.5, -0.5)

@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.tagging.config import AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.plan import sample_items, split_text
-from fairseq_xling.studies.tagging.result import comparisons, table
+from fairseq_xling.studies.tagging.result import comparisons, map_note, table
 from fairseq_xling.tasks.formats.conll import Conll
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
@@ -54,6 +54,14 @@ def test_rows_are_compared_by_a_test_paired_over_seeds():
     assert found["p"] == pytest.approx(ttest_rel([27, 35, 45], [10, 20, 30]).pvalue)
     one = dataclasses.replace(CONFIG, seeds="1")
     assert comparisons(results(FIGURES), one, "f1")[0]["p"] is None
+
+
+def test_a_note_says_why_the_map_that_was_used_failed():
+    seeds = {"1": {"failure": "its words are elsewhere"}, "2": {"failure": None}}
+    report = {"seeds": seeds, "best_seed": 2, "criterion": 0.8, "chance": 0.75}
+    assert map_note("Map", report) == "Map: criterion 0.800, chance 0.750; better than chance."
+    failed = map_note("Map", {**report, "best_seed": 1})
+    assert failed == "Map: criterion 0.800, chance 0.750; failed: its words are elsewhere."
 
 
 def test_a_sample_is_sentences_of_the_file_in_its_order(tmp_path):

@@ -24,52 +24,53 @@ def of_language(seed):
 
 @pytest.mark.slow
 @pytest.mark.row("E12")
-def test_with_the_adversary_the_language_is_harder_to_tell_and_tags_are_not():
-    """The aim is 0.5 +- 0.1; what is reached is 0.645, from 0.998."""
-    tables, classes = of_language(1)
-    source, target = (draw(t, classes, 600, n + 1, n) for n, t in enumerate(tables))
-    held_out = [draw(t, classes, 400, 100 + n, n) for n, t in enumerate(tables)]
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_the_adversary_the_language_cannot_be_told_and_tags_can(seed):
+    """Only a discriminator that learns faster than what it reads finds the last of the language:
+    with equal rates it is at chance while a fresh classifier still is not.
+    """
+    tables, classes = of_language(seed)
+    source, target = (draw(t, classes, 600, 10 * seed + n + 1, n) for n, t in enumerate(tables))
+    held_out = [draw(t, classes, 400, 10 * seed + 100 + n, n) for n, t in enumerate(tables)]
     figures = {}
     for name in ("none", "reversal"):
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         model = tagger(tables, torch.eye(16), name)
-        train(model, name, source, target, 2500)
+        train(model, name, source, target, 2000, lr=0.002, faster=4, batch=120, seed=seed)
         figures[name] = accuracy(model, held_out[0]), language_accuracy(model, *held_out)
     assert figures["none"][1] > 0.95
-    assert figures["reversal"][1] < 0.7
+    assert abs(figures["reversal"][1] - 0.5) <= 0.1
     assert figures["reversal"][0] >= figures["none"][0] - 2
 
 
 def with_cue(seed):
     """Tables of 8 shared dimensions and one that, in the source, says a tag; it is constant in the
-    target."""
+    target. The classes overlap: where they are clear, a tagger learns to do without a cue."""
     generator = torch.Generator().manual_seed(seed)
     words = np.arange(CLASSES * 3 * 100)
     centres = torch.randn(CLASSES, 8, generator=generator)
-    content = centres[words // 300] + 0.3 * torch.randn(len(words), 8, generator=generator)
+    content = centres[words // 300] + 0.8 * torch.randn(len(words), 8, generator=generator)
     cue = torch.tensor([-4.0, 0.0, 4.0])[words // 100 % 3][:, None]
     return [torch.cat([content, cue], 1), torch.cat([content, torch.full_like(cue, 4.0)], 1)]
 
 
 @pytest.mark.slow
 @pytest.mark.row("E12")
-def test_with_the_adversary_a_cue_of_one_language_is_relied_on_less():
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_the_adversary_a_cue_of_one_language_is_not_relied_on(seed):
     """L_tag is a sum over words and L_D one decision, so lambda has to make up for the words.
 
-    Of the three seeds one gains 6 points, one 43, and one loses 6.
+    Each word is a span of its own, so the share of right tags is the micro-averaged F1.
     """
-    gaps = []
-    for seed in (1, 2, 3):
-        tables, figures = with_cue(seed), {}
-        learn = [draw(t, None, 600, seed + 50 * n, n, cue=0.95) for n, t in enumerate(tables)]
-        test = draw(tables[1], None, 300, seed + 150, 1, cue=0.95)
-        for name in ("none", "reversal"):
-            torch.manual_seed(seed)
-            model = tagger(tables, torch.eye(9), name)
-            train(model, name, *learn, 1200, ramp=False, decay=0.0, weight=10.0, seed=seed)
-            figures[name] = accuracy(model, test)
-        gaps.append(figures["reversal"] - figures["none"])
-    assert sum(gaps) / 3 >= 10, gaps
+    tables, figures = with_cue(seed), {}
+    learn = [draw(t, None, 600, seed + 50 * n, n, cue=0.95) for n, t in enumerate(tables)]
+    test = draw(tables[1], None, 300, seed + 150, 1, cue=0.95)
+    for name in ("none", "reversal"):
+        torch.manual_seed(seed)
+        model = tagger(tables, torch.eye(9), name)
+        train(model, name, *learn, 1200, ramp=False, weight=5.0, seed=seed)
+        figures[name] = accuracy(model, test)
+    assert figures["reversal"] >= figures["none"] + 10
 
 
 def rotated(angle):
