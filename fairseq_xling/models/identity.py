@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, exits_on_user_error
 
 KEY = "_extra_state"  # where torch puts it in a state dict
 
@@ -67,6 +67,44 @@ def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
                 f"{origin()} does not fit: it was trained with {name} "
                 f"{_show(theirs.get(name))}, this model has {_show(value)}"
             )
+
+
+def first_difference(error: RuntimeError) -> str:
+    """The first of the tensors that torch lists where weights do not fit a module."""
+    lines = str(error).splitlines()
+    return (lines[1:2] or lines or [""])[0].strip()
+
+
+class Identified:
+    """Mixed into a model, before fairseq's class: stores its ``identity`` beside its weights, and
+    takes none of another.
+
+    Attributes:
+        fits: what weights have to fit, for the message.
+        older: whether checkpoints are taken that a version without identities wrote.
+    """
+
+    identity: dict[str, Any]
+    fits: str = ""
+    older: bool = False
+
+    def get_extra_state(self) -> Tensor:
+        return encode_identity(self.identity)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Compared in `load_state_dict`, before any weight is loaded."""
+
+    @exits_on_user_error
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """As fairseq's, but with a one-line error."""
+        if self.older and KEY not in state_dict:
+            state_dict = {**state_dict, KEY: self.get_extra_state()}
+        check_identity(self.identity, read_identity(state_dict))
+        try:
+            return super().load_state_dict(state_dict, strict, model_cfg, args)
+        except RuntimeError as error:
+            what = f"does not fit {self.fits}".strip()
+            raise UserError(f"{origin()} {what} ({first_difference(error)})") from None
 
 
 def _show(value: Any) -> str:

@@ -21,7 +21,12 @@ from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.heads import lm_heads
-from fairseq_xling.models.identity import check_identity, decode_identity, encode_identity
+from fairseq_xling.models.identity import (
+    check_identity,
+    decode_identity,
+    encode_identity,
+    first_difference,
+)
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
 
@@ -158,10 +163,9 @@ class SeparableTransformer(BaseFairseqModel):
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:  # torch lists every tensor; the first is enough
-            first = str(error).splitlines()[1:2] or [str(error)]
             raise UserError(
                 f"{origin()} does not fit this model; is it of another --arch or size? "
-                f"({first[0].strip()})"
+                f"({first_difference(error)})"
             ) from None
 
     @property

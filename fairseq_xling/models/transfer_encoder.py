@@ -22,7 +22,11 @@ from fairseq_xling.checkpoints import check_architecture, check_layers, origin
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
-from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+from fairseq_xling.models.identity import (
+    Identified,
+    first_difference,
+    read_identity,
+)
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.scaled import train_faster
 from fairseq_xling.ranges import NOT_NEGATIVE, POSITIVE, check_fields, ranged
@@ -70,7 +74,7 @@ class TransferEncoderConfig(FairseqDataclass):
 
 
 @register_model("cross_lingual_transfer", dataclass=TransferEncoderConfig)
-class TransferEncoder(BaseFairseqModel):
+class TransferEncoder(Identified, BaseFairseqModel):
     """``encoder`` and the network of the task's head.
 
     Args:
@@ -80,6 +84,9 @@ class TransferEncoder(BaseFairseqModel):
         head_layers: new layers between those states and the head ("Emerging Cross-lingual
         Structure", section 5.1.2).
     """
+
+    fits = "this encoder and head"
+    older = True
 
     def __init__(
         self,
@@ -168,35 +175,13 @@ class TransferEncoder(BaseFairseqModel):
         try:
             self.encoder.load_state_dict(weights)
         except RuntimeError as error:
-            first = str(error).splitlines()[1:2] or [str(error)]
             raise UserError(
                 f"`--encoder` {path}: does not fit the data folder and its languages "
-                f"({first[0].strip()})"
+                f"({first_difference(error)})"
             ) from None
 
     def max_positions(self) -> int:
         return self.encoder.shape.max_positions
-
-    def get_extra_state(self) -> Tensor:
-        return encode_identity(self.identity)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Compared in `load_state_dict`, before any weight is loaded."""
-
-    @exits_on_user_error
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but with a one-line error."""
-        if KEY in state_dict:
-            check_identity(self.identity, read_identity(state_dict))
-        else:  # of a version that did not write it
-            state_dict = {**state_dict, KEY: self.get_extra_state()}
-        try:
-            return super().load_state_dict(state_dict, strict, model_cfg, args)
-        except RuntimeError as error:
-            first = str(error).splitlines()[1:2] or [str(error)]
-            raise UserError(
-                f"{origin()} does not fit this encoder and head ({first[0].strip()})"
-            ) from None
 
 
 def read_encoder(path: str, task: Any) -> tuple[str, Mapping[str, Tensor]]:

@@ -15,13 +15,13 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from fairseq_xling.checkpoints import check_layers, origin
+from fairseq_xling.checkpoints import check_layers
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.clcr.config import read_config
 from fairseq_xling.models.clcr.encoder import LayerEncoder, content_mask, positions_of
 from fairseq_xling.models.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.models.clcr.phases import phases
-from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+from fairseq_xling.models.identity import KEY, Identified, first_difference
 from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, ranged
 
 
@@ -104,7 +104,7 @@ class ClcrModelConfig(FairseqDataclass):
 
 
 @register_model("clcr", dataclass=ClcrModelConfig)
-class ClcrModel(BaseFairseqModel):
+class ClcrModel(Identified, BaseFairseqModel):
     """Encoders of a language pair, and modules; one of them, possibly an encoder, is trained.
 
     Args:
@@ -245,7 +245,7 @@ class ClcrModel(BaseFairseqModel):
         try:
             super().load_state_dict({**own, **known}, strict=True)
         except RuntimeError as error:
-            raise UserError(f"{path}: does not fit ({_first(error)})") from None
+            raise UserError(f"{path}: does not fit ({first_difference(error)})") from None
         if begun:
             self.parts[self.trained].go_on()
         elif self.trained:
@@ -257,23 +257,3 @@ class ClcrModel(BaseFairseqModel):
 
     def max_positions(self) -> int:
         return self.positions
-
-    def get_extra_state(self) -> Tensor:
-        return encode_identity(self.identity)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Compared in `load_state_dict`, before any weight is loaded."""
-
-    @exits_on_user_error
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but with a one-line error."""
-        check_identity(self.identity, read_identity(state_dict))
-        try:
-            return super().load_state_dict(state_dict, strict, model_cfg, args)
-        except RuntimeError as error:
-            raise UserError(f"{origin()} does not fit ({_first(error)})") from None
-
-
-def _first(error: RuntimeError) -> str:
-    lines = str(error).splitlines()
-    return (lines[1:2] or lines or [str(error)])[0].strip()

@@ -18,9 +18,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from fairseq_xling.checkpoints import origin
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.models.identity import KEY, check_identity, encode_identity, read_identity
+from fairseq_xling.models.identity import Identified
 from fairseq_xling.models.tagging.bilstm import BiLstm
 from fairseq_xling.models.tagging.characters import CharacterCnn, NoCharacters
 from fairseq_xling.models.tagging.discriminator import Discriminator
@@ -104,7 +103,7 @@ def parse_widths(option: str, text: str) -> list[int]:
 
 
 @register_model("adversarial_tagger", dataclass=AdversarialTaggerConfig)
-class AdversarialTagger(BaseFairseqModel):
+class AdversarialTagger(Identified, BaseFairseqModel):
     """See the module's docstring."""
 
     def __init__(self, cfg: Any, contents: Contents):
@@ -224,24 +223,6 @@ class AdversarialTagger(BaseFairseqModel):
 
     def max_positions(self) -> None:
         """There are none: an LSTM reads sentences of any length."""
-
-    def get_extra_state(self) -> Tensor:
-        return encode_identity(self.identity)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Compared in `load_state_dict`, before any weight is loaded."""
-
-    @exits_on_user_error
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As fairseq's, but with a one-line error."""
-        check_identity(self.identity, read_identity(state_dict))
-        if KEY not in state_dict:
-            raise UserError("the checkpoint is not of `--arch adversarial_tagger`")
-        try:
-            return super().load_state_dict(state_dict, strict, model_cfg, args)
-        except RuntimeError as error:
-            first = str(error).splitlines()[1:2] or [str(error)]
-            raise UserError(f"{origin()} does not fit ({first[0].strip()})") from None
 
 
 def _identity(contents: Contents) -> dict[str, Any]:
