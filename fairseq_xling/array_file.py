@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.files import atomic_write, check_files
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class ArrayFile:
         Raises:
             UserError: if the file is missing or damaged, or is of another kind or format.
         """
-        if not Path(path).is_file():
-            what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-            raise UserError(f"{path}: {what}")
+        check_files(path)
         try:
             with safe_open(path, framework="numpy") as file:
                 entry = (file.metadata() or {}).get(self.mark)

@@ -244,6 +244,21 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
+def check_files(*paths: str | Path | None, of: str = "") -> None:
+    """Nothing, if each of ``paths`` is a file; None is left out.
+
+    Args:
+        of: the option that names them, as a message has it.
+
+    Raises:
+        UserError: for the first that is none.
+    """
+    for path in paths:
+        if path is not None and not Path(path).is_file():
+            what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+            raise UserError(f"{of} {path}: {what}".lstrip())
+
+
 def open_binary(path: str | Path) -> IO[bytes]:
     """``path`` opened for reading bytes, through gzip if its name ends in ``.gz``.
 
@@ -251,9 +266,8 @@ def open_binary(path: str | Path) -> IO[bytes]:
         UserError: if the file does not exist or is a folder; while it is read, if it unpacks to
             more than the bound.
     """
+    check_files(path)
     path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     if path.suffix == ".gz":
         return io.BufferedReader(_Unpacked(path), 1 << 16)
     return open(path, "rb")

@@ -17,7 +17,7 @@ from typing import Any
 
 import fairseq_xling
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, sha256, write_json
+from fairseq_xling.files import check_files, read_json, sha256, write_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +131,7 @@ def _content(path: Path) -> Any:
 
 def _surface(path: Path) -> list[int]:
     """What tells that a file has changed, without looking into it."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
+    check_files(path)
     return [path.stat().st_size, path.stat().st_mtime_ns]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
+from fairseq_xling.files import check_files, sha256
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
 
 POOLS = ("first", "mean")
@@ -58,9 +58,7 @@ class VectorFiles:
 
     def __init__(self, paths: Mapping[str, Path]):
         self.paths = {lang: Path(path) for lang, path in paths.items()}
-        for path in self.paths.values():
-            if not path.is_file():
-                raise UserError(f"`--vectors` {path}: no such file")
+        check_files(*self.paths.values(), of="`--vectors`")
 
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
         """See `WordSource`.

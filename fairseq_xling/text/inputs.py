@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import byte_lines
+from fairseq_xling.files import byte_lines, check_files
 from fairseq_xling.progress import progress
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
@@ -44,9 +44,7 @@ def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
     roles = sources.by_role()
     for files in roles.values():
         for file in files:
-            if not file.is_file():
-                what = "is a folder, not a file" if file.is_dir() else "no such file"
-                raise UserError(f"{file}: {what}")
+            check_files(file)
             if file.stat().st_size == 0:
                 raise UserError(f"{file}: is empty")
     total = sum(file.stat().st_size for files in roles.values() for file in files)

@@ -6,6 +6,7 @@ from pathlib import Path
 from fairseq_xling.clcr.esim_fit import EsimOptions
 from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.options import option
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.items import parse_files
@@ -80,8 +81,7 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
         if name != "test" and len(files) > 1:
             raise UserError(f"`--{name}` must name one file, got {len(files)}")
         for lang, path in files:
-            if not path.is_file():
-                raise UserError(f"{path}: no such file")
+            check_files(path)
             found.append(
                 LabelledFile(f"{lang}.{path.name}" if name == "test" else name, lang, path)
             )

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.files import atomic_write, check_files
 from fairseq_xling.studies.clcr.classify_config import SIDES
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
@@ -17,8 +17,7 @@ def write_texts(source: Path, output: str, form: str = "", columns: str = "") ->
     Raises:
         UserError: for a malformed file, or a row of one text.
     """
-    if not source.is_file():
-        raise UserError(f"{source}: no such file")
+    check_files(source)
     count = 0
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(atomic_write(f"{output}.{side}", "w")) for side in SIDES]

@@ -10,6 +10,7 @@ from pathlib import Path
 from fairseq_xling.clcr.rows import rows
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.matching import norms, scores
 from fairseq_xling.models.clcr.modules.extract import parse_rates
@@ -159,8 +160,7 @@ def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
                 f"the name of a text to encode must be one that a folder can have, got "
                 f"{text.name!r}"
             )
-        if not Path(text.file).is_file():
-            raise UserError(f"{text.file}: no such file")
+        check_files(text.file)
         if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
             raise UserError(f"two texts to encode are called {text.name}.{text.lang}")
     return found

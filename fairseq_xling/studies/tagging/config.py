@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
@@ -158,20 +159,15 @@ def check_config(config: AdversarialTaggingConfig) -> None:
         annotated |= {"train": config.language_list, "valid": config.language_list}
     for name, languages in annotated.items():
         for lang in languages:
-            _there(f"`--{name}`", config.file(name, lang))
+            check_files(config.file(name, lang), of=f"`--{name}`")
     for lang in config.targets:
-        _there("`--unlabelled`", config.file("unlabelled", lang))
+        check_files(config.file("unlabelled", lang), of="`--unlabelled`")
     ready = dict(parse_files("--vectors", ",".join(config.vectors))) if config.vectors else {}
     for lang in config.language_list if ready else ():
         if lang not in ready:
             raise UserError(f"`--vectors` must have a file of {lang!r}")
-        _there("`--vectors`", ready[lang])
+        check_files(ready[lang], of="`--vectors`")
     for lang in () if ready else config.language_list:
         for pattern in config.text_patterns:
-            _there("`--text`", Path(pattern.replace(LANG, lang)))
+            check_files(pattern.replace(LANG, lang), of="`--text`")
     _ = config.seed_list
-
-
-def _there(option: str, path: Path) -> None:
-    if not path.is_file():
-        raise UserError(f"{option} {path}: no such file")

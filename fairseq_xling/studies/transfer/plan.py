@@ -8,6 +8,7 @@ from pathlib import Path
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.splits import check_test_set
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.tasks.items import parse_files
@@ -255,9 +256,7 @@ def parse_tests(option: str, texts: Sequence[str]) -> tuple[Test, ...]:
 
 def _tests(option: str, texts: Sequence[str]) -> tuple[Test, ...]:
     tests = parse_tests(option, texts)
-    for test in tests:
-        if not test.path.is_file():
-            raise UserError(f"`{option}` {test.path}: no such file")
+    check_files(*(test.path for test in tests), of=f"`{option}`")
     return tests
 
 
@@ -266,9 +265,7 @@ def _files(option: str, texts: Sequence[str], once: bool = False) -> Files:
     if not texts:
         return ()
     found = parse_files(option, ",".join(texts))
-    for _, path in found:
-        if not path.is_file():
-            raise UserError(f"`{option}` {path}: no such file")
+    check_files(*(path for _, path in found), of=f"`{option}`")
     langs = [lang for lang, _ in found]
     for lang in langs:
         if once and langs.count(lang) > 1:

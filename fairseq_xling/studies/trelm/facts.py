@@ -7,6 +7,7 @@ from pathlib import Path
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.splits import in_order
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.registry import did_you_mean
 from fairseq_xling.studies.trelm.config import TrelmConfig, named_languages
@@ -94,9 +95,7 @@ def _of_files(config: TrelmConfig, target: str, shape: EncoderShape) -> Facts:
     mode = modes[config.vocab]()
     names = [mode.dictionary_name(lang) for lang in pair]
     files = [file for files in sources.by_role().values() for file in files]
-    for file in files:
-        if not file.is_file():
-            raise UserError(f"{file}: no such file")
+    check_files(*files)
     groups = _groups(pair, names)
     return Facts(shape, frozenset(sources.mono), frozenset(parallel), groups, tuple(files))
 

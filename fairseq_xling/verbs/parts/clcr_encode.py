@@ -15,7 +15,7 @@ from fairseq_xling.clcr.rows import Row, RowOptions, rows
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines, sha256
+from fairseq_xling.files import check_files, read_lines, sha256
 from fairseq_xling.provenance import provenance
 from fairseq_xling.text.encoder import TextEncoder
 
@@ -48,9 +48,7 @@ def run_encode(args: argparse.Namespace) -> None:
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if args.translation:
         files["translation"] = Path(args.translation)
-    for path in files.values():
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
+    check_files(*files.values())
     from fairseq_xling.interop.clcr import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)

@@ -4,11 +4,10 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.files import sha256, write_json
+from fairseq_xling.files import check_files, sha256, write_json
 from fairseq_xling.provenance import provenance
 from fairseq_xling.verbs.parts.eval import check_languages
 from fairseq_xling.verbs.parts.extraction import extract
-from fairseq_xling.verbs.parts.mean import check_files
 from fairseq_xling.verbs.units import units
 
 

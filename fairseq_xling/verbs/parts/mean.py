@@ -8,7 +8,7 @@ from fairseq_xling.analysis.corpus import Corpus, SplitCorpus, TextCorpus
 from fairseq_xling.analysis.mean_file import MeanFile, compute_mean, read_mean
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
+from fairseq_xling.files import check_files, sha256
 from fairseq_xling.provenance import provenance
 from fairseq_xling.verbs.parts.eval import check_languages
 
@@ -83,11 +83,3 @@ def read_means(
         if lang not in found:
             raise UserError(f"`--means` must name a file for each language, got none of {lang!r}")
     return found[languages[0]], found[languages[1]]
-
-
-def check_files(*paths: str | Path | None) -> None:
-    """Raise a UserError for the first of ``paths`` that is no file; None is left out."""
-    for path in paths:
-        if path is not None and not Path(path).is_file():
-            what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
-            raise UserError(f"{path}: {what}")

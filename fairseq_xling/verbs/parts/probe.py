@@ -12,7 +12,7 @@ from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.claim import claim
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.options import parse_seeds
@@ -24,7 +24,6 @@ from fairseq_xling.tasks.probing.scores import micro_scores, prior
 from fairseq_xling.tasks.probing.spans import Spans
 from fairseq_xling.tasks.probing.states import Placed, keep_states, open_spans, place
 from fairseq_xling.verbs.parts.eval import check_languages
-from fairseq_xling.verbs.parts.mean import check_files
 from fairseq_xling.verbs.parts.probing_table import write_table
 
 TRAIN, VALID = "train", "valid"

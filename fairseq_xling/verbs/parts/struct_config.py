@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files
 from fairseq_xling.options import option
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
 from fairseq_xling.seeds import SEEDS
@@ -132,10 +132,7 @@ def _chosen(config: CommonConfig, settings: type[Settings]) -> dict[str, object]
 def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
     """``LANG=FILE`` items of a repeatable option, which exist."""
     found = [one for text in texts for one in parse_files(name, text)]
-    for _, path in found:
-        if not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else "no such file"
-            raise UserError(f"{path}: {what}")
+    check_files(*(path for _, path in found))
     return found
 
 

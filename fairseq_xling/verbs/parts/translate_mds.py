@@ -22,7 +22,15 @@ from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, parse_alphas, parse_cell
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, exclusive, read_json, read_lines, sha256, write_json
+from fairseq_xling.files import (
+    atomic_write,
+    check_files,
+    exclusive,
+    read_json,
+    read_lines,
+    sha256,
+    write_json,
+)
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
@@ -30,7 +38,6 @@ from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.parts.eval import check_languages
 from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
 from fairseq_xling.verbs.parts.mean import (
-    check_files,
     language_mean,
     read_means,
 )
