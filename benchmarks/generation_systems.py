@@ -25,8 +25,8 @@ from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 
 import fairseq_xling.plugin  # noqa: F401  registers our task, model and criterion
+from fairseq_xling.data.batch import source_side
 from fairseq_xling.data.folder import CLS, PAD, SEP
-from fairseq_xling.generation.frame import source_side
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 

@@ -75,3 +75,26 @@ def _pad_side(sides: Sequence[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]
     if int(lengths.min()) < width:
         padded["padding_mask"] = torch.arange(width) >= lengths[:, None]
     return padded
+
+
+def source_side(tokens: torch.Tensor, lengths: torch.Tensor, lang: int) -> dict[str, torch.Tensor]:
+    """``tokens`` (B, T) as model inputs, with ``padding_mask`` only where one is needed."""
+    return {"tokens": tokens, **_places(lengths, tokens.shape[1], lang)}
+
+
+def target_side(lengths: torch.Tensor, lang: int) -> dict[str, torch.Tensor]:
+    """``langs``, ``positions`` and perhaps ``padding_mask`` (R, U) of targets of ``lengths`` (R,).
+
+    >>> target_side(torch.tensor([3, 2]), 1)["positions"].tolist()
+    [[0, 1, 2], [0, 1, 0]]
+    """
+    return _places(lengths, int(lengths.max()), lang)
+
+
+def _places(lengths: torch.Tensor, width: int, lang: int) -> dict[str, torch.Tensor]:
+    positions = torch.arange(width, device=lengths.device).expand(len(lengths), -1)
+    side = {"langs": torch.full_like(positions, lang), "positions": positions}
+    if int(lengths.min()) < width:
+        mask = positions >= lengths[:, None]
+        side |= {"positions": positions.masked_fill(mask, 0), "padding_mask": mask}
+    return side

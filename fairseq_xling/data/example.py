@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairseq_xling.data.sources import Row
+from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
 
 
@@ -42,6 +42,10 @@ class Vocabulary:
     sizes: dict[str, int]
     lang_ids: dict[str, int]
     own: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def side(self, side: Side) -> dict[str, np.ndarray]:
+        """`side_of` a sentence as it stands."""
+        return side_of(side.tokens, self.lang_ids[side.lang])
 
 
 class Objective:
@@ -82,6 +86,12 @@ def require_alignment(row: Row, objective: str) -> None:
     """Raise a UserError unless ``row`` is a pair with a word alignment."""
     if row.target is None or row.order is None:
         raise UserError(f"objective {objective!r} needs parallel text with word alignments")
+
+
+def side_of(tokens: np.ndarray, lang: int) -> dict[str, np.ndarray]:
+    """An unchanged sentence of the language with number ``lang``: tokens, langs, positions (n,)."""
+    langs = constant(lang, len(tokens))
+    return {"tokens": tokens, "langs": langs, "positions": np.arange(len(tokens))}
 
 
 def constant(value: int, length: int) -> np.ndarray:

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.data.batch import source_side, target_side
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.generation.frame import source_side, target_side
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
 from fairseq_xling.generation.tokens import best_tokens, ended, kept
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_xling.checkpoints import building
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
@@ -151,12 +151,5 @@ class Clcr:
         rows = [frame(ids, self.positions) for ids in sentences]
         tokens = pad_rows(rows, PAD).to(self.device)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
-        places = torch.arange(tokens.shape[1], device=self.device)
-        src = {
-            "tokens": tokens,
-            "langs": torch.zeros_like(tokens),
-            "positions": places.expand_as(tokens),
-        }
-        if int(lengths.min()) < tokens.shape[1]:
-            src["padding_mask"] = places >= lengths[:, None]
+        src = source_side(tokens, lengths, lang=0)
         return self.model.encode(side, src).float(), content_mask(tokens)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.data.batch import collate
-from fairseq_xling.data.example import Example, constant
+from fairseq_xling.data.example import Example, side_of
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
@@ -169,11 +169,7 @@ class Encoder:
 
 def _plain(tokens: np.ndarray, lang: int) -> Example:
     """An example that predicts nothing: the unchanged sentence."""
-    side = {
-        "tokens": tokens,
-        "langs": constant(lang, len(tokens)),
-        "positions": np.arange(len(tokens)),
-    }
+    side = side_of(tokens, lang)
     return Example(src=side, tgt={**side, "predict": np.zeros(len(tokens), dtype=bool)})
 
 

@@ -6,8 +6,8 @@ of Y, ``<s>``, ``</s>`` and unaligned words included.
 
 import numpy as np
 
-from fairseq_xling.data.example import Example, Objective, constant, require_alignment
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.example import Example, Objective, require_alignment
+from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
 
 
@@ -25,22 +25,12 @@ class CrossLingualLM(Objective):
         require_alignment(row, self.name)
         target = row.target.tokens
         return Example(
-            src=plain_side(row.source, self.vocabulary.lang_ids),
+            src=self.vocabulary.side(row.source),
             tgt={
-                **plain_side(row.target, self.vocabulary.lang_ids),
+                **self.vocabulary.side(row.target),
                 "predict": np.ones(len(target), dtype=bool),
             },
             order=row.order,
             # Marks the rows from which the head for order learns.
             extra={"reordered": np.ones(1, dtype=np.int64)},
         )
-
-
-def plain_side(side: Side, lang_ids: dict[str, int]) -> dict[str, np.ndarray]:
-    """An unchanged sentence: tokens, langs and positions, (n,) each."""
-    length = len(side.tokens)
-    return {
-        "tokens": side.tokens,
-        "langs": constant(lang_ids[side.lang], length),
-        "positions": np.arange(length),
-    }

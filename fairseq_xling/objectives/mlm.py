@@ -5,7 +5,7 @@ Devlin et al. (2019); Conneau et al. (2020), "Emerging Cross-lingual Structure",
 
 import numpy as np
 
-from fairseq_xling.data.example import Example, Objective, constant
+from fairseq_xling.data.example import Example, Objective
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.masking import choose, corrupt
@@ -23,12 +23,8 @@ class MaskedLM(Objective):
         tokens, lang = row.source.tokens, row.source.lang
         chosen = self.choose(tokens, rng)
         hidden = self.hide(tokens, chosen, lang, rng)
-        langs = constant(self.vocabulary.lang_ids[lang], len(tokens))
-        positions = np.arange(len(tokens))
-        return Example(
-            src={"tokens": hidden, "langs": langs, "positions": positions},
-            tgt={"tokens": tokens, "langs": langs, "positions": positions, "predict": chosen},
-        )
+        side = self.vocabulary.side(row.source)
+        return Example(src={**side, "tokens": hidden}, tgt={**side, "predict": chosen})
 
     def choose(self, tokens: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """C: the positions of ``tokens`` (n,) to predict, (n,) bool."""

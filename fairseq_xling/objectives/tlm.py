@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairseq_xling.data.example import Example, constant
+from fairseq_xling.data.example import Example
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.mlm import MaskedLM
@@ -32,18 +32,11 @@ class TranslationLM(MaskedLM):
     ) -> Example:
         """[X ; Y] with the ``chosen`` positions of each side masked and predicted."""
         hidden = [self.hide(s.tokens, c, s.lang, rng) for s, c in zip(sides, chosen, strict=True)]
-        langs = np.concatenate(
-            [constant(self.vocabulary.lang_ids[s.lang], len(s.tokens)) for s in sides]
-        )
-        positions = np.concatenate([np.arange(len(side.tokens)) for side in sides])
+        each = [self.vocabulary.side(side) for side in sides]
+        both = {name: np.concatenate([side[name] for side in each]) for name in each[0]}
         return Example(
-            src={"tokens": np.concatenate(hidden), "langs": langs, "positions": positions},
-            tgt={
-                "tokens": np.concatenate([side.tokens for side in sides]),
-                "langs": langs,
-                "positions": positions,
-                "predict": np.concatenate(chosen),
-            },
+            src={**both, "tokens": np.concatenate(hidden)},
+            tgt={**both, "predict": np.concatenate(chosen)},
         )
 
     def max_length(self, length: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 from fairseq_xling.data.example import Example, Objective, require_alignment
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.cdlm import plain_side
 
 
 @objectives.register("word-alignment")
@@ -25,9 +24,9 @@ class WordAlignment(Objective):
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         require_alignment(row, self.name)
         return Example(
-            src=plain_side(row.source, self.vocabulary.lang_ids),
+            src=self.vocabulary.side(row.source),
             tgt={
-                **plain_side(row.target, self.vocabulary.lang_ids),
+                **self.vocabulary.side(row.target),
                 "predict": np.zeros(len(row.target.tokens), dtype=bool),
             },
             order=row.order,

@@ -16,7 +16,7 @@ from fairseq.data import FairseqDataset
 from torch import Tensor
 
 from fairseq_xling.bounds import check_bound
-from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.errors import UserError
@@ -128,14 +128,8 @@ class ItemDataset(FairseqDataset):
         rows = [row for item in encoded for row in item.rows]
         tokens = pad_rows(rows, PAD)
         lengths = torch.tensor([len(row) for row in rows])
-        src = {
-            "tokens": tokens,
-            "langs": torch.full_like(tokens, self._numbers[part]),
-            "positions": torch.arange(tokens.shape[1]).expand_as(tokens).contiguous(),
-            "segments": pad_rows([row for item in encoded for row in item.segments], 0),
-        }
-        if int(lengths.min()) < tokens.shape[1]:
-            src["padding_mask"] = torch.arange(tokens.shape[1]) >= lengths[:, None]
+        src = source_side(tokens, lengths, self._numbers[part])
+        src["segments"] = pad_rows([row for item in encoded for row in item.segments], 0)
         name = self._names[part]
         return {
             "id": torch.tensor(list(samples)),

@@ -14,7 +14,6 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sources import Pairs, Row
 from fairseq_xling.errors import UserError
-from fairseq_xling.objectives.cdlm import plain_side
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +27,9 @@ class PairText(Objective):
     reads = "parallel"
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        ids = self.vocabulary.lang_ids
-        target = plain_side(row.target, ids)
+        target = self.vocabulary.side(row.target)
         predict = np.zeros(len(target["tokens"]), dtype=bool)
-        return Example(plain_side(row.source, ids), {**target, "predict": predict}, row.order)
+        return Example(self.vocabulary.side(row.source), {**target, "predict": predict}, row.order)
 
 
 def pair_feed(

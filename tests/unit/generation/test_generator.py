@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from fairseq_xling.data.batch import source_side, target_side
 from fairseq_xling.data.folder import NULL, SEP, SPECIALS
-from fairseq_xling.generation.frame import source_side, target_side
 from fairseq_xling.generation.orderings import Candidates, Ordering
 from fairseq_xling.generation.tokens import best_tokens
 from tests.word_by_word import make_word_by_word
