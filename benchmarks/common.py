@@ -85,6 +85,16 @@ def alternate(
     return results
 
 
+def turn_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `take_turns` reads, the number of threads and the seed."""
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each system")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+
+
 def take_turns(args: argparse.Namespace, systems: Mapping[str, Step]) -> dict[str, Measured]:
     """`alternate` by a benchmark's own --rounds, --seconds, --clock and --device, with progress."""
     return alternate(

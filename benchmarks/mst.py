@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from common import Step, heading, table, take_turns
+from common import Step, heading, table, take_turns, turn_arguments
 
 from fairseq_xling.tasks.mst import best_tree, best_trees
 
@@ -24,12 +24,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sentences", type=int, default=512)
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each system")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    turn_arguments(parser)
     return parser.parse_args()
 
 

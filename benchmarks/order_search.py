@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable
 
 import torch
-from common import Step, heading, table, take_turns
+from common import Step, heading, table, take_turns, turn_arguments
 from torch import Tensor
 
 from fairseq_xling.models.clcr.search import HIGHEST, UNIT, arrange, assign
@@ -30,12 +30,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--key-points", type=int, default=40, help="of each sentence")
     parser.add_argument("--beam", type=int, default=10, help="hypotheses kept")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each system")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    turn_arguments(parser)
     return parser.parse_args()
 
 

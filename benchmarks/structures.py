@@ -13,7 +13,7 @@ import copy
 import numpy as np
 import torch
 import torch.nn.functional as F
-from common import Step, heading, table, take_turns
+from common import Step, heading, table, take_turns, turn_arguments
 
 from fairseq_xling.structures.batch import Batch, Examples
 from fairseq_xling.structures.features import Tables
@@ -33,12 +33,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=50)
     parser.add_argument("--vectors", type=int, default=300, help="width of word vectors")
     parser.add_argument("--width", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each system")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    turn_arguments(parser)
     return parser.parse_args()
 
 

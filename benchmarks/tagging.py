@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from common import Step, heading, table, take_turns
+from common import Step, heading, table, take_turns, turn_arguments
 
 from fairseq_xling.models.tagging.model import AdversarialTagger, Contents
 from fairseq_xling.models.tagging.part import FIRST
@@ -29,12 +29,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--batch-size", type=int, default=20)
     parser.add_argument("--hidden", type=int, default=175, help="units of the shared BiLSTM")
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each system")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    turn_arguments(parser)
     return parser.parse_args()
 
 

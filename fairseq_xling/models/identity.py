@@ -76,7 +76,7 @@ def first_difference(error: RuntimeError) -> str:
 
 
 class Identified:
-    """Mixed into a model, before fairseq's class: stores its ``identity`` beside its weights, and
+    """Mixed into a model, before fairseq's class: stores its ``identity`` with its weights, and
     takes none of another.
 
     Attributes:
