@@ -98,7 +98,7 @@ class AdversarialTaggingConfig(PrecisionConfig):
 
 
 def check_config(cfg: AdversarialTaggingConfig, languages: list[str]) -> None:
-    """Reject options that do not go together.
+    """Reject options that cannot be combined.
 
     Raises:
         UserError: for the first.
