@@ -6,7 +6,7 @@ import torch
 
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.errors import UserError
-from fairseq_xling.verbs.parts.combine import combine, combine_states
+from fairseq_xling.trelm.combine import combine, combine_states
 
 LAYERS = 4
 SHAPES = {

@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.verbs.parts.import_ import import_encoder
+from fairseq_xling.trelm.import_encoder import import_encoder
 from tests.tiny_sources import write_folder, write_tokenizer
 
 LINES = ["word3 word1s, word2", "word7 else word7s"]
