@@ -8,12 +8,37 @@ import dataclasses
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import ANY, Range
 from fairseq_xling.registry import unknown_name
 
 
-def at_test(default: Any) -> Any:
+def setting(default: Any, range: Range = ANY, choices: tuple[str, ...] = ()) -> Any:
+    """A field that determines training; ``range`` and ``choices`` as `fairseq_xling.options`'s."""
+    return dataclasses.field(default=default, metadata={"range": range, "choices": choices})
+
+
+def at_test(default: Any, range: Range = ANY, choices: tuple[str, ...] = ()) -> Any:
     """A field whose value can be changed for a trained model."""
-    return dataclasses.field(default=default, metadata={"at_test": True})
+    about = {"range": range, "choices": choices, "at_test": True}
+    return dataclasses.field(default=default, metadata=about)
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadOptions:
+    """Base class of a head's settings; a UserError for the first that breaks its rule."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value, choices = getattr(self, field.name), field.metadata["choices"]
+            rule = f"must be {' or '.join(choices)}" if choices else field.metadata["range"].rule
+            kept = (
+                value in choices
+                if choices
+                else isinstance(value, str) or (value in field.metadata["range"])
+            )
+            if not kept:
+                got = repr(value) if choices else value
+                raise UserError(f"`--head-options`: {field.name} {rule}, got {got}")
 
 
 def parse_options(option: str, text: str, kind: type) -> Any:

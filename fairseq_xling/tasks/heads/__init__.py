@@ -16,9 +16,12 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.options import NoOptions
+from fairseq_xling.ranges import BELOW_ONE
 from fairseq_xling.registry import Registry
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.options import HeadOptions, setting
 
 logger = logging.getLogger(__name__)
 
@@ -27,28 +30,10 @@ Fields = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class NoOptions:
-    """For heads without their own settings."""
-
-
-@dataclass(frozen=True)
-class DropoutOptions:
+class DropoutOptions(HeadOptions):
     """For linear heads: ``dropout`` on their input."""
 
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_dropout(self.dropout)
-
-
-def check_dropout(rate: float) -> None:
-    """A head's rate of dropout.
-
-    Raises:
-        UserError: unless it lies in [0, 1).
-    """
-    if not 0 <= rate < 1:
-        raise UserError(f"`--head-options`: dropout must lie in [0, 1), got {rate}")
+    dropout: float = setting(0.1, BELOW_ONE)
 
 
 class Head(ABC):

@@ -15,8 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
@@ -30,14 +28,7 @@ FIRST = ("question", "passage")
 class ChoiceOptions(DropoutOptions):
     """``first`` is what a row begins with: the question and its answer, or the passage."""
 
-    first: str = at_test("question")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.first not in FIRST:
-            raise UserError(
-                f"`--head-options`: {unknown_name('value of first', self.first, list(FIRST))}"
-            )
+    first: str = at_test("question", choices=FIRST)
 
 
 @heads.register("multiple_choice")

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.biaffine import (
     Perceptron,
     SharedDropout,
@@ -28,42 +29,23 @@ from fairseq_xling.tasks.biaffine import (
 )
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import Tree, TreeItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio
 from fairseq_xling.tasks.heads.tagger import word_rows, word_states
 from fairseq_xling.tasks.mst import best_trees
-from fairseq_xling.tasks.options import at_test
+from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
 
 @dataclass(frozen=True)
-class ParsingOptions:
+class ParsingOptions(HeadOptions):
     """Sizes of the perceptrons; ``punctuation`` counts (keep, as in CoNLL 2018) or not (drop).
 
     With drop, words with UPOS PUNCT are ignored.
     """
 
-    arc_dim: int = 500
-    label_dim: int = 100
-    dropout: float = 0.33
-    punctuation: str = at_test("keep")
-
-    def __post_init__(self) -> None:
-        check_sizes(self.dropout, arc_dim=self.arc_dim, label_dim=self.label_dim)
-        if self.punctuation not in ("keep", "drop"):
-            raise UserError(
-                f"`--head-options`: punctuation must be keep or drop, got {self.punctuation!r}"
-            )
-
-
-def check_sizes(dropout: float, **sizes: int) -> None:
-    """Settings of biaffine heads.
-
-    Raises:
-        UserError: for a size below 1, or a rate of dropout outside [0, 1).
-    """
-    for name, size in sizes.items():
-        if size < 1:
-            raise UserError(f"`--head-options`: {name} must be at least 1, got {size}")
-    check_dropout(dropout)
+    arc_dim: int = setting(500, COUNT)
+    label_dim: int = setting(100, COUNT)
+    dropout: float = setting(0.33, BELOW_ONE)
+    punctuation: str = at_test("keep", choices=("keep", "drop"))
 
 
 @heads.register("parsing")

@@ -12,7 +12,6 @@ window. A model whose training file has such questions may decline to answer: it
 than `null_threshold` (Devlin et al., 2019, Section 4.3).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,19 +21,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.answers import check_segmentation, compare
 from fairseq_xling.tasks.encode import PIECES, Codec, Encoded
 from fairseq_xling.tasks.formats.squad import QuestionItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, check_dropout, heads, ratio
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio
 from fairseq_xling.tasks.offsets import encode_located, on_one_line
-from fairseq_xling.tasks.options import at_test
+from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
 _DECLINED = {"answer": ["none"]}  # the labels of an unanswerable question
 
 
 @dataclass(frozen=True)
-class SpanQaOptions:
+class SpanQaOptions(HeadOptions):
     """Sizes of the head, all except ``dropout`` as in Devlin et al. (2019).
 
     Attributes:
@@ -48,24 +47,15 @@ class SpanQaOptions:
             Chinese and Japanese characters count separately.
     """
 
-    stride: int = at_test(128)
-    max_question_tokens: int = at_test(64)
-    max_answer_tokens: int = at_test(30)
-    dropout: float = 0.1
+    stride: int = at_test(128, COUNT)
+    max_question_tokens: int = at_test(64, COUNT)
+    max_answer_tokens: int = at_test(30, COUNT)
+    dropout: float = setting(0.1, BELOW_ONE)
     null_threshold: float = at_test(0.0)
     segmentation: str = at_test("words")
 
     def __post_init__(self) -> None:
-        for name in ("stride", "max_question_tokens", "max_answer_tokens"):
-            if getattr(self, name) < 1:
-                raise UserError(
-                    f"`--head-options`: {name} must be at least 1, got {getattr(self, name)}"
-                )
-        if not math.isfinite(self.null_threshold):
-            raise UserError(
-                f"`--head-options`: null_threshold must be a number, got {self.null_threshold}"
-            )
-        check_dropout(self.dropout)
+        super().__post_init__()
         check_segmentation(self.segmentation)
 
 

@@ -17,23 +17,21 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.biaffine import Perceptron, SharedDropout, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, FramesItem, Roles
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads
-from fairseq_xling.tasks.heads.parsing import check_sizes
 from fairseq_xling.tasks.heads.tagger import word_rows, word_states
+from fairseq_xling.tasks.options import HeadOptions, setting
 
 
 @dataclass(frozen=True)
-class RolesOptions:
+class RolesOptions(HeadOptions):
     """Size of the perceptrons of predicates and of arguments, and dropout."""
 
-    role_dim: int = 100
-    dropout: float = 0.33
-
-    def __post_init__(self) -> None:
-        check_sizes(self.dropout, role_dim=self.role_dim)
+    role_dim: int = setting(100, COUNT)
+    dropout: float = setting(0.33, BELOW_ONE)
 
 
 @heads.register("srl")

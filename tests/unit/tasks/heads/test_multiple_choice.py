@@ -62,7 +62,7 @@ def test_the_passage_comes_first_on_request(codec):
     one, ids = codec(), codec().text
     encoded = MultipleChoice({}, options).encode(item(1, "cat", "the", context="he sees"), one)
     assert encoded.rows[0].tolist() == [CLS, *ids("he sees"), SEP, *ids("who ran cat"), SEP]
-    with pytest.raises(UserError, match="unknown value of first 'context'; known: question, pass"):
+    with pytest.raises(UserError, match="first must be question or passage, got 'context'"):
         parse_options("--head-options", "first=context", MultipleChoice.Options)
 
 

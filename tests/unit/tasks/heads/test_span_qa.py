@@ -324,7 +324,7 @@ def test_characters_are_compared_where_a_setting_says_so():
         ("stride=0", "`--head-options`: stride must be at least 1, got 0"),
         ("max_answer_tokens=-3", "`--head-options`: max_answer_tokens must be at least 1, got -3"),
         ("segmentation=letters", "`--head-options`: unknown segmentation of answers 'letters'"),
-        ("null_threshold=nan", "`--head-options`: null_threshold must be a number, got nan"),
+        ("null_threshold=nan", "`--head-options`: null_threshold must be finite, got nan"),
         ("strides=3", "unknown setting 'strides'; did you mean 'stride'"),
     ],
 )
