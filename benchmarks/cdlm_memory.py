@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.mmap import TokenFile, write_index
 from fairseq_xling.files import read_json, write_json
 
@@ -96,6 +97,8 @@ def repeat(data: Path, target: Path, pairs: int) -> None:
         sizes.unlink()
     meta |= {"mono": {}, "repeated": pairs}
     meta["parallel"] = {"train": {"-".join(pair): {"pairs": pairs}}}
+    written = [str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()]
+    meta["files"] = describe_files(target, written)
     write_json(done, meta)
 
 
