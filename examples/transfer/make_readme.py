@@ -57,7 +57,7 @@ English training set of its size here that such small encoders could learn from.
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
     config, older = record["config"], []
-    if record.get("study") == "adversarial-tagging":
+    if record.get("kind") == "adversarial-tagging":
         return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
     if "structures" in record:
         return _structures(record)

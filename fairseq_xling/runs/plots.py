@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairseq_xling.runs.figures import COLOURS, plt
+from fairseq_xling.runs.statistics import OverSeeds
 
 _HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "--")
 _CHANCE = "#666666"
@@ -25,6 +26,12 @@ class Bars:
     label: str
     values: Sequence[float | None]
     spread: Sequence[float | None] = ()
+
+
+def over_seeds(label: str, cells: Sequence[OverSeeds | None]) -> Bars:
+    """A series of means with their deviations, from the cells of a table."""
+    means = [cell.mean if cell else None for cell in cells]
+    return Bars(label, means, [cell.spread if cell else None for cell in cells])
 
 
 @dataclass(frozen=True)

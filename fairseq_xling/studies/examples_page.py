@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.page import RESULTS
+from fairseq_xling.runs.result import find_results, make_page
 from fairseq_xling.runs.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
@@ -53,9 +55,9 @@ def section(run: Path, body: Body, folder: Path) -> str:
     Raises:
         UserError: if there is no finished run, or a figure is missing.
     """
-    if not (run / "results.json").is_file():
-        raise UserError(f"{run}: contains no finished run (no results.json)")
-    record = read_json(run / "results.json")
+    if not (run / RESULTS).is_file():
+        raise UserError(f"{run}: contains no finished run (no {RESULTS})")
+    record = _as_shown(run)
     origin = record["provenance"]
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
     where = f"{origin['date'][:10]}, {origin['machine']}, seeds {record['config']['seeds']}"
@@ -64,6 +66,16 @@ def section(run: Path, body: Body, folder: Path) -> str:
     except UserError as error:
         raise UserError(f"{run}: {error}") from None
     return "\n".join([f"## {run.name}", "", f"{where}; {version}.", "", *lines])
+
+
+def _as_shown(run: Path) -> dict[str, Any]:
+    """The record of a run; where its page has the table and notes, with these."""
+    (result,) = find_results(run)
+    record = dict(result.record)
+    for section in make_page(result).sections if "notes" not in record else ():
+        if section.name == "table":
+            record |= {"header": section.header, "rows": section.rows, "notes": section.notes}
+    return record
 
 
 def _placed(line: str, run: Path, folder: Path) -> str:

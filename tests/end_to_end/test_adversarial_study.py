@@ -57,8 +57,9 @@ def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tm
     assert "train-4-de-1: done before" in capsys.readouterr().out
     record = json.loads((run / "results.json").read_text())
     assert [row[0] for row in record["rows"]] == ["2", "4"]
-    assert [one["row"] for one in record["curves"]] == ["2", "4"]
-    assert all(len(one["figures"]) == len(one["source"]) == 2 for one in record["curves"])
+    curves = {one["row"]: one["curve"] for one in record["models"] if "curve" in one}
+    assert list(curves) == ["2", "4"]
+    assert all(len(one["figures"]) == len(one["source"]) == 2 for one in curves.values())
     (compared,) = record["comparisons"]
     assert (compared["row"], compared["against"], len(compared["gaps"])) == ("4", "2", 2)
     with open(run / "table.csv", newline="", encoding="utf-8") as file:
@@ -77,7 +78,7 @@ def test_all_rows_are_filled(command, tmp_path):
     assert main([*command, "--adversary", "flip"]) == 0
     record = json.loads((tmp_path / "run" / "results.json").read_text())
     assert [row[0] for row in record["rows"]] == list(ROWS)
-    assert record["rows"][5][4] == "-"  # nothing of the source is read by the supervised row
+    assert record["rows"][5][4] is None  # nothing of the source is read by the supervised row
 
 
 WRONG = [

@@ -26,7 +26,7 @@ from fairseq_xling.studies.tagging.config import (
     TaggingRow,
     check_config,
 )
-from fairseq_xling.studies.tagging.result import FILES, write_table
+from fairseq_xling.studies.tagging.result import FILES, write_tagging
 from fairseq_xling.studies.tagging.test import Cell, measure
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.items import parse_columns, parse_files
@@ -55,12 +55,12 @@ def study_steps(run: Path, config: AdversarialTaggingConfig) -> list[Step]:
         for row in config.row_list:
             for seed in config.seed_list:
                 book.model(row, target, seed)
-    write = functools.partial(write_table, run, config, book.cells, book.maps)
+    write = functools.partial(write_tagging, run, config, book.cells, book.maps)
     book.add(
         Step(
             "table",
             call=lambda: write(list(book.steps.values())),
-            settings={"config": dataclasses.asdict(config)},
+            settings={"config": dataclasses.asdict(config), "kind": "adversarial-tagging"},
             inputs=[*(cell.result for cell in book.cells), *map(_report, book.maps.values())],
             outputs=[run / name for name in FILES],
         )

@@ -1,4 +1,4 @@
-"""The table of the study of adversarial tagging: rows of supervision, a column for each target."""
+"""The results of the study of adversarial tagging: rows of supervision, a column a target."""
 
 import dataclasses
 import statistics
@@ -6,28 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.report import Section, commands_section, versions_section, write_report
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.plots import BarPanel, draw_bars, over_seeds
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
-from fairseq_xling.studies.tagging.config import (
-    COMPARED,
-    ROWS,
-    AdversarialTaggingConfig,
-)
+from fairseq_xling.studies.tagging.config import COMPARED, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.test import Cell
 
-FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
-STUDY = "adversarial-tagging"
-TITLE = "Adversarial cross-lingual tagging"
+FILES = ("table.md", "table.csv", "curves.csv", "results.json", "plot.svg", "report.html")
+SOURCE = "the transfer note, 2.1 and 2.2"
 Results = Mapping[tuple[str, str, int], Mapping[str, Any]]  # by row, target and seed
 
 
-def write_table(
+def write_tagging(
     run: Path,
     config: AdversarialTaggingConfig,
     cells: Sequence[Cell],
@@ -38,40 +33,89 @@ def write_table(
     results = {(c.row, c.target, c.seed): read_json(c.result) for c in cells}
     metric = next(iter(results.values()))["metric"]
     header, rows = table(results, config, metric)
-    compared = comparisons(results, config, metric)
-    curves = [
-        {"row": row, "target": target, "seed": seed, **found["curve"]}
-        for (row, target, seed), found in results.items()
-        if "curve" in found
-    ]
-    notes = _notes(config, metric, compared, maps)
+    keep = ("seeds", "best_seed", "criterion", "chance")
+    reports = {target: read_json(f"{path}.json") for target, path in maps.items()}
     record = {
-        "study": STUDY,
         "config": dataclasses.asdict(config),
         "metric": metric,
-        **{"header": header, "rows": rows, "notes": notes, "comparisons": compared},
-        "curves": curves,
-        "models": list(results.values()),
+        **{"header": header, "rows": rows},
+        "comparisons": comparisons(results, config, metric),
+        "maps": {target: {name: one[name] for name in keep} for target, one in reports.items()},
+        "models": [
+            {"row": row, "target": target, "seed": seed, **found}
+            for (row, target, seed), found in results.items()
+        ],
     }
-    svg = to_svg(draw(panels(record), common=True))
-    write_svg(run / "plot.svg", svg)
-    write_markdown(run / "table.md", header, rows, notes)
-    write_csv(run / "table.csv", *every_score(results, metric))
     files = {f"{c.row}-{c.target}-{c.seed}": c.result for c in cells}
-    write_json(run / "results.json", {**record, "provenance": provenance(files)})
-    settings = [(k, str(v)) for k, v in dataclasses.asdict(config).items() if v not in ("", ())]
-    lead = [
-        "A tagger trained on one language's annotation, tested on others. Annotation of a target "
-        "is opened by rows 5 and 6 and by the tests alone."
-    ]
-    sections = [
-        Section(f"{metric} by target language", header=header, rows=rows, notes=notes),
-        Section("By epoch", svg=svg),
-        Section("Settings", header=["option", "value"], rows=settings),
-        versions_section(),
-        commands_section(steps),
-    ]
-    write_report(run / "report.html", TITLE, lead, sections)
+    write_results(AdversarialTagging, run, record, files, steps)
+
+
+@KINDS.register("adversarial-tagging")
+class AdversarialTagging(Kind):
+    """Bars for the rows of each target, and lines by epoch."""
+
+    name = "adversarial-tagging"
+
+    def page(self, result: Result) -> Page:
+        record, config, metric = result.record, result.record["config"], result.record["metric"]
+        header = record["header"]
+        rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
+        names = [f"{row[0]}: {row[1]}" for row in rows]
+        bars = [
+            BarPanel(names, [over_seeds(title, [row[place] for row in rows])], f"{title} (%)")
+            for place, title in enumerate(header)
+            if title.startswith(f"{metric}, ")
+        ]
+        curves = [model for model in record["models"] if "curve" in model]
+        sections = [
+            Section(
+                f"{metric} by target language",
+                header=header,
+                rows=rows,
+                notes=_notes(record, result.machine),
+                name="table",
+            ),
+            Section(
+                "Figures by row",
+                svg=to_svg(draw_bars(bars)),
+                notes=caption(result, SOURCE, seeds_in_words(config["seeds"])),
+                name="" if curves else "plot",
+            ),
+        ]
+        if curves:
+            first = f"Seed {curves[0]['seed']}; the target's is of its test file."
+            figure = draw(_panels(config["languages"], metric, curves), common=True)
+            notes = caption(result, SOURCE, first)
+            sections.append(Section("By epoch", svg=to_svg(figure), notes=notes, name="plot"))
+        place = header.index("mean of targets")
+        return Page(
+            title="Adversarial cross-lingual tagging",
+            source=SOURCE,
+            lead=[
+                "A tagger trained on one language's annotation, tested on others. Annotation of a "
+                "target is opened by rows 5 and 6 and by the tests alone."
+            ],
+            sections=sections,
+            tables={"table": every_score(record["models"], metric), "curves": _curves(curves)},
+            measured=[
+                Measured("E12", f"{header[place]} (%), row {name}", row[place].mean)
+                for row, name in zip(rows, names, strict=True)
+                if row[place]
+            ],
+        )
+
+
+def _curves(models: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A line for each epoch of each curve."""
+    header = ["row", "target", "seed", "epoch", "source", "target figure", "discriminator"]
+    rows = []
+    for one in models:
+        curve = one["curve"]
+        said = curve["discriminator"] or [None] * len(curve["source"])
+        epochs = zip(curve["source"], curve["figures"], said, strict=True)
+        for epoch, found in enumerate(epochs, start=1):
+            rows.append([one["row"], one["target"], one["seed"], epoch, *found])
+    return header, rows
 
 
 def table(
@@ -92,8 +136,7 @@ def table(
         cells += [by_seed, source]
         for name in ("discriminator", "fresh"):
             cells.append([100 * found[name] for found in language if name in found])
-        shown = [mean_and_spread(values, 1) if values else "-" for values in cells]
-        rows.append([row.code, row.title, *shown])
+        rows.append([row.code, row.title, *(OverSeeds.of(values, 1) for values in cells)])
     return header, rows
 
 
@@ -135,43 +178,41 @@ def comparisons(
     return found
 
 
-def panels(record: Mapping[str, Any]) -> list[Panel]:
+def _panels(languages: str, metric: str, models: Sequence[Mapping[str, Any]]) -> list[Panel]:
     """Source and target figures of rows 2 and 4 and the accuracy of D by epoch, for each target."""
-    config, metric = record["config"], record["metric"]
-    source, *targets = config["languages"].split(",")
+    source, *targets = languages.split(",")
     made = []
     for target in targets:
         lines = []
-        for curve in record["curves"]:
-            if curve["target"] != target:
-                continue
-            style = 0 if curve["row"] == "2" else 2
-            for number, (name, values) in enumerate(
-                (("source", curve["source"]), ("target", curve["figures"]))
-            ):
-                x = list(range(1, len(values) + 1))
-                label = f"row {curve['row']}, {metric} of the {name}"
-                lines.append(Line(label, x, values, style + number))
+        for model in [one for one in models if one["target"] == target]:
+            row, curve, style = model["row"], model["curve"], 0 if model["row"] == "2" else 2
+            x = list(range(1, len(curve["source"]) + 1))
+            for number, (name, key) in enumerate((("source", "source"), ("target", "figures"))):
+                lines.append(
+                    Line(f"row {row}, {metric} of the {name}", x, curve[key], style + number)
+                )
             if curve["discriminator"]:
                 accuracies = [100 * value for value in curve["discriminator"]]
-                x = list(range(1, len(accuracies) + 1))
-                lines.append(Line(f"row {curve['row']}, accuracy of D", x, accuracies, 4))
+                lines.append(Line(f"row {row}, accuracy of D", x, accuracies, 4))
         title, chance = f"{source} to {target}", (50, "chance of D")
         made.append(Panel(lines, "epoch", "percent", title, chance, whole=True))
     return made
 
 
-def every_score(results: Results, metric: str) -> tuple[list[str], list[list[Any]]]:
+def every_score(
+    models: Sequence[Mapping[str, Any]], metric: str
+) -> tuple[list[str], list[list[Any]]]:
     """Unrounded: a line for each model."""
     header = ["row", "target", "seed", "epoch", metric, f"{metric} of the source"]
     header += ["discriminator", "fresh classifier"]
     rows = []
-    for (row, target, seed), found in results.items():
-        others = [scores[metric] for lang, scores in found["scores"].items() if lang != target]
+    for found in models:
+        scores, target = found["scores"], found["target"]
+        others = [own[metric] for lang, own in scores.items() if lang != target]
         language = found["language"] or {}
         rows.append(
             [
-                *(row, target, seed, found["epoch"], found["scores"][target][metric]),
+                *(found["row"], target, found["seed"], found["epoch"], scores[target][metric]),
                 others[0] if others else None,
                 *(language.get(name) for name in ("discriminator", "fresh")),
             ]
@@ -179,32 +220,28 @@ def every_score(results: Results, metric: str) -> tuple[list[str], list[list[Any
     return header, rows
 
 
-def _notes(
-    config: AdversarialTaggingConfig,
-    metric: str,
-    compared: Sequence[Mapping[str, Any]],
-    maps: Mapping[str, Path],
-) -> list[str]:
+def _notes(record: Mapping[str, Any], machine: str) -> list[str]:
+    config, metric = record["config"], record["metric"]
     notes = [
-        f"{metric} in percent, mean ± standard deviation over seeds {config.seeds}; "
-        f"{config.sentences:,} annotated training sentences, {config.epochs} epochs, of which the "
-        f"best by {config.valid_sentences:,} dev sentences of the language trained on (row 5: by "
-        f"{config.few} of the target's).",
+        f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
+        f"{config['sentences']:,} annotated training sentences, {config['epochs']} epochs, of "
+        f"which the best by {config['valid_sentences']:,} dev sentences of the language trained on "
+        f"(row 5: by {config['few']} of the target's).",
         "D is the accuracy of the model's own discriminator, fresh classifier that of a logistic "
         "regression on the mean of the shared states; both on held-out sentences, the "
         "mean over targets, chance 50.",
     ]
-    for one in compared:
+    for one in record["comparisons"]:
         p = "" if one["p"] is None else f", paired t-test p = {one['p']:.3f}"
         above = sum(gap > 0 for gap in one["gaps"])
         notes.append(
             f"Row {one['row']} against row {one['against']}: {one['mean']:+.1f} points, mean over "
             f"targets; above in {above} of {len(one['gaps'])} seeds{p}."
         )
-    for target, path in maps.items():
-        name = f"Map {config.source} to {target}, {config.map}"
-        notes.append(map_note(name, read_json(f"{path}.json")))
-    return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}.", f"{machine()}."]
+    source = config["languages"].partition(",")[0]
+    for target, report in record["maps"].items():
+        notes.append(map_note(f"Map {source} to {target}, {config['map']}", report))
+    return [*notes, f"{ROWS['5'].title.capitalize()}: {config['few']}.", f"{machine}."]
 
 
 def map_note(name: str, report: Mapping[str, Any]) -> str:

@@ -135,29 +135,37 @@ RECORDS = {
         ],
     },
     "adversarial-tagging": {
-        "study": "adversarial-tagging",
-        "config": {"languages": "en,de", "seeds": "1,2"},
+        "kind": "adversarial-tagging",
+        "config": {
+            **{"languages": "en,de", "seeds": "1,2", "sentences": 9, "epochs": 2, "few": 3},
+            **{"valid_sentences": 4, "map": "identical"},
+        },
         "metric": "f1",
         "header": [
             *("row", "", "f1, de", "mean of targets", "f1, en", "D (%)", "fresh classifier (%)"),
         ],
         "rows": [
-            ["2", "mapped", "40.0 ± 7.1", "40.0 ± 7.1", "90.0 ± 1.0", "-", "99.0 ± 1.0"],
-            ["6", "supervised", "80.0 ± 1.0", "80.0 ± 1.0", "-", "-", "-"],
+            [
+                *("2", "mapped", _over([35.0, 45.0], 1), _over([35.0, 45.0], 1)),
+                *(_over([89.0, 91.0], 1), None, _over([98.0, 100.0], 1)),
+            ],
+            ["6", "supervised", _over([80.0, 80.0], 1), _over([80.0, 80.0], 1), None, None, None],
         ],
-        "notes": ["note one"],
+        "maps": {
+            "de": {
+                "seeds": {"1": {"failure": None}},
+                **{"best_seed": 1, "criterion": 0.8, "chance": 0.75},
+            }
+        },
         "comparisons": [{"row": "2", "against": "1", "gaps": [1.0, 2.0], "mean": 1.5, "p": 0.2}],
-        "curves": [
+        "models": [
             {
-                **{"row": "4", "target": "de", "seed": 1, "source": [50.0, 90.0]},
-                **{"figures": [20.0, 40.0], "discriminator": [0.75, 0.5]},
-            },
-            {
-                **{"row": "2", "target": "de", "seed": 1, "source": [55.0, 91.0]},
-                **{"figures": [10.0, 35.0], "discriminator": []},
-            },
+                **{"row": row, "target": "de", "seed": 1, "epoch": 2, "language": None},
+                "scores": {"de": {"f1": 35.0}, "en": {"f1": 91.0}},
+                "curve": {"source": [55.0, 91.0], "figures": [10.0, 35.0], "discriminator": said},
+            }
+            for row, said in (("4", [0.75, 0.5]), ("2", []))
         ],
-        "models": [],
     },
     "size-window": {
         "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},

@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.runs.tables import cell
 from fairseq_xling.studies.tagging.config import AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.plan import sample_items, split_text
 from fairseq_xling.studies.tagging.result import comparisons, map_note, table
@@ -39,9 +40,10 @@ FIGURES = {
 def test_cells_are_means_and_deviations_over_seeds():
     header, rows = table(results(FIGURES), CONFIG, "f1")
     assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
-    assert rows[0][2:6] == ["20.0 ± 10.0", "20.0 ± 10.0", "20.0 ± 10.0", "90.0 ± 0.0"]
-    assert rows[1][4] == "35.0 ± 10.0" and rows[1][-2:] == ["-", "75.0 ± 0.0"]
-    assert rows[2][2:] == ["80.0 ± 0.0", "70.0 ± 0.0", "75.0 ± 0.0", "-", "-", "-"]
+    shown = [[cell(value) for value in row] for row in rows]
+    assert shown[0][2:6] == ["20.0 ± 10.0", "20.0 ± 10.0", "20.0 ± 10.0", "90.0 ± 0.0"]
+    assert shown[1][4] == "35.0 ± 10.0" and shown[1][-2:] == ["", "75.0 ± 0.0"]
+    assert shown[2][2:] == ["80.0 ± 0.0", "70.0 ± 0.0", "75.0 ± 0.0", "", "", ""]
 
 
 @pytest.mark.row("E12")
