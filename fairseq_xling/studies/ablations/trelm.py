@@ -1,0 +1,298 @@
+"""The studies of TreLM's parts: the same migration several times, each a row of a table."""
+
+import argparse
+import functools
+import shlex
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+
+# ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
+
+
+@STUDIES.register("trelm-baselines")
+class TrelmBaselines(TrelmStudy):
+    """A small BERT of the target language, and multilingual models with MLM, and with MLM + TLM."""
+
+    help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
+    title = "TreLM: migration and training from scratch"
+    spec_rows = ("P10", "P11")
+    lead = "Each row has as many optimiser steps as the migration, on the same data folder."
+    notes = (
+        "Tokens are those that the models read, with repetitions; batches are the same, so "
+        "rows differ in tokens only if their sentences differ in length.",
+        "The paper's multilingual models have three languages; these have the pair's two.",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--small-model",
+            default="--arch separable_transformer_small",
+            metavar="OPTIONS",
+            help="model options of the small BERT, as one text (default: %(default)s, the paper's)",
+        )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        from fairseq_xling.studies.trelm.scratch import add_scratch
+
+        def scratch(**how: Any) -> Any:
+            return functools.partial(add_scratch, **how)
+
+        def small(book, config, facts, target, seed, label):
+            return add_scratch(
+                book, config, facts, target, seed, label, task="bilingual_mlm", objectives="mlm",
+                languages=[target], model=shlex.split(args.small_model),
+            )  # fmt: skip
+
+        return [
+            Row("migrated", "migrated from the source encoder"),
+            Row("small-bert", "small BERT of the target language", add=small),
+            Row(
+                "mlm",
+                "multilingual, MLM",
+                add=scratch(task="cdlm", objectives="mlm"),
+            ),
+            Row(
+                "mlm-tlm",
+                "multilingual, MLM + TLM",
+                add=scratch(task="cdlm", objectives="mlm,tlm"),
+            ),
+        ]
+
+
+# ---- Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3).
+
+
+@STUDIES.register("trelm-compensated")
+class TrelmCompensated(TrelmStudy):
+    """Without the transfer phase, but with its text, as monolingual text, and its steps."""
+
+    help = "without CdLM, compensated by monolingual text and steps: TreLM, Table 3"
+    title = "TreLM: compensation for the transfer phase"
+    spec_rows = ("T21",)
+    lead = (
+        "The migration without transfer, and again with as many more target sentences as there are "
+        "sentence pairs, and more steps."
+    )
+    notes = (
+        "Row same-steps has as many optimiser steps as the whole migration, whose transfer phase "
+        "trains two models; row paper has as many additional steps as the last phase has (80K "
+        "there).",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        without = {"transfer_steps": 0, "auxiliary": ""}
+        same = config.language_steps + 2 * config.transfer_steps
+        more = {**without, "extra_mono": True}
+        return [
+            Row("full", "with transfer"),
+            Row("without", "without transfer", without),
+            Row("same-steps", "compensated, same steps", {**more, "language_steps": same}),
+            Row(
+                "paper",
+                "compensated as in the paper",
+                {**more, "language_steps": 2 * config.language_steps},
+            ),
+        ]
+
+
+# ---- How the embeddings of the new words are initialised (TreLM, Table 5).
+
+# code: (what it is, settings, bits per word in the paper after 20K steps); {trained} is what
+# `--embeddings` names, or skip-gram.
+_INITS: dict[str, tuple[str, dict[str, Any], float]] = {
+    "random": ("random", {"embeddings": "random", "mapping": "none"}, 6.99),
+    "random-adv": (
+        "random, mapped adversarially",
+        {"embeddings": "random", "mapping": "adversarial"},
+        6.77,
+    ),
+    "skipgram": ("{trained}", {"embeddings": "{trained}", "mapping": "none"}, 6.53),
+    "skipgram-adv": (
+        "{trained}, mapped adversarially",
+        {"embeddings": "{trained}", "mapping": "adversarial"},
+        5.93,
+    ),
+}
+
+
+@STUDIES.register("trelm-init")
+class TrelmInit(TrelmStudy):
+    """Four initialisations, after the commonality phase, at its length and at twice its length."""
+
+    help = "embedding initialisation: TreLM, Table 5"
+    title = "TreLM: how the embeddings of new words begin"
+    spec_rows = ("T15",)
+    lead = "Bits per word after commonality training alone, at one and two times its length."
+    notes = (
+        "The paper's figures are those after 20K steps.",
+        "Every word of either language is initialised by the row's method; none is copied from the "
+        "source because of its spelling, as `fairseq-xling trelm run` does by default.",
+        "If no seed of the adversarial map was better than chance, the best of them was used.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        from fairseq_xling.studies.trelm.vector_ways import trained_way
+
+        trained = trained_way(config.embeddings)
+        return [
+            Row(
+                code if factor == 1 else f"{code}-{factor}x",
+                name.format(trained=trained),
+                {
+                    **{key: value.format(trained=trained) for key, value in changes.items()},
+                    "embed_languages": "both",
+                    "copy_shared": False,
+                    "map_keep_failed": True,
+                    "commonality_steps": factor * config.commonality_steps,
+                    "transfer_steps": 0,
+                    "language_steps": 0,
+                },
+                paper if factor == 1 else None,
+            )
+            for factor in (1, 2)
+            for code, (name, changes, paper) in _INITS.items()
+        ]
+
+
+# ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
+
+
+@STUDIES.register("trelm-objectives")
+class TrelmObjectives(TrelmStudy):
+    """CdLM, its variants and what came before it, with the same steps in each row."""
+
+    help = "CdLM, CdLM*, TLM and BRLM, and without the TRILayer: TreLM, Tables 7 and 8"
+    title = "TreLM: objectives of the transfer phase"
+    spec_rows = ("T19", "T20")
+    lead = "The same migration with other objectives on the parallel text."
+    notes = (
+        "Row cdlm-star has separate vocabularies and no language embeddings; its "
+        "bits per word are of other subwords, and not comparable with the other rows'.",
+        "The rows of BRLM are reimplementations: the paper it comes from has no public code.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        plain = {"auxiliary": ""}  # nothing teaches translation there
+        return [
+            Row("cdlm", "CdLM", {"transfer_objectives": "cdlm,mlm"}, 1.548),
+            Row(
+                "cdlm-star",
+                "CdLM*: separate vocabularies",
+                {
+                    "transfer_objectives": "cdlm,mlm",
+                    "vocab": "separate",
+                    "separate": "tokens,softmax",
+                    "arch": "tri_encoder",  # without language embeddings
+                },
+                needs_text=True,
+            ),
+            Row(
+                "tlm",
+                "without CdLM (MLM + TLM)",
+                {"transfer_objectives": "tlm,mlm", **plain},
+                3.028,
+            ),
+            Row(
+                "tlm-no-trilayer",
+                "also without TRILayer",
+                {"transfer_objectives": "tlm,mlm", "trilayer": False, **plain},
+                3.469,
+            ),
+            Row(
+                "brlm-mask",
+                "BRLM, masked bridges",
+                {"transfer_objectives": "brlm-mask,mlm", **plain},
+            ),
+            Row(
+                "brlm-attn",
+                "BRLM, restricted attention",
+                {"transfer_objectives": "brlm-attn,mlm", **plain},
+            ),
+        ]
+
+
+# ---- How much parallel text the transfer phase needs (TreLM, Figure 2).
+
+
+@STUDIES.register("trelm-parallel")
+class TrelmParallel(TrelmStudy):
+    """Nested subsets of the sentence pairs."""
+
+    help = "bits per word by the size of the parallel text: TreLM, Figure 2"
+    title = "TreLM: how much parallel text"
+    spec_rows = ("T22",)
+    lead = "The same migration with fewer sentence pairs; subsets are nested."
+    notes = (
+        "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "
+        "are comparable; the aligner has thus seen more than the smaller rows' models.",
+    )
+    axis = "sentence pairs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--sizes", metavar="N,N", required=True, help="numbers of sentence pairs"
+        )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        try:
+            sizes = [int(text) for text in args.sizes.split(",")]
+        except ValueError:
+            raise UserError(f"`--sizes` must be whole numbers, got {args.sizes!r}") from None
+        if min(sizes) < 1 or len(set(sizes)) < len(sizes):
+            raise UserError(f"`--sizes` must be different and at least 1, got {args.sizes!r}")
+        return [
+            Row(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
+            for size in sorted(sizes, reverse=True)
+        ]
+
+    def size(self, row: Row) -> float | None:
+        return row.changes["parallel_limit"]
+
+
+# ---- The contribution of a migration's two main parts (TreLM, sections 3.1 and 3.2).
+
+
+@STUDIES.register("trelm-parts")
+class TrelmParts(TrelmStudy):
+    """The full migration, and without CdLM or without the embeddings' alignment, in equal steps."""
+
+    help = "the whole migration, without CdLM, and without alignment of the embeddings"
+    title = "TreLM: what its parts give"
+    lead = "The same migration without one of its parts."
+    notes = (
+        "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
+        "as "
+        "many steps; such a model is not trained to translate.",
+        "Without alignment, embeddings of new words are unmapped vectors, and no word "
+        "gets "
+        "the source's embedding of the same spelling.",
+        "The autoregressive translation model is in the row whose training time it was given.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        from fairseq_xling.studies.trelm.vector_ways import trained_way
+
+        alone = {"autoregressive": False}
+        return [
+            Row("full", "the full migration"),
+            Row(
+                "no-cdlm",
+                "without CdLM",
+                {"transfer_objectives": "tlm,mlm", "auxiliary": "", **alone},
+            ),
+            Row(
+                "no-alignment",
+                "without alignment of the embeddings",
+                {
+                    "embeddings": trained_way(config.embeddings),
+                    "mapping": "none",
+                    "copy_shared": False,
+                    **alone,
+                },
+            ),
+        ]
