@@ -55,7 +55,7 @@ each as a monolingual one, in twice the steps. The encoder of `six-languages` is
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    if record.get("study") != "similarity":
+    if record.get("kind") != "similarity":
         raise UserError("must be a run of `fairseq-xling ablate similarity`")
     pairs = list(dict.fromkeys(line["pair"] for line in record["lines"]))
     text = [_facts(record), "", *table_lines(record)]

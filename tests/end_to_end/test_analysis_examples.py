@@ -43,7 +43,8 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     run = tmp_path / "run"
     assert "| bilingual | en-de |" in words(run / "table.md")
     record = json.loads((run / "results.json").read_text())
-    assert record["header"] == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
+    header = (run / "table.md").read_text().splitlines()[0].strip("| ").split(" | ")
+    assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
     assert all(line["layers"] == [0, 1, 2] for line in record["lines"])
     assert "Exact commands" in (run / "report.html").read_text()
     assert main(["report", str(run), "--output", str(tmp_path / "pages")]) == 0

@@ -28,9 +28,10 @@ from fairseq_xling.studies.mbert.mapped_layers_config import (
     MappedLayersConfig,
     check_config,
 )
-from fairseq_xling.studies.mbert.mapped_layers_result import Cell, files_of, write_table
+from fairseq_xling.studies.mbert.mapped_layers_result import Cell, write_mapped_layers
 from fairseq_xling.studies.mbert.mapped_test import MappedTest
 from fairseq_xling.studies.mbert.similarity_models import Models, Side
+from fairseq_xling.studies.mbert.similarity_result import files_of
 from fairseq_xling.studies.mbert.similarity_rows import Pair, Row
 from fairseq_xling.text.options import parse_segmentation
 
@@ -64,8 +65,8 @@ def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
     titles = {name: task.title for name, task in config.task_table.items()}
     steps["table"] = Step(
         "table",
-        call=lambda: write_table(run, record, titles, cells, list(steps.values())),
-        settings={"config": record},
+        call=lambda: write_mapped_layers(run, record, titles, cells, list(steps.values())),
+        settings={"config": record, "kind": "mapped-layers"},
         inputs=list(dict.fromkeys(path for cell in cells for path in (cell.tuned, cell.result))),
         outputs=[run / name for name in files_of(dict.fromkeys(cell.pair for cell in cells))],
     )

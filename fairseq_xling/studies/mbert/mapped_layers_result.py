@@ -1,4 +1,4 @@
-"""The table of the study of maps below a task head: figures by layer, tests by row.
+"""The results of the study of maps below a task head: figures by layer, tests by row.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2 and Appendix A, prints curves
 by layer. Symbols: ``K`` seeds, ``L`` layers.
@@ -12,23 +12,18 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.report import Section, commands_section, write_report
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.studies.gold_tasks import transfer_mean
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_result import by_layer
 
-TITLE = "Zero-shot transfer through a map, layer by layer"
-LEAD = (
-    "New layers and a head are trained on a frozen layer of one language's encoder; a text of "
-    "another language gets there from its own encoder, mapped or not."
-)
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5.1.2 and Appendix A"
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]
     for measure, pair in dict.fromkeys((line["measure"], line["pair"]) for line in lines):
         for line in lines:
             if (line["measure"], line["pair"]) == (measure, pair):
-                figures = [mean_and_spread(found, 1) for found in zip(*line["values"], strict=True)]
+                figures = [OverSeeds.of(found, 1) for found in zip(*line["values"], strict=True)]
                 rows.append([measure, pair, line["title"], *figures])
     return header, rows
 
@@ -128,7 +123,7 @@ def draw(lines: Sequence[Mapping[str, Any]], pair: str) -> Figure:
     return draw_dots(panels)
 
 
-def write_table(
+def write_mapped_layers(
     run: Path,
     config: Mapping[str, Any],
     titles: Mapping[str, str],
@@ -136,37 +131,51 @@ def write_table(
     steps: Sequence[Step],
 ) -> None:
     """Write `files_of` the pairs into ``run``."""
-    lines = read_lines_of(cells, titles)
-    header, rows = table(lines)
-    notes = _notes(config)
-    pairs = list(dict.fromkeys(line["pair"] for line in lines))
-    figures = {pair: to_svg(draw(lines, pair)) for pair in pairs}
-    for pair, svg in figures.items():
-        write_svg(run / f"plot-{pair}.svg", svg)
-    write_markdown(run / "table.md", header, rows, notes)
-    write_csv(run / "table.csv", *by_layer(lines))
     files = {str(cell.result.relative_to(run)): cell.result for cell in cells}
-    record = {
-        "study": "mapped-layers",
-        **{"config": dict(config), "header": header, "rows": rows, "notes": notes},
-        "lines": lines,
-        "provenance": provenance(files),
-    }
-    write_json(run / "results.json", record)
-    settings = [(name, str(value)) for name, value in config.items()]
-    sections = [
-        *(Section(f"Figures, {pair}", svg=svg) for pair, svg in figures.items()),
-        Section("Table", header=header, rows=rows, notes=notes),
-        Section("Settings", header=["option", "value"], rows=settings),
-        commands_section(steps),
-    ]
-    write_report(run / "report.html", TITLE, [LEAD], sections)
+    record = {"config": dict(config), "lines": read_lines_of(cells, titles)}
+    write_results(MappedLayers, run, record, files, steps)
 
 
-def files_of(pairs: Iterable[str]) -> list[str]:
-    """The names of the files of `write_table`."""
-    plots = [f"plot-{pair}.svg" for pair in pairs]
-    return ["table.md", "table.csv", "results.json", "report.html", *plots]
+@KINDS.register("mapped-layers")
+class MappedLayers(Kind):
+    """Curves by layer, a panel for each task, a figure for each pair; then the table."""
+
+    name = "mapped-layers"
+
+    def page(self, result: Result) -> Page:
+        config, lines = result.record["config"], result.record["lines"]
+        header, rows = table(lines)
+        notes = [*_notes(config), f"{result.machine}."]
+        seeds = seeds_in_words(config["seeds"]).replace("whiskers", "bands")
+        return Page(
+            title="Zero-shot transfer through a map, layer by layer",
+            source=SOURCE,
+            lead=[
+                "New layers and a head are trained on a frozen layer of one language's encoder; a "
+                "text of another language gets there from its own encoder, mapped or not."
+            ],
+            sections=[
+                *(
+                    Section(
+                        f"By layer, {pair}",
+                        svg=to_svg(draw(lines, pair)),
+                        notes=caption(result, SOURCE, seeds),
+                        name=f"plot-{pair}",
+                    )
+                    for pair in dict.fromkeys(line["pair"] for line in lines)
+                ),
+                Section("Table", header=header, rows=rows, notes=notes, name="table"),
+            ],
+            tables={"table": by_layer(lines)},
+            measured=[
+                Measured(
+                    "S6",
+                    f"{line['measure']} (%), mean over layers, {line['title']}, {line['pair']}",
+                    sum(map(sum, line["values"])) / sum(map(len, line["values"])),
+                )
+                for line in lines
+            ],
+        )
 
 
 def _notes(config: Mapping[str, Any]) -> list[str]:
@@ -182,5 +191,4 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         f"{pairs} sentence pairs of the {config['map_split']} text that are aligned "
         f"({config['links']}).",
         *([] if config["encoder"] else [trained]),
-        f"{machine()}.",
     ]

@@ -19,7 +19,7 @@ from fairseq_xling.studies.encoder_training import counted
 from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_lexicon import lexicon_step
 from fairseq_xling.studies.mbert.similarity_models import Models, Side
-from fairseq_xling.studies.mbert.similarity_result import Cell, files_of, write_table
+from fairseq_xling.studies.mbert.similarity_result import Cell, files_of, write_similarity
 from fairseq_xling.studies.mbert.similarity_rows import Pair, Row
 
 
@@ -55,8 +55,8 @@ def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:
     record = dataclasses.asdict(config)
     steps["table"] = Step(
         "table",
-        call=lambda: write_table(run, record, cells, correlations, list(steps.values())),
-        settings={"config": record},
+        call=lambda: write_similarity(run, record, cells, correlations, list(steps.values())),
+        settings={"config": record, "kind": "similarity"},
         inputs=[*(path for c in cells for path in c.results.values()), *correlations.values()],
         outputs=[run / name for name in files_of(pair.name for pair in config.pairs)],
     )

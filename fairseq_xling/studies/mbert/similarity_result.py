@@ -1,4 +1,4 @@
-"""The table of the similarity study: means over layers, their spread over seeds, correlations.
+"""The results of the similarity study: curves by layer, their means, correlations.
 
 Conneau et al. 2020, Figure 7, shows curves by layer and their mean.
 """
@@ -9,18 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.report import Section, commands_section, write_report
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.studies.mbert.similarity_figure import PANELS, draw_curves
 
-TITLE = "Encoders trained jointly and independently, layer by layer"
-LEAD = "How similar encoders of two languages are, by retrieval and by linear CKA."
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5 and Figure 7"
 STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
 
 _EQUAL = {
@@ -48,7 +46,7 @@ class Cell:
 
 
 def files_of(pairs: Iterable[str]) -> list[str]:
-    """The names of the files of `write_table`."""
+    """The names of the files of `write_similarity`."""
     plots = [f"plot-{pair}.svg" for pair in pairs]
     return ["table.md", "table.csv", "results.json", "report.html", *plots]
 
@@ -90,17 +88,16 @@ def table(
     rows = []
     for row, title, pair in dict.fromkeys((x["row"], x["title"], x["pair"]) for x in lines):
         figures = [
-            mean_and_spread([statistics.fmean(v) for v in by_key[row, pair, name]["values"]], 3)
+            OverSeeds.of([statistics.fmean(v) for v in by_key[row, pair, name]["values"]], 3)
             for name in names
         ]
         if correlations:
-            found = correlations.get((row, pair), [])
-            figures.append(mean_and_spread(found, 3) if found else "-")
+            figures.append(OverSeeds.of(correlations.get((row, pair), []), 3))
         rows.append([title, pair, *figures])
     return header, rows
 
 
-def write_table(
+def write_similarity(
     run: Path,
     config: Mapping[str, Any],
     cells: Sequence[Cell],
@@ -108,16 +105,6 @@ def write_table(
     steps: Sequence[Step],
 ) -> None:
     """Write `files_of` the pairs into ``run``."""
-    lines = read_lines_of(cells)
-    pearson = {key: _pearson(path) for key, path in correlations.items()}
-    header, rows = table(lines, pearson)
-    notes = _notes(config)
-    pairs = list(dict.fromkeys(line["pair"] for line in lines))
-    figures = {pair: to_svg(draw_curves(lines, pair)) for pair in pairs}
-    for pair, svg in figures.items():
-        write_svg(run / f"plot-{pair}.svg", svg)
-    write_markdown(run / "table.md", header, rows, notes)
-    write_csv(run / "table.csv", *by_layer(lines))
     files = {
         f"{what}: {cell.row}, {cell.pair}, {cell.seed}": path
         for cell in cells
@@ -125,24 +112,56 @@ def write_table(
     }
     files |= {f"correlation: {', '.join(key)}": path for key, path in correlations.items()}
     record = {
-        "study": "similarity",
-        **{"config": dict(config), "header": header, "rows": rows, "notes": notes},
-        "lines": lines,
+        "config": dict(config),
+        "lines": read_lines_of(cells),
         "pearson": [
-            {"row": row, "pair": pair, "values": list(values)}
-            for (row, pair), values in pearson.items()
+            {"row": row, "pair": pair, "values": _pearson(path)}
+            for (row, pair), path in correlations.items()
         ],
-        "provenance": provenance(files),
     }
-    write_json(run / "results.json", record)
-    settings = [(name, str(value)) for name, value in config.items()]
-    sections = [
-        Section("Means over layers", header=header, rows=rows, notes=notes),
-        *(Section(f"By layer, {pair}", svg=svg) for pair, svg in figures.items()),
-        Section("Settings", header=["option", "value"], rows=settings),
-        commands_section(steps),
-    ]
-    write_report(run / "report.html", TITLE, [LEAD], sections)
+    write_results(Similarity, run, record, files, steps)
+
+
+@KINDS.register("similarity")
+class Similarity(Kind):
+    """Curves by layer, a figure for each pair, and the table of their means."""
+
+    name = "similarity"
+
+    def page(self, result: Result) -> Page:
+        record, config = result.record, result.record["config"]
+        lines = record["lines"]
+        correlations = {(one["row"], one["pair"]): one["values"] for one in record["pearson"]}
+        header, rows = table(lines, correlations)
+        notes = [*_notes(config), f"{result.machine}."]
+        seeds = seeds_in_words(config["seeds"]).replace("whiskers", "bands")
+        return Page(
+            title="Encoders trained jointly and independently, layer by layer",
+            source=SOURCE,
+            lead=["How similar encoders of two languages are, by retrieval and by linear CKA."],
+            sections=[
+                Section("Means over layers", header=header, rows=rows, notes=notes, name="table"),
+                *(
+                    Section(
+                        f"By layer, {pair}",
+                        svg=to_svg(draw_curves(lines, pair)),
+                        notes=caption(result, SOURCE, seeds),
+                        name=f"plot-{pair}",
+                    )
+                    for pair in dict.fromkeys(line["pair"] for line in lines)
+                ),
+            ],
+            tables={"table": by_layer(lines)},
+            measured=[
+                Measured(
+                    "S9",
+                    f"Pearson of CKA and retrieval, {row}, {pair}",
+                    statistics.fmean(values),
+                )
+                for (row, pair), values in correlations.items()
+                if values
+            ],
+        )
 
 
 def by_layer(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
@@ -173,5 +192,4 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         "Pearson: of CKA with retrieval over the layers, for each seed.",
         f"{_EQUAL[config['equal']]} Encoders of two languages start from different weights.",
         *([_SAME] if config["same"] else []),
-        f"{machine()}.",
     ]

@@ -106,11 +106,11 @@ RECORDS = {
         "notes": ["note one"],
     },
     "similarity": {
-        "study": "similarity",
-        "config": {"seeds": "1,2"},
-        "header": ["encoders", "pair", "CKA", "Pearson"],
-        "rows": [["monolingual, mapped", "en-de", "0.350 ± 0.071", "0.950 ± 0.014"]],
-        "notes": ["note one"],
+        "kind": "similarity",
+        "config": {
+            **{"seeds": "1,2", "equal": "steps", "same": False},
+            **{"method": "procrustes", "normalize": "centre"},
+        },
         "lines": [
             {
                 **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
@@ -121,11 +121,11 @@ RECORDS = {
         "pearson": [{"row": "mapped", "pair": "en-de", "values": [0.94, 0.96]}],
     },
     "mapped-layers": {
-        "study": "mapped-layers",
-        "config": {"seeds": "1,2"},
-        "header": ["task", "pair", "encoders", "layer 0", "layer 1"],
-        "rows": [["NER F1", "en-de", "monolingual, mapped", "35.0 ± 7.1", "40.0 ± 7.1"]],
-        "notes": ["note one"],
+        "kind": "mapped-layers",
+        "config": {
+            **{"seeds": "1,2", "head_layers": 2, "map_sentences": 9, "map_split": "valid"},
+            **{"links": "fast_align", "encoder": []},
+        },
         "lines": [
             {
                 **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
