@@ -9,7 +9,6 @@ from typing import Any
 
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.pages.kinds.ablation_result import older_note
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models
@@ -32,8 +31,7 @@ of 256 tokens, 8 GPUs.
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    older = [line for note in older_note(record) for line in ("", note)]
-    return [_facts(record["config"]), *older, "", *table_lines(record)]
+    return [_facts(record["config"]), "", *table_lines(record)]
 
 
 def _facts(config: dict[str, Any]) -> str:

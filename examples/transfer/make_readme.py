@@ -16,7 +16,6 @@ from scipy.stats import ttest_rel
 from fairseq_xling.runs.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.pages.kinds.ablation_result import older_note
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -56,15 +55,14 @@ English training set of its size here that such small encoders could learn from.
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    config, older = record["config"], []
+    config = record["config"]
     if record.get("kind") == "adversarial-tagging":
         return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
     if "structures" in record:
         return _structures(record)
     if "settings" in config:
-        older = [line for note in older_note(record) for line in ("", note)]
         record = {**record, **_turned(record["header"], record["rows"])}
-    return [_facts(config), *older, "", *table_lines(record)]
+    return [_facts(config), "", *table_lines(record)]
 
 
 # The transfer note, Table of section 3: F1 in en / zh / ar of what was trained on each.

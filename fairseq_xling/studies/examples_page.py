@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write
-from fairseq_xling.runs.page import RESULTS
-from fairseq_xling.runs.result import find_results, make_page
+from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.runs.page import RESULTS, Result
+from fairseq_xling.runs.result import kind_of, make_page
 from fairseq_xling.runs.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
@@ -70,9 +70,10 @@ def section(run: Path, body: Body, folder: Path) -> str:
 
 def _as_shown(run: Path) -> dict[str, Any]:
     """The record of a run; where its page has the table and notes, with these."""
-    (result,) = find_results(run)
-    record = dict(result.record)
-    for section in make_page(result).sections if "notes" not in record else ():
+    record = read_json(run / RESULTS)
+    if kind_of(record) is None or "notes" in record:
+        return record
+    for section in make_page(Result(run / RESULTS, record)).sections:
         if section.name == "table":
             record |= {"header": section.header, "rows": section.rows, "notes": section.notes}
     return record

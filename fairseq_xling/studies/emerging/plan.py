@@ -105,7 +105,11 @@ def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting
     steps["table"] = Step(
         "table",
         call=lambda: write(list(steps.values())),
-        settings={"config": dataclasses.asdict(config), "settings": [repr(s) for s in settings]},
+        settings={
+            "config": dataclasses.asdict(config),
+            "settings": [repr(s) for s in settings],
+            "kind": "ablation",
+        },
         inputs=[path for cell in cells for path in cell.files],
         outputs=[run / name for name in ("table.md", "table.csv", "results.json", "plot.svg")]
         + [run / "report.html"],

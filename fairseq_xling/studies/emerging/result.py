@@ -1,4 +1,4 @@
-"""The ablation table in the paper's layout: a row per setting, columns per target language.
+"""The results of the sharing ablations, as in the paper: a row a setting, columns a language.
 
 Columns come from ``MEASURES`` and from the zero-shot tasks of the study; a further measure is one
 more entry.
@@ -12,20 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs.figure_file import write_svg
+from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.report import Section, commands_section, write_report
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.runs.training_log import parameter_count
 from fairseq_xling.studies.emerging.settings import Setting
+from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.emerging.config import AblationConfig
+
+
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,10 +169,11 @@ def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]
             for target in summary.targets:
                 values = summary.values[setting.code, target, column.title]
                 base = summary.values[first, target, column.title]
-                row.append(mean_and_spread(values, column.digits))
+                row.append(OverSeeds.of(values, column.digits))
                 deltas.append(statistics.fmean(values) - statistics.fmean(base))
-            row.append(f"{statistics.fmean(deltas):+.{column.digits}f}")
-        rows.append([*row, None if setting.paper_xnli is None else f"{setting.paper_xnli:.1f}"])
+            row.append(OverSeeds((statistics.fmean(deltas),), column.digits, signed=True))
+        paper = setting.paper_xnli
+        rows.append([*row, None if paper is None else OverSeeds((paper,), 1)])
     return header, rows
 
 
@@ -179,82 +183,119 @@ def write_ablation(
     """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
     summary = summarise(cells, config.test_list)
     header, rows = table(summary, config.vocab_size)
-    notes = _notes(summary, config)
-    svg = to_svg(draw_dots(_panels(summary)))
-    write_svg(run / "plot.svg", svg)
-    write_markdown(run / "table.md", header, rows, notes)
-    chance = {key: summary.chance.get(key[1:]) for key in summary.values}
-    write_csv(
-        run / "table.csv",
-        ["setting", "target", "measure", "seed", "value", "chance", "parameters"],
-        [
-            [*key, seed, value, chance[key], summary.parameters[key[:2]]]
-            for key, values in summary.values.items()
-            for seed, value in zip(config.seed_list, values, strict=True)
-        ],
-    )
     record = {
         "config": dataclasses.asdict(config),
-        "header": header,
-        "rows": rows,
-        "notes": notes,
-        "provenance": provenance({}),
+        **{"header": header, "rows": rows},
+        "targets": summary.targets,
+        "columns": [
+            {"title": c.title, "unit": c.unit, "compares": c.compares} for c in summary.columns
+        ],
+        "tasks": [task.title for task in config.task_table.values()],
+        "values": [
+            {
+                **{"setting": code, "target": target, "measure": title, "seeds": values},
+                "chance": summary.chance.get((target, title)),
+                "parameters": summary.parameters[code, target],
+            }
+            for (code, target, title), values in summary.values.items()
+        ],
     }
-    write_json(run / "results.json", record)
-    settings = [(name, str(value)) for name, value in dataclasses.asdict(config).items()]
-    sections = [
-        Section("Table", header=header, rows=rows, notes=notes),
-        Section("Single seeds", svg=svg),
-        Section("Settings", header=["option", "value"], rows=settings),
-        commands_section(steps),
-    ]
-    lead = ["What a masked language model of two languages needs in order to align them."]
-    write_report(run / "report.html", "Emerging cross-lingual structure", lead, sections)
+    write_results(Ablation, run, record, {}, steps)
 
 
-def _panels(summary: Summary) -> list[DotPanel]:
-    names = [f"{setting.code} {setting.name}" for setting in summary.settings]
+@KINDS.register("ablation")
+class Ablation(Kind):
+    """The table, and dots of every seed for each figure that settings can be compared by."""
+
+    name = "ablation"
+
+    def page(self, result: Result) -> Page:
+        record, config = result.record, result.record["config"]
+        header, values = record["header"], record["values"]
+        rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
+        facts = (
+            f"{config['arch']}, {config['layers']} layers, {describe_steps(config)}.",
+            seeds_in_words(config["seeds"], dots=True),
+        )
+        first = header.index(f"{record['columns'][0]['title']}, {record['targets'][0]}")
+        keys = ("setting", "target", "measure")
+        seeds = [int(seed) for seed in config["seeds"].split(",")]
+        every = [
+            [*(one[key] for key in keys), seed, value, one["chance"], one["parameters"]]
+            for one in values
+            for seed, value in zip(seeds, one["seeds"], strict=True)
+        ]
+        return Page(
+            title="Emerging cross-lingual structure",
+            source=SOURCE,
+            lead=["What a masked language model of two languages needs in order to align them."],
+            sections=[
+                Section(
+                    "Table",
+                    header=header,
+                    rows=rows,
+                    notes=[*_notes(record), f"{result.machine}."],
+                    name="table",
+                ),
+                Section(
+                    "Single seeds",
+                    svg=to_svg(draw_dots(_panels(record))),
+                    notes=caption(result, SOURCE, *facts),
+                    name="plot",
+                ),
+            ],
+            tables={"table": ([*keys, "seed", "value", "chance", "parameters"], every)},
+            measured=[
+                Measured(row[0], header[first], row[first].mean)
+                for row in rows
+                if row[0][1:].isdigit() and row[first]  # A1 to A10 are rows; C and others of ours
+            ],
+        )
+
+
+def _panels(record: Mapping[str, Any]) -> list[DotPanel]:
+    codes = [row[0] for row in record["rows"]]
+    names = [f"{row[0]} {row[1]}" for row in record["rows"]]
+    found = {(v["setting"], v["target"], v["measure"]): v for v in record["values"]}
     panels = []
-    for column in summary.columns:
-        if not column.compares:
-            continue
-        for target in summary.targets:
-            chance = summary.chance.get((target, column.title))
+    for column in record["columns"]:
+        title = column["title"]
+        for target in record["targets"] if column["compares"] else ():
+            chance = found[codes[0], target, title]["chance"]
             panels.append(
                 DotPanel(
                     names,
-                    [summary.values[s.code, target, column.title] for s in summary.settings],
-                    xlabel=f"{column.title}{column.unit}",
-                    title=f"{target}: {column.title}",
+                    [found[code, target, title]["seeds"] for code in codes],
+                    xlabel=f"{title}{column['unit']}",
+                    title=f"{target}: {title}",
                     chance=None if chance is None else (chance, f"chance ({chance:.4f})"),
                 )
             )
     return panels
 
 
-def _notes(summary: Summary, config: AblationConfig) -> list[str]:
-    compared = {column.title for column in summary.columns if column.compares}
+def _notes(record: Mapping[str, Any]) -> list[str]:
+    config, first = record["config"], record["rows"][0][0]
+    compared = {column["title"] for column in record["columns"] if column["compares"]}
     chances = ", ".join(
-        f"{title} {chance:.4f} ({target})"
-        for (target, title), chance in summary.chance.items()
-        if title in compared
+        f"{one['measure']} {one['chance']:.4f} ({one['target']})"
+        for one in record["values"]
+        if one["setting"] == first and one["measure"] in compared and one["chance"] is not None
     )
-    tasks = [task.title for task in config.task_table.values()]
+    source = config["languages"].partition(",")[0]
     zero_shot = [
-        f"{', '.join(tasks)}: fine-tuned and selected on {config.language_list[0]} alone, with "
-        "private parts frozen; tested on the target language (%)."
+        f"{', '.join(record['tasks'])}: fine-tuned and selected on {source} alone, with private "
+        "parts frozen; tested on the target language (%)."
     ]
     return [
-        f"Mean ± standard deviation over seeds {config.seeds}; Δ is the mean difference "
-        f"to {summary.settings[0].code} over the target languages; parameters are also means.",
+        f"Mean ± standard deviation over seeds {config['seeds']}; Δ is the mean difference "
+        f"to {first} over the target languages; parameters are also means.",
         "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
-        f"checkpoint with the lowest {config.language_list[0]} validation perplexity. "
-        f"Chance: {chances}.",
-        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
+        f"checkpoint with the lowest {source} validation perplexity. Chance: {chances}.",
+        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config['layers']} layers.",
         "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
         "A10, A5-union, T; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
-        *(zero_shot if tasks else ()),
-        f"{machine()}.",
+        *(zero_shot if record["tasks"] else ()),
     ]

@@ -89,9 +89,10 @@ RECORDS = {
         ],
     },
     "ablation": {
+        "kind": "ablation",
         "config": {
             "data_text": "text",
-            "other_text": "",
+            "languages": "en,de",
             "arch": "separable_transformer_tiny",
             "layers": 4,
             "updates": 1000,
@@ -100,10 +101,19 @@ RECORDS = {
         },
         "header": ["setting", "", "parameters", "sentence P@1, de", "Δ sentence P@1"],
         "rows": [
-            ["A1", "Default", 1234, "0.500 ± 0.010", "+0.000"],
-            ["C", "Control: nothing shared", 2345, "0.010 ± 0.001", "-0.490"],
+            ["A1", "Default", 1234, _over([0.49, 0.51], 3), _over([0.0], 3)],
+            ["C", "Control: nothing shared", 2345, _over([0.01, 0.01], 3), _over([-0.49], 3)],
         ],
-        "notes": ["note one"],
+        "targets": ["de"],
+        "columns": [{"title": "sentence P@1", "unit": ", best layer", "compares": True}],
+        "tasks": [],
+        "values": [
+            {
+                **{"setting": code, "target": "de", "measure": "sentence P@1", "seeds": seeds},
+                **{"chance": 0.01, "parameters": 1234},
+            }
+            for code, seeds in (("A1", [0.49, 0.51]), ("C", [0.01, 0.01]))
+        ],
     },
     "similarity": {
         "kind": "similarity",
