@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from common import Step, heading, table, take_turns
 
-from fairseq_xling.structures.batch import Batch, Examples
+from fairseq_xling.structures.batch import Examples
 from fairseq_xling.structures.features import Tables
 from fairseq_xling.structures.model import StructureModel
 from fairseq_xling.structures.sentence import Link, Mention, Sentence
@@ -88,17 +88,18 @@ def one_by_one(model: StructureModel, examples: Examples, chosen: np.ndarray) ->
     device = next(model.parameters()).device
     losses = []
     for number in chosen:
-        one: Batch = examples.batch([number]).to(device)
-        states = model.nodes(one)[0]
+        one = examples.batch([number]).to(device)
+        states = torch.cat(model.nodes(one), -1)
         size = len(states)
         edges = torch.eye(size, device=device)
-        for word, head in enumerate(one.heads[0].tolist()):
-            if head:
-                edges[word, head - 1] = edges[head - 1, word] = 1.0
+        for word, head in enumerate(one.heads.tolist()):
+            if head >= 0:
+                edges[word, head] = edges[head, word] = 1.0
         edges = edges / edges.sum(1, keepdim=True)
         for layer in model.network.layers:
             states = torch.relu(edges @ states @ layer.weight.T + layer.bias)
-        maxima = [states[one.a[0]].amax(0), states.amax(0), states[one.b[0]].amax(0)]
+        a, to_a, b, to_b = one.spans[0].tolist()
+        maxima = [states[a:to_a].amax(0), states.amax(0), states[b:to_b].amax(0)]
         logits = model.classifier(torch.cat(maxima)[None])
         losses.append(F.cross_entropy(logits, one.labels))
     return torch.stack(losses).mean()
