@@ -18,7 +18,6 @@ from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.model_file import MODEL, read_model, write_model
 from fairseq_xling.structures.tasks import tasks
 from fairseq_xling.structures.training import Library, Place, tested, train
-from fairseq_xling.text.progress import progress
 
 HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
 
@@ -53,16 +52,10 @@ def run_train(args: argparse.Namespace) -> None:
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         path = output / MODEL
         if not path.is_file():
-            with progress(settings.epochs, "struct", "epochs") as bar:
-
-                def passed(f1: float) -> None:
-                    bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
-                    bar.update()
-
-                trained, done = train(
-                    library, places, dev, config.task, chosen, model, settings, device,
-                    output / "training.safetensors", passed,
-                )  # fmt: skip
+            trained, done = train(
+                library, places, dev, config.task, chosen, model, settings, device,
+                output / "training.safetensors",
+            )  # fmt: skip
             record = {"epoch": done.best, "dev_f1": done.curve, "loss": done.loss}
             record |= {"inputs": trained.network.inputs, "labels": list(trained.about.labels)}
             write_json(output / "training.json", record | {"provenance": provenance(used)})

@@ -6,7 +6,9 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import t, ttest_rel
 
 from fairseq_xling import files
 from fairseq_xling.cli.main import main
@@ -95,6 +97,62 @@ def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
         assert (tmp_path / "out" / name).is_file()
 
 
+def f1_of(folder, variant, row, file):
+    results = read_json(folder / "results.json")["structures"]
+    chosen = [one for one in results if (one["variant"], one["row"]) == (variant, row)]
+    return [100 * one["scores"][file]["f1"] for one in sorted(chosen, key=lambda x: x["seed"])]
+
+
+def test_models_are_compared_by_seed_in_a_run_and_with_a_separate_one(world, tmp_path, capsys):
+    common = MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1,2,3")
+    common += " --sources en --networks gcn --epochs 6 --lr 0.01 --dropout 0 --width 16"
+    call(f"{common} --layers 0 --output {tmp_path}/flat")
+    call(f"{common} --ablate prune --output {tmp_path}/own --beside {tmp_path}/flat")
+    found = read_json(tmp_path / "own/results.json")["paired"]
+    sides = {(one["run"], one["beside"][1]) for one in found}
+    assert sides == {("", "path alone"), ("", "path and 1 edge"), ("flat", "")}
+    # Two test files, and the mean over those of another language than English.
+    assert len(found) == 3 * 3 and sum(one["p"] is not None for one in found) > 3
+    for one in found:
+        cells = [(one["row"], one["file"])]
+        if not one["row"]:
+            assert one["file"] == "not trained on"
+            cells = [("en", "de.test.2.jsonl")]
+        first, other = (
+            np.mean([f1_of(tmp_path / folder, variant, *cell) for cell in cells], axis=0)
+            for folder, variant in (("own", ""), (one["run"] or "own", one["beside"][1]))
+        )
+        gaps = first - other
+        assert one["seeds"] == [1, 2, 3]
+        np.testing.assert_allclose(one["gaps"], gaps, atol=1e-9)
+        if one["p"] is not None:
+            np.testing.assert_allclose(one["p"], ttest_rel(first, other).pvalue)
+            half = t.ppf(0.975, 2) * np.std(gaps, ddof=1) / 3**0.5
+            np.testing.assert_allclose(
+                [one["low"], one["high"]], [gaps.mean() - half, gaps.mean() + half]
+            )
+    assert "gcn (flat)" in capsys.readouterr().out
+    assert (tmp_path / "own/paired.csv").read_text().count("\n") == 10
+
+
+def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
+    common = MATRIX.format(w=world).replace("2 --wid", "1 --wid") + " --networks gcn --sources en"
+    call(f"{common} --output {tmp_path}/one".replace("--seeds 1,2", "--seeds 1"))
+    beside = f"--beside {tmp_path}/one --output {tmp_path}/two"
+    for text, message in (
+        (common.replace("--seeds 1,2", "--seeds 2"), "must have a seed of this run"),
+        (common.replace("--sources en", "--sources de"), "must have a training set of this run"),
+        (
+            common.replace(f"--test en={world}/test.en.jsonl", f"--test en={world}/valid.1.jsonl"),
+            "must have read the same files as this run, not another test file than",
+        ),
+    ):
+        assert refused(f"{text} {beside}", capsys).startswith(f"`--beside` one: {message}")
+    missing = refused(f"{common} --beside {world} --output {tmp_path}/three", capsys)
+    assert missing == f"`--beside` {world}: must be a finished run of `struct matrix`"
+    assert not (tmp_path / "three").exists()
+
+
 def test_ablations_are_rows_of_the_first_network(world, tmp_path):
     command = (
         MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1").replace("2 --wid", "1 --wid")
@@ -165,9 +223,12 @@ def test_a_killed_matrix_resumes_with_equal_results(world, tmp_path, monkeypatch
 class StubParser:
     """Every word hangs on the first."""
 
+    loads = 0
+
     @classmethod
     def load(cls, checkpoint, data=None, device="cpu", tags=False):
         assert Path(checkpoint).is_file()
+        StubParser.loads += 1
         return cls()
 
     def parse(self, sentences, lang, max_tokens=8192):
@@ -186,19 +247,22 @@ def parser(monkeypatch, tmp_path):
     module = types.ModuleType("fairseq_xling.transfer.parser")
     module.Parser = StubParser
     monkeypatch.setitem(sys.modules, "fairseq_xling.transfer.parser", module)
+    monkeypatch.setattr(StubParser, "loads", 0)
     (tmp_path / "parser.pt").write_text("")
     return tmp_path / "parser.pt"
 
 
 def test_from_marked_text_to_predictions_is_one_command(tmp_path, parser, capsys):
     (tmp_path / "en.txt").write_text(KBP37 * 3 + KBP37.replace("per:employee_of", "no_relation"))
+    shutil.copy(tmp_path / "en.txt", tmp_path / "dev.txt")
     rows = "\n".join(f"{word} 0.{n} 1" for n, word in enumerate(["thom", "of", "radiohead", "in"]))
     (tmp_path / "x.vec").write_text(rows + "\n")
     common = f"--format kbp37 --trees {parser}"
     call(
-        f"train --train en={tmp_path}/en.txt --valid en={tmp_path}/en.txt {QUICK} {common} "
+        f"train --train en={tmp_path}/en.txt --valid en={tmp_path}/dev.txt {QUICK} {common} "
         f"--vectors en={tmp_path}/x.vec,de={tmp_path}/x.vec --output {tmp_path}/model"
     )
+    assert StubParser.loads == 1  # for two files
     (tmp_path / "de.txt").write_text('7\t"<e1>Thom</e1> in <e2>Radiohead</e2>"\nper:new(e1,e2)\n')
     call(f"predict {tmp_path}/model de={tmp_path}/de.txt {common} --output {tmp_path}/out")
     text, label = (tmp_path / "out/de.txt").read_text().split("\n")[:2]
