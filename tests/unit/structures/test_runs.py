@@ -6,9 +6,7 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.stats import t, ttest_rel
 
 from fairseq_xling import files
 from fairseq_xling.cli.main import main
@@ -97,42 +95,18 @@ def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
         assert (tmp_path / "out" / name).is_file()
 
 
-def f1_of(folder, variant, row, file):
-    results = read_json(folder / "results.json")["structures"]
-    chosen = [one for one in results if (one["variant"], one["row"]) == (variant, row)]
-    return [100 * one["scores"][file]["f1"] for one in sorted(chosen, key=lambda x: x["seed"])]
-
-
-def test_models_are_compared_by_seed_in_a_run_and_with_a_separate_one(world, tmp_path, capsys):
-    common = MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1,2,3")
-    common += " --sources en --networks gcn --epochs 6 --lr 0.01 --dropout 0 --width 16"
+def test_a_finished_run_of_other_settings_stands_beside_a_matrix(world, tmp_path, capsys):
+    common = MATRIX.format(w=world) + " --networks gcn --sources en"
     call(f"{common} --layers 0 --output {tmp_path}/flat")
-    call(f"{common} --ablate prune --output {tmp_path}/own --beside {tmp_path}/flat")
-    found = read_json(tmp_path / "own/results.json")["paired"]
-    sides = {(one["run"], one["beside"][1]) for one in found}
-    assert sides == {("", "path alone"), ("", "path and 1 edge"), ("flat", "")}
-    # Two test files, and the mean over those of another language than English.
-    assert len(found) == 3 * 3 and sum(one["p"] is not None for one in found) > 3
-    for one in found:
-        cells = [(one["row"], one["file"])]
-        if not one["row"]:
-            assert one["file"] == "not trained on"
-            cells = [("en", "de.test.2.jsonl")]
-        first, other = (
-            np.mean([f1_of(tmp_path / folder, variant, *cell) for cell in cells], axis=0)
-            for folder, variant in (("own", ""), (one["run"] or "own", one["beside"][1]))
-        )
-        gaps = first - other
-        assert one["seeds"] == [1, 2, 3]
-        np.testing.assert_allclose(one["gaps"], gaps, atol=1e-9)
-        if one["p"] is not None:
-            np.testing.assert_allclose(one["p"], ttest_rel(first, other).pvalue)
-            half = t.ppf(0.975, 2) * np.std(gaps, ddof=1) / 3**0.5
-            np.testing.assert_allclose(
-                [one["low"], one["high"]], [gaps.mean() - half, gaps.mean() + half]
-            )
+    call(f"{common} --output {tmp_path}/tree --beside {tmp_path}/flat")
     assert "gcn (flat)" in capsys.readouterr().out
-    assert (tmp_path / "own/paired.csv").read_text().count("\n") == 10
+    tree, flat = (read_json(tmp_path / name / "results.json") for name in ("tree", "flat"))
+    assert flat["paired"] == [] and not (tmp_path / "flat/paired.csv").exists()
+    assert {one["file"] for one in tree["paired"]} == {*tree["languages"], "not trained on"}
+    for one in tree["paired"][:2]:
+        sides = ([x["scores"][one["file"]]["f1"] for x in r["structures"]] for r in (tree, flat))
+        assert one["gaps"] == [100 * a - 100 * b for a, b in zip(*sides, strict=True)]
+    assert (tmp_path / "tree/paired.csv").read_text().count("\n") == 4
 
 
 def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
