@@ -62,5 +62,5 @@ else
     python "$here/arrange_structures.py" head "$run/kbp37-accuracy" "$run/kbp37-head" \
         --files "$files"
     evaluate tree --networks gcn --trees "$parser" --trees-data "$encoder/data" \
-        --beside "$run/kbp37-words" --beside "$run/kbp37-order" --beside "$run/kbp37-head" "$@"
+        --compare "$run/kbp37-words" --compare "$run/kbp37-order" --compare "$run/kbp37-head" "$@"
 fi

@@ -10,7 +10,7 @@ translations. It stands for vectors that were mapped by a perfect dictionary. `k
 from each split of DATA/kbp37 (at most that many for training, a quarter for the others, seed 1),
 and writes them as they are, and as a text with its label for the head `classification`. `head`
 scores the predictions of such a head, the run RUN of `eval transfer` on the folder FILES that
-`kbp37` wrote, as `struct matrix` does, and writes them in its form, so that they stand `--beside`.
+`kbp37` wrote, as `struct matrix` does, and writes them in its form, for its `--compare`.
 """
 
 import argparse

@@ -107,12 +107,12 @@ def _paired(record: dict[str, Any]) -> list[str]:
     models of other runs, paired by seed."""
     found = []
     for one in compared(record, {}) + [x for x in record.get("paired", []) if x["run"]]:
-        if one["beside"][1] or (not one["run"] and one["file"] != AWAY):
+        if one["other"][1] or (not one["run"] and one["file"] != AWAY):
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
         other = one["run"] and f" ({one['run']})"
         found.append(
-            f"- {one['model'][0]} over {one['beside'][0]}{other}, {where}: {in_words(one)}"
+            f"- {one['model'][0]} over {one['others'][0]}{other}, {where}: {in_words(one)}"
         )
     return found
 

@@ -122,7 +122,7 @@ class MatrixConfig(CommonConfig):
     networks: str = option("gcn,lstm", "networks, comma-separated; the first is ablated")
     ablate: str = option("", "ablations of the first network: features, layers, prune")
     seeds: str = option("1,2,3", "seeds of training, comma-separated")
-    beside: tuple[str, ...] = option(
+    compare: tuple[str, ...] = option(
         (), "folder of a finished matrix to compare with, seed by seed; repeatable"
     )
 

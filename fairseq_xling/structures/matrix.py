@@ -23,7 +23,7 @@ from fairseq_xling.runs.folder import claim
 from fairseq_xling.runs.provenance import provenance
 from fairseq_xling.structures.ablations import Variant, variants
 from fairseq_xling.structures.config import MatrixConfig, by_language, files, named_tests
-from fairseq_xling.structures.matrix_paired import read_beside
+from fairseq_xling.structures.matrix_paired import read_others
 from fairseq_xling.structures.matrix_table import write_matrix
 from fairseq_xling.structures.model_file import read_model, write_model
 from fairseq_xling.structures.networks import networks
@@ -72,7 +72,7 @@ def run_matrix(args: argparse.Namespace) -> None:
     used |= {f"valid {x}{n}": p for x, own in dev.items() for n, p in enumerate(own)}
     jobs = _jobs(config, rows, {name: sha256(path) for name, path in used.items()})
     models = [(one.variant.features, _model(config, one)) for one in jobs]
-    beside = read_beside(config.beside)
+    others = read_others(config.compare)
     source = config.source()
     library = Library(config.reader(models), source)
     output = Path(args.output)
@@ -92,7 +92,7 @@ def run_matrix(args: argparse.Namespace) -> None:
         }
         used |= {f"test {name}": path for name, (_, path) in tests.items()}
         languages = {name: lang for name, (lang, _) in tests.items()}
-        write_matrix(output, config, rows, languages, results, always, provenance(used), beside)
+        write_matrix(output, config, rows, languages, results, always, provenance(used), others)
 
 
 def _rows(

@@ -13,11 +13,12 @@ Record = Mapping[str, Any]
 Model = tuple[str, str]  # network and variant
 AWAY = "not trained on"  # in place of a test file: the mean over such languages
 _KEYS = {"structures", "sources", "languages", "provenance"}
-HEADER = ["model", "beside", "trained on", "test", "difference", f"{LEVEL:.0%} interval", "p",
-          "seeds"]  # fmt: skip
+HEADER = [
+    "model", "compared with", "trained on", "test", "difference", f"{LEVEL:.0%} interval", "p", "seeds"
+]  # fmt: skip
 
 
-def read_beside(folders: Sequence[str]) -> dict[str, Record]:
+def read_others(folders: Sequence[str]) -> dict[str, Record]:
     """The finished runs in ``folders``, by folder name.
 
     Raises:
@@ -27,31 +28,31 @@ def read_beside(folders: Sequence[str]) -> dict[str, Record]:
     for folder in folders:
         path = Path(folder).resolve() / "results.json"
         if not path.is_file():
-            raise UserError(f"`--beside` {folder}: must be a finished run of `struct matrix`")
+            raise UserError(f"`--compare` {folder}: must be a finished run of `struct matrix`")
         other = read_json(path)
         if not isinstance(other, dict) or not other.keys() >= _KEYS:
             raise UserError(f"{path}: must be the results of `struct matrix`")
         name = path.parent.name
         if name in found:
-            raise UserError(f"`--beside` must name folders of different names, got {name} twice")
+            raise UserError(f"`--compare` must name folders of different names, got {name} twice")
         found[name] = other
     return found
 
 
-def check_beside(record: Record, beside: Mapping[str, Record]) -> None:
-    """Check that figures of ``beside`` can be compared with those of ``record``, seed by seed.
+def check_others(record: Record, others: Mapping[str, Record]) -> None:
+    """Check that figures of ``others`` can be compared with those of ``record``, seed by seed.
 
     Raises:
         UserError: if a run has no training set or no seed of this one, or read other files.
     """
-    for name, other in beside.items():
+    for name, other in others.items():
         shared = other["sources"].keys() & record["sources"].keys()
         for what, common in (
             ("training set", shared),
             ("seed", _seeds(other) & _seeds(record)),
         ):
             if not common:
-                raise UserError(f"`--beside` {name}: must have a {what} of this run")
+                raise UserError(f"`--compare` {name}: must have a {what} of this run")
         languages = {lang for row in shared for lang in record["sources"][row]}
         theirs = other["provenance"]["inputs"]
         for role, one in record["provenance"]["inputs"].items():
@@ -60,13 +61,13 @@ def check_beside(record: Record, beside: Mapping[str, Record]) -> None:
                 continue
             if role not in theirs or theirs[role]["sha256"] != one["sha256"]:
                 raise UserError(
-                    f"`--beside` {name}: must have read the same files as this run, not another "
+                    f"`--compare` {name}: must have read the same files as this run, not another "
                     f"{kind} file than {one['path']}"
                 )
 
 
-def compared(record: Record, beside: Mapping[str, Record]) -> list[dict[str, Any]]:
-    """The first model of ``record`` less each other one, and less each one of ``beside``.
+def compared(record: Record, others: Mapping[str, Record]) -> list[dict[str, Any]]:
+    """The first model of ``record`` less each other one, and less each one of ``others``.
 
     One entry for each training set and test file, and one for the mean over languages not trained
     on, if there are any; figures in percent, paired by seed.
@@ -75,11 +76,11 @@ def compared(record: Record, beside: Mapping[str, Record]) -> list[dict[str, Any
     sides = [(record, model, "") for model in models_of(record["structures"])[1:]]
     sides += [
         (other, model, name)
-        for name, other in beside.items()
+        for name, other in others.items()
         for model in models_of(other["structures"])
     ]
     return [
-        {"model": list(first), "beside": list(model), "run": name, "row": row, "file": file,
+        {"model": list(first), "other": list(model), "run": name, "row": row, "file": file,
          "seeds": seeds, **paired_difference(own, theirs)}
         for other, model, name in sides
         for row, file, seeds, own, theirs in _pairs(record, first, other, model)
@@ -116,7 +117,7 @@ def table(found: Sequence[Mapping[str, Any]], languages: Mapping[str, str]) -> l
     return [
         [
             model_name(*one["model"]),
-            model_name(*one["beside"]) + (f" ({one['run']})" if one["run"] else ""),
+            model_name(*one["other"]) + (f" ({one['run']})" if one["run"] else ""),
             one["row"] or "each",
             languages.get(one["file"], one["file"]),
             f"{one['mean']:+.1f}",

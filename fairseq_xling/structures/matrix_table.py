@@ -14,7 +14,7 @@ from fairseq_xling.runs.tables import text_table, write_csv, write_markdown
 from fairseq_xling.structures.config import MatrixConfig
 from fairseq_xling.structures.matrix_paired import (
     HEADER,
-    check_beside,
+    check_others,
     compared,
     model_name,
     models_of,
@@ -64,7 +64,7 @@ def write_matrix(
     results: Sequence[Mapping[str, Any]],
     always: Mapping[str, Mapping[str, Any]],
     origin: Mapping[str, Any],
-    beside: Mapping[str, Mapping[str, Any]],
+    others: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Write ``results.json``, ``table.md``, ``table.csv``, a heat map of each network and, if there
     are several models, ``paired.csv``; print the tables.
@@ -72,10 +72,10 @@ def write_matrix(
     Args:
         rows: languages of each training set; languages: of each test file.
         always: `majority` of each training set.
-        beside: records of other runs to compare with, by name.
+        others: records of other runs to compare with, by name.
 
     Raises:
-        UserError: as `check_beside`.
+        UserError: as `check_others`.
     """
     record: dict[str, Any] = {
         "title": TITLES[config.task],
@@ -89,8 +89,8 @@ def write_matrix(
     header, rows_ = _table(record)
     notes = _notes(config, record)
     record |= {"header": header, "rows": rows_, "notes": notes}
-    check_beside(record, beside)
-    record["paired"] = compared(record, beside)
+    check_others(record, others)
+    record["paired"] = compared(record, others)
     pairs = table(record["paired"], dict(zip(languages, column_names(languages), strict=True)))
     write_markdown(output / "table.md", header, rows_, notes)
     if pairs:
@@ -104,7 +104,7 @@ def write_matrix(
     print("\n".join(f"({note})" for note in notes))
     if pairs:
         print("\n" + text_table(HEADER, pairs))
-        print("(points of micro F1, model less what it stands beside, paired t-test over seeds)")
+        print("(points of micro F1, model less what it is compared with, paired t-test over seeds)")
     maps = ", ".join(f"heat-map.{network}.svg" for network, _ in drawn)
     more = ", paired.csv" if pairs else ""
     print(f"written to {output}: results.json, table.md, table.csv, {maps}{more}, predictions/")

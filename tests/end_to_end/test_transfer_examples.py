@@ -250,14 +250,14 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
     done = arrange("make_readme.py", tmp_path / "head", "--output", tmp_path / "README.md")
     assert done.returncode == 0, done.stderr
     assert "| classification head | en | 66.7 ± 47.1 |" in (tmp_path / "README.md").read_text()
-    # Beside it a matrix of the same files.
+    # A matrix of the same files.
     (tmp_path / "x.vec").write_text("Ana 0.1 0.2\nBonn 0.3 0.1\n")
     run(
         *"fairseq-xling struct matrix --format kbp37 --networks gcn --layers 0 --seeds 1,2".split(),
         *"--features word --epochs 1 --width 4 --hidden 4".split(),
         *("--train", f"en={files}/train.txt", "--valid", f"en={files}/dev.txt"),
         *("--test", f"en={files}/test.txt", "--vectors", f"en={tmp_path}/x.vec"),
-        *("--beside", str(tmp_path / "head"), "--output", str(tmp_path / "words")),
+        *("--compare", str(tmp_path / "head"), "--output", str(tmp_path / "words")),
     )
     (one,) = read_json(tmp_path / "words/results.json")["paired"]
-    assert one["beside"] == ["classification head", ""] and one["seeds"] == [1, 2]
+    assert one["other"] == ["classification head", ""] and one["seeds"] == [1, 2]

@@ -64,7 +64,7 @@ def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_share
     run = record(1, models=(("gcn", ""),))
     other = record(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",))
     found = compared(run, {"order": other})
-    assert {(one["run"], *one["beside"]) for one in found} == {("order", "lstm", "")}
+    assert {(one["run"], *one["other"]) for one in found} == {("order", "lstm", "")}
     cells = by_cell(found, "order")
     assert set(cells) == {("de", "en.jsonl"), ("de", "de.jsonl"), ("", "not trained on")}
     sides = [

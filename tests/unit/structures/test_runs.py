@@ -95,10 +95,10 @@ def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
         assert (tmp_path / "out" / name).is_file()
 
 
-def test_a_finished_run_of_other_settings_stands_beside_a_matrix(world, tmp_path, capsys):
+def test_a_finished_run_of_other_settings_is_compared_with_a_matrix(world, tmp_path, capsys):
     common = MATRIX.format(w=world) + " --networks gcn --sources en"
     call(f"{common} --layers 0 --output {tmp_path}/flat")
-    call(f"{common} --output {tmp_path}/tree --beside {tmp_path}/flat")
+    call(f"{common} --output {tmp_path}/tree --compare {tmp_path}/flat")
     assert "gcn (flat)" in capsys.readouterr().out
     tree, flat = (read_json(tmp_path / name / "results.json") for name in ("tree", "flat"))
     assert flat["paired"] == [] and not (tmp_path / "flat/paired.csv").exists()
@@ -112,7 +112,7 @@ def test_a_finished_run_of_other_settings_stands_beside_a_matrix(world, tmp_path
 def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
     common = MATRIX.format(w=world).replace("2 --wid", "1 --wid") + " --networks gcn --sources en"
     call(f"{common} --output {tmp_path}/one".replace("--seeds 1,2", "--seeds 1"))
-    beside = f"--beside {tmp_path}/one --output {tmp_path}/two"
+    others = f"--compare {tmp_path}/one --output {tmp_path}/two"
     for text, message in (
         (common.replace("--seeds 1,2", "--seeds 2"), "must have a seed of this run"),
         (common.replace("--sources en", "--sources de"), "must have a training set of this run"),
@@ -121,9 +121,9 @@ def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
             "must have read the same files as this run, not another test file than",
         ),
     ):
-        assert refused(f"{text} {beside}", capsys).startswith(f"`--beside` one: {message}")
-    missing = refused(f"{common} --beside {world} --output {tmp_path}/three", capsys)
-    assert missing == f"`--beside` {world}: must be a finished run of `struct matrix`"
+        assert refused(f"{text} {others}", capsys).startswith(f"`--compare` one: {message}")
+    missing = refused(f"{common} --compare {world} --output {tmp_path}/three", capsys)
+    assert missing == f"`--compare` {world}: must be a finished run of `struct matrix`"
     assert not (tmp_path / "three").exists()
 
 

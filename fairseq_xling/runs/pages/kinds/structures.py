@@ -13,7 +13,7 @@ from fairseq_xling.structures.matrix_paired import model_name, models_of
 from fairseq_xling.structures.matrix_table import LONG, column_names, figures, heat, long_rows
 
 SOURCE = "transfer note, 3"
-_PAIRED = "Points of micro F1, model less what it stands beside; paired t-test over seeds."
+_PAIRED = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
 
 
 @KINDS.register("structures")
@@ -33,7 +33,7 @@ class Structures:
         pairs = matrix_paired.table(record.get("paired", []), names)
         sections = [Section("Table", header=header, rows=rows, notes=record["notes"])]
         tables = {"table": (header, rows), "scores": (LONG, list(long_rows(record)))}
-        if pairs:  # runs before there was `--beside` have none
+        if pairs:  # runs before there was `--compare` have none
             sections.append(
                 Section("Differences", header=matrix_paired.HEADER, rows=pairs, notes=[_PAIRED])
             )
