@@ -111,9 +111,7 @@ def _paired(record: dict[str, Any]) -> list[str]:
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
         other = one["run"] and f" ({one['run']})"
-        found.append(
-            f"- {one['model'][0]} over {one['others'][0]}{other}, {where}: {in_words(one)}"
-        )
+        found.append(f"- {one['model'][0]} over {one['other'][0]}{other}, {where}: {in_words(one)}")
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
+from fairseq_xling.runs.paired import in_words
 from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
@@ -261,3 +262,7 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
     )
     (one,) = read_json(tmp_path / "words/results.json")["paired"]
     assert one["other"] == ["classification head", ""] and one["seeds"] == [1, 2]
+    done = arrange("make_readme.py", tmp_path / "words", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "README.md").read_text()
+    assert f"- gcn over classification head (head), trained on en: {in_words(one)}" in page
