@@ -1,21 +1,23 @@
-"""A training step of graph convolution: ours in batches and a plain loop over sentences.
+"""Graph convolution: ours in batches and a plain loop over sentences, training and predicting.
 
     python benchmarks/structures.py [--device cuda]
 
 Sentences have lengths like those of UD English-EWT, random trees and one pair of mentions each,
-in batches of similar length as in training. Both systems begin with the same batches and weights; a
-step is forward, backward and SGD. That both have the same loss and gradients is checked first.
+in batches of similar length as in training. Both systems begin with the same batches and weights. A
+training step is forward, backward and SGD, prediction is forward alone, both with the collation,
+which is also measured by itself. That both have the same loss and gradients is checked first.
 """
 
 import argparse
 import copy
+from collections.abc import Callable
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from common import Step, heading, table, take_turns, turn_arguments
 
-from fairseq_xling.structures.batch import Batch, Examples
+from fairseq_xling.structures.batch import Examples
 from fairseq_xling.structures.features import Tables
 from fairseq_xling.structures.model import StructureModel
 from fairseq_xling.structures.sentence import Link, Mention, Sentence
@@ -83,17 +85,18 @@ def one_by_one(model: StructureModel, examples: Examples, chosen: np.ndarray) ->
     device = next(model.parameters()).device
     losses = []
     for number in chosen:
-        one: Batch = examples.batch([number]).to(device)
-        states = model.nodes(one)[0]
+        one = examples.batch([number]).to(device)
+        states = torch.cat(model.nodes(one), -1)
         size = len(states)
         edges = torch.eye(size, device=device)
-        for word, head in enumerate(one.heads[0].tolist()):
-            if head:
-                edges[word, head - 1] = edges[head - 1, word] = 1.0
+        for word, head in enumerate(one.heads.tolist()):
+            if head >= 0:
+                edges[word, head] = edges[head, word] = 1.0
         edges = edges / edges.sum(1, keepdim=True)
         for layer in model.network.layers:
             states = torch.relu(edges @ states @ layer.weight.T + layer.bias)
-        maxima = [states[one.a[0]].amax(0), states.amax(0), states[one.b[0]].amax(0)]
+        a, to_a, b, to_b = one.spans[0].tolist()
+        maxima = [states[a:to_a].amax(0), states.amax(0), states[b:to_b].amax(0)]
         logits = model.classifier(torch.cat(maxima)[None])
         losses.append(F.cross_entropy(logits, one.labels))
     return torch.stack(losses).mean()
@@ -115,19 +118,41 @@ def check(examples: Examples, model: StructureModel, chosen: np.ndarray) -> None
             raise SystemExit("the systems have other losses or gradients")
 
 
-def turns(name: str, examples: Examples, model: StructureModel, batches: list[np.ndarray]) -> Step:
-    """A step over all batches, with its own copy of the model."""
+def training(
+    name: str, examples: Examples, model: StructureModel, batches: list[np.ndarray]
+) -> Step:
+    """Steps over all batches, with its own copy of the model."""
     model = copy.deepcopy(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
+    def one(chosen: np.ndarray) -> None:
+        loss = SYSTEMS[name](model, examples, chosen)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return over(batches, one)
+
+
+def prediction(
+    name: str, examples: Examples, model: StructureModel, batches: list[np.ndarray]
+) -> Step:
+    """The loss of all batches, without gradients."""
+
+    @torch.no_grad()
+    def one(chosen: np.ndarray) -> None:
+        SYSTEMS[name](model, examples, chosen)
+
+    return over(batches, one)
+
+
+def over(batches: list[np.ndarray], one: Callable[[np.ndarray], object]) -> Step:
+    """``one`` for each batch; counts sentences."""
+
     def step() -> tuple[int, int]:
-        done = 0
         for chosen in batches:
-            loss = SYSTEMS[name](model, examples, chosen)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            done += len(chosen)
+            one(chosen)
+        done = sum(map(len, batches))
         return done, done
 
     return step
@@ -138,16 +163,21 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     examples, model, batches = world(args)
     check(examples, model, batches[0])
-    systems = {name: turns(name, examples, model, batches) for name in SYSTEMS}
+    systems = {
+        f"{part.__name__}, {name}": part(name, examples, model, batches)
+        for part in (training, prediction)
+        for name in SYSTEMS
+    }
+    systems["collation, ours"] = over(batches, examples.batch)
     results = take_turns(args, systems)
     print(heading("structures.py", args.device))
     sizes = examples.sizes
     print(f"{args.sentences} sentences of {sizes.mean():.1f} words (the longest {sizes.max()})")
-    peer = results["a loop over sentences"].median
-    rows = [
-        [name, f"{result.median:.0f}", f"{result.spread:.0%}", f"{result.median / peer:.1f}"]
-        for name, result in results.items()
-    ]
+    rows = []
+    for name, result in results.items():
+        peer = results.get(f"{name.split(', ')[0]}, a loop over sentences")
+        times = f"{result.median / peer.median:.1f}" if peer else ""
+        rows.append([name, f"{result.median:.0f}", f"{result.spread:.0%}", times])
     print("\n" + table(["system", "sentences / s", "spread", "x a loop"], rows))
 
 

@@ -5,8 +5,9 @@
 # synthetic: the embedded corpus, 4 x 4 languages, about 12 minutes on one core, needs nothing.
 # kbp37: English relations (KBP37), about 30 minutes on one core. ENCODER is the folder of
 # encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 3,000 training records of
-# 15,917 (RECORDS), 750 of dev and test each. Rows: the tree; the words and mentions alone (no
-# layers); their order (BiLSTM); and a classification head on the same encoder.
+# 15,917 (RECORDS), 750 of dev and test each. Rows: the words and mentions alone (no layers); their
+# order (BiLSTM); a classification head with which the same encoder is fine-tuned; and the tree,
+# compared with the others.
 # If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
@@ -52,11 +53,14 @@ else
             --valid "en=$files/dev.txt" --test "en=$files/test.txt" --encoder "$checkpoint" \
             --encoder-data "$encoder/data" --output "$run/kbp37-$name" "$@"
     }
-    evaluate tree --networks gcn --trees "$parser" --trees-data "$encoder/data" "$@"
     evaluate words --networks gcn --layers 0 --features word,entity "$@"
     evaluate order --networks lstm --features word,entity "$@"
     fairseq-xling eval transfer --encoder "six-languages=$checkpoint" --data "$encoder/data" \
         --head classification --columns text=0,label=1 --train "en=$files/train.tsv" \
         --valid "en=$files/dev.tsv" --test "en=$files/test.tsv" --lrs 3e-4 --batch-sizes 32 \
-        --epochs "${EPOCHS:-2}" --seeds "${SEEDS:-1,2,3}" --output "$run/kbp37-head"
+        --epochs "${EPOCHS:-8}" --seeds "${SEEDS:-1,2,3}" --output "$run/kbp37-accuracy"
+    python "$here/arrange_structures.py" head "$run/kbp37-accuracy" "$run/kbp37-head" \
+        --files "$files"
+    evaluate tree --networks gcn --trees "$parser" --trees-data "$encoder/data" \
+        --compare "$run/kbp37-words" --compare "$run/kbp37-order" --compare "$run/kbp37-head" "$@"
 fi

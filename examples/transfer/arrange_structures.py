@@ -2,12 +2,15 @@
 
     python examples/transfer/arrange_structures.py vectors TEXT OUT
     python examples/transfer/arrange_structures.py kbp37 DATA OUT --records 4000
+    python examples/transfer/arrange_structures.py head RUN OUT --files FILES
 
 `vectors` writes word vectors of one space from the dictionaries of the embedded corpus TEXT: a
 random vector for each English word; a word of another language has the mean of those of its
 translations. It stands for vectors that were mapped by a perfect dictionary. `kbp37` draws records
 from each split of DATA/kbp37 (at most that many for training, a quarter for the others, seed 1),
-and writes them as they are, and as a text with its label for the head `classification`.
+and writes them as they are, and as a text with its label for the head `classification`. `head`
+scores the predictions of such a head, the run RUN of `eval transfer` on the folder FILES that
+`kbp37` wrote, as `struct matrix` does, and writes them in its form, for its `--compare`.
 """
 
 import argparse
@@ -15,8 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.errors import exits_on_user_error
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.structures.data import Reader
+from fairseq_xling.structures.formats.tacred import NO_RELATION
+from fairseq_xling.structures.scores import micro_scores
+from fairseq_xling.structures.sentence import NONE
+from fairseq_xling.studies.emerging.result import mean_and_spread
 
 _WIDTH = 100
 
@@ -61,18 +69,61 @@ def arrange_kbp37(data: Path, output: Path, records: int) -> None:
             file.writelines(f"{x}\t{label}\n" for x, (_, label) in zip(texts, kept, strict=True))
 
 
+def arrange_head(run: Path, output: Path, files: Path) -> None:
+    """results.json of `struct matrix`, of one training set and test file."""
+    if not (run / "results.json").is_file():
+        raise UserError(f"{run}: contains no finished run (no results.json)")
+    record, test = read_json(run / "results.json"), files / "test.txt"
+    gold = Reader("relations", "kbp37", needs_trees=False).read("en", test).gold
+    structures = []
+    for path in sorted((run / "predictions").glob("*/*/en.tsv")):
+        labels = [line.rsplit("\t", 1)[1] for line in read_lines(path)]
+        found = micro_scores([NONE if one == NO_RELATION else one for one in labels], gold)
+        scores = {"en.test.txt": {"language": "en", "sha256": sha256(test), **found.values()}}
+        seed = int(path.parent.name.rsplit("-", 1)[1])
+        structures.append({"network": "classification head", "variant": "", "row": "en",
+                           "seed": seed, "epoch": 0, "scores": scores})  # fmt: skip
+    f1 = [100 * one["scores"]["en.test.txt"]["f1"] for one in structures]
+    read = {"train en0": "train.txt", "valid en0": "dev.txt", "test en.test.txt": "test.txt"}
+    inputs = {
+        role: {"path": str(files / name), "sha256": sha256(files / name)}
+        for role, name in read.items()
+    }
+    config = record["config"]
+    write_json(output / "results.json", {
+        "title": "Classification head: relations",
+        "config": {"task": "relations", "seeds": config["seeds"]},
+        "facts": f"Head `{config['head']}` on the text with its marks, the encoder fine-tuned with "
+                 f"it; learning rate {config['lrs']}, batches of {config['batch_sizes']}, "
+                 f"{config['epochs']} epochs, of which the one with the best accuracy on dev is "
+                 f"tested; {config['precision']}.",
+        "header": ["model", "trained on", "en"],
+        "rows": [["classification head", "en", mean_and_spread(f1, 1)]],
+        "notes": ["micro F1 in percent, pairs without a label not counted, mean ± standard "
+                  f"deviation over seeds {config['seeds']}"],
+        "sources": {"en": ["en"]},
+        "languages": {"en.test.txt": "en"},
+        "structures": structures,
+        "majority": {},
+        "provenance": {**record["provenance"], "inputs": inputs},
+    })  # fmt: skip
+
+
 @exits_on_user_error
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["vectors", "kbp37"])
+    parser.add_argument("what", choices=["vectors", "kbp37", "head"])
     parser.add_argument("source", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--records", type=int, default=4000)
+    parser.add_argument("--files", type=Path, help="of `head`")
     args = parser.parse_args()
     if args.what == "vectors":
         arrange_vectors(args.source, args.output)
+    elif args.what == "head":
+        arrange_head(args.source, args.output, args.files)
     else:
         arrange_kbp37(args.source, args.output, args.records)
 

@@ -7,15 +7,14 @@ emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`, or of `fa
 matrix`; what was run, where and when is taken from it.
 """
 
-import statistics
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import ttest_rel
-
+from fairseq_xling.runs.paired import in_words
 from fairseq_xling.runs.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -86,7 +85,7 @@ _PAPER = {
 def _structures(record: dict[str, Any]) -> list[str]:
     """The table, the paper's, and paired tests between the networks."""
     config = record["config"]
-    facts = (
+    facts = record.get("facts") or (
         f"`struct matrix --task {config['task']}`, {config['networks']}, features "
         f"{config['features']}, {config['layers']} layers of {config['width']}, "
         f"{config['optimizer']}, at most {config['epochs']} epochs."
@@ -103,30 +102,15 @@ def _structures(record: dict[str, Any]) -> list[str]:
 
 
 def _paired(record: dict[str, Any]) -> list[str]:
-    """The first network against each other one: F1 of languages not trained on, paired by seed."""
-    away = [one for one in record["structures"] if not one["variant"]]
-    means: dict[str, dict[int, float]] = {}
-    for network in dict.fromkeys(one["network"] for one in away):
-        for seed in sorted({one["seed"] for one in away}):
-            values = [
-                100 * scores["f1"]
-                for one in away
-                if (one["network"], one["seed"]) == (network, seed)
-                for scores in one["scores"].values()
-                if scores["language"] not in record["sources"][one["row"]]
-            ]
-            if values:
-                means.setdefault(network, {})[seed] = statistics.fmean(values)
+    """The first network against each other one, over languages not trained on, and against the
+    models of other runs, paired by seed."""
     found = []
-    for other in list(means)[1:]:
-        first = next(iter(means))
-        pairs = list(zip(means[first].values(), means[other].values(), strict=True))
-        gain = statistics.fmean(a - b for a, b in pairs)
-        text = f"- {first} over {other}, languages not trained on: {gain:+.1f} points"
-        if len(pairs) > 1:
-            test = ttest_rel(*zip(*pairs, strict=True))
-            text += f", paired t-test over {len(pairs)} seeds: p = {test.pvalue:.3f}"
-        found.append(text)
+    for one in compared(record, {}) + [x for x in record.get("paired", []) if x["run"]]:
+        if one["other"][1] or (not one["run"] and one["file"] != AWAY):
+            continue
+        where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
+        other = one["run"] and f" ({one['run']})"
+        found.append(f"- {one['model'][0]} over {one['other'][0]}{other}, {where}: {in_words(one)}")
     return found
 
 

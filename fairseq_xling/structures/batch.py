@@ -1,10 +1,11 @@
-"""From sentences to padded tensors: graphs, and candidates in them.
+"""From sentences to flat tensors: the words of a batch one after another, and candidates in them.
 
-S sentences, R graphs of a batch, T words of the longest, C candidates, F learnt features, D width.
+S sentences, R graphs of a batch, N words of all of them, C candidates, F learnt features, D width.
+Nothing is padded: sentences of a batch differ in length, and words are what costs time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -13,34 +14,32 @@ from torch import Tensor
 from fairseq_xling.structures.features import Tables
 from fairseq_xling.structures.sentence import Sentence
 from fairseq_xling.structures.tasks import Candidate
-from fairseq_xling.structures.trees import near_path
+from fairseq_xling.structures.trees import ROOT, near_path
 from fairseq_xling.structures.words import Words
 
-PADDING = -1  # the head of a padded word
 _POOL = 20  # batches whose sentences are sorted by length together
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs and candidates.
+    """Graphs and candidates; words have numbers from 0 in the batch.
 
     Attributes:
-        vectors: (R, T, D) float32, of words.
-        rows: (F, R, T) int64, of the learnt features' tables.
-        heads: (R, T) int64, from 1, 0 the root, -1 padding, or words without any edge.
-        mask: (R, T) bool, words that are not padding.
+        vectors: (N, D) float32, of words.
+        rows: (F, N) int64, of the learnt features' tables.
+        heads: (N,) int64, the number of each word's head, or -1.
+        sizes: (R,) int64, words of each graph.
         graph: (C,) int64, the graph of each candidate.
-        a, b: (C, T) bool, the words of its two mentions.
+        spans: (C, 4) int64, its mentions' words: from, to, from, to, the ends not included.
         labels: (C,) int64, the number of its label, or -1.
     """
 
     vectors: Tensor
     rows: Tensor
     heads: Tensor
-    mask: Tensor
+    sizes: Tensor
     graph: Tensor
-    a: Tensor
-    b: Tensor
+    spans: Tensor
     labels: Tensor
 
     def to(self, device: torch.device) -> "Batch":
@@ -50,31 +49,33 @@ class Batch:
     def pruned(self, most: int) -> "Batch":
         """A graph for each candidate, of the words within ``most`` edges of the path between its
         mentions; the others are gone, and so are their edges."""
-        heads = self.heads[self.graph]
-        keep = near_path(heads, self.a, self.b, most) & self.mask[self.graph]
-        size = int(keep.sum(1).max())
-        order = (~keep).long().argsort(dim=1, stable=True)[:, :size]
-        mask = keep.gather(1, order)
-        # The new place of each old word, from 1; 0 for one that is gone.
-        places = (keep.cumsum(1) * keep).long()
-        places = torch.cat([torch.zeros_like(places[:, :1]), places], 1)  # 0 is the root
-        parents = places.gather(1, heads.clamp(min=0)).gather(1, order)
-        return replace(
-            self,
-            vectors=_taken(self.vectors[self.graph], order),
-            rows=torch.stack([one[self.graph].gather(1, order) for one in self.rows])
-            if len(self.rows)
-            else self.rows.new_zeros((0, *order.shape)),
-            heads=parents.masked_fill(~mask, PADDING),
-            mask=mask,
-            graph=torch.arange(len(order), device=order.device),
-            a=self.a.gather(1, order) & mask,
-            b=self.b.gather(1, order) & mask,
+        # (C, T), T words of the longest graph: numbers of words, and places of their heads.
+        starts = (self.sizes.cumsum(0) - self.sizes)[self.graph][:, None]
+        places = torch.arange(int(self.sizes.max()), device=starts.device)
+        mask = places < self.sizes[self.graph][:, None]
+        words = starts + places
+        heads = words.new_full(words.shape, ROOT)
+        heads[mask] = self.heads[words[mask]]
+        heads = (heads - starts).clamp_(min=ROOT)
+        a, b = (
+            (words >= self.spans[:, n, None]) & (words < self.spans[:, n + 1, None]) for n in (0, 2)
         )
-
-
-def _taken(values: Tensor, order: Tensor) -> Tensor:
-    return values.gather(1, order[:, :, None].expand(-1, -1, values.shape[2]))
+        keep = near_path(heads, mask, a, b, most)
+        numbers = (keep.flatten().cumsum(0) - 1).view_as(keep)  # of the words that stay
+        row = keep.nonzero()[:, 0]
+        parents = heads[keep].clamp(min=0)
+        has_head = (heads[keep] != ROOT) & keep[row, parents]
+        spans = self.spans - starts
+        firsts = numbers.gather(1, spans[:, ::2])
+        return Batch(
+            self.vectors[words[keep]],
+            self.rows[:, words[keep]],
+            numbers[row, parents].masked_fill(~has_head, ROOT),
+            keep.sum(1),
+            torch.arange(len(keep), device=keep.device),
+            torch.stack([firsts, firsts + spans[:, 1::2] - spans[:, ::2]], 2).flatten(1),
+            self.labels,
+        )
 
 
 class Examples:
@@ -96,46 +97,50 @@ class Examples:
         labels: Sequence[str],
     ):
         numbers = {label: number for number, label in enumerate(labels)}
-        self._tables = [torch.from_numpy(one.table) for one in words]
-        self._part = np.repeat(np.arange(len(words)), [len(one.rows) for one in words])
-        self._words = [torch.from_numpy(rows) for one in words for rows in one.rows]
-        self._rows = [torch.from_numpy(tables.rows(one)) for one in sentences]
-        self._heads = [torch.tensor(one.heads or [0] * len(one.words)) for one in sentences]
-        self._spans = [
-            torch.tensor([[c.a.start, c.a.end, c.b.start, c.b.end] for c in some]).view(-1, 4)
-            for some in candidates
-        ]
-        self._labels = [
-            torch.tensor([numbers.get(c.label, -1) for c in some], dtype=torch.int64)
-            for some in candidates
-        ]
         self.sizes = np.array([len(one.words) for one in sentences])
         self.counts = np.array([len(some) for some in candidates])
+        # All sentences one after another; heads and spans count from 0 in their own.
+        self._tables = [torch.from_numpy(one.table) for one in words]
+        self._parts = np.repeat(np.arange(len(words)), [len(one.rows) for one in words])
+        self._words = np.concatenate([rows for one in words for rows in one.rows])
+        self._rows = np.concatenate([tables.rows(one) for one in sentences], 1)
+        heads = [one.heads or (0,) * len(one.words) for one in sentences]
+        self._heads = np.concatenate([np.array(one, dtype=np.int64) for one in heads]) - 1
+        of_all = [one for some in candidates for one in some]
+        spans = [[one.a.start, one.a.end, one.b.start, one.b.end] for one in of_all]
+        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 4)
+        self._labels = np.array([numbers.get(one.label, -1) for one in of_all], dtype=np.int64)
+        self._first_words = np.cumsum(self.sizes) - self.sizes
+        self._first_candidates = np.cumsum(self.counts) - self.counts
 
     def batch(self, chosen: Sequence[int] | np.ndarray) -> Batch:
         """The sentences of those numbers, with all of their candidates."""
-        chosen = [int(number) for number in chosen]
-        sizes = torch.from_numpy(self.sizes[chosen])
-        longest = int(sizes.max())
-        mask = torch.arange(longest) < sizes[:, None]
-        width = self._tables[0].shape[1]
-        vectors = torch.zeros(len(chosen), longest, width)
-        flat = torch.cat([self._tables[self._part[n]][self._words[n]] for n in chosen])
-        vectors[mask] = flat
-        heads = torch.full(mask.shape, PADDING)
-        heads[mask] = torch.cat([self._heads[n] for n in chosen])
-        rows = torch.zeros(len(self._rows[0]), *mask.shape, dtype=torch.int64)
-        rows[:, mask] = torch.cat([self._rows[n] for n in chosen], 1)
-        spans = torch.cat([self._spans[n] for n in chosen])
-        counts = torch.from_numpy(self.counts[chosen])
-        graph = torch.repeat_interleave(torch.arange(len(chosen)), counts)
-        places = torch.arange(longest)
-        a, b = (
-            (places >= spans[:, edge, None]) & (places < spans[:, edge + 1, None])
-            for edge in (0, 2)
+        chosen = np.asarray(chosen)
+        sizes, counts = self.sizes[chosen], self.counts[chosen]
+        words = _ranges(self._first_words[chosen], sizes)
+        candidates = _ranges(self._first_candidates[chosen], counts)
+        starts = np.cumsum(sizes) - sizes
+        heads = self._heads[words]
+        heads = np.where(heads < 0, ROOT, heads + np.repeat(starts, sizes))
+        spans = self._spans[candidates] + np.repeat(starts, counts)[:, None]
+        return Batch(
+            self._vectors(np.repeat(self._parts[chosen], sizes), words),
+            *map(torch.from_numpy, (self._rows[:, words], heads, sizes)),
+            *map(torch.from_numpy, (np.repeat(np.arange(len(chosen)), counts), spans)),
+            torch.from_numpy(self._labels[candidates]),
         )
-        labels = torch.cat([self._labels[n] for n in chosen])
-        return Batch(vectors, rows, heads, mask, graph, a, b, labels)
+
+    def _vectors(self, parts: np.ndarray, words: np.ndarray) -> Tensor:
+        """(N, D) of the words of those numbers, each from the table of its part."""
+        rows = torch.from_numpy(self._words[words])
+        used = np.unique(parts)
+        if len(used) == 1:
+            return self._tables[used[0]].index_select(0, rows)
+        found = self._tables[0].new_empty(len(rows), self._tables[0].shape[1])
+        for part in used:
+            own = torch.from_numpy(np.flatnonzero(parts == part))
+            found[own] = self._tables[part].index_select(0, rows[own])
+        return found
 
     def batches(self, order: np.ndarray, most: int) -> list[np.ndarray]:
         """Sentences in that order, cut so that each batch has at most ``most`` candidates, or one
@@ -156,3 +161,12 @@ class Examples:
         order = order[np.lexsort((self.sizes[order], pool))]
         found = self.batches(order, most)
         return [found[number] for number in generator.permutation(len(found))]
+
+
+def _ranges(firsts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Numbers from each of ``firsts``, as many as ``sizes`` says, one after another.
+
+    >>> _ranges(np.array([7, 2]), np.array([2, 3])).tolist()
+    [7, 8, 2, 3, 4]
+    """
+    return np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes)

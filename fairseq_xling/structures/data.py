@@ -1,9 +1,10 @@
 """Files of structures with trees and candidates, ready to be learnt from or predicted."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
@@ -12,6 +13,9 @@ from fairseq_xling.structures.sentence import NONE, Sentence
 from fairseq_xling.structures.tasks import Candidate, tasks
 from fairseq_xling.tasks.formats.conllu import Conllu
 from fairseq_xling.tasks.items import parse_files
+
+if TYPE_CHECKING:
+    from fairseq_xling.tasks.parser import Parser
 
 CONLLU = (".conllu", ".conllu.gz")
 
@@ -134,12 +138,16 @@ class Reader:
         bare = [one for one in sentences if not one.has_tree]
         if not bare:
             return sentences
+        trees = iter(self._parser.parse([one.words for one in bare], lang))
+        return [one if one.has_tree else _with(one, next(trees)) for one in sentences]
+
+    @functools.cached_property
+    def _parser(self) -> "Parser":
+        """Loaded for the first file that needs it, and kept for the others."""
         from fairseq_xling.tasks.parser import Parser
 
         data = self.trees_data or None
-        parser = Parser.load(self.trees, data, self.device, tags=self.needs_tags)
-        trees = iter(parser.parse([one.words for one in bare], lang))
-        return [one if one.has_tree else _with(one, next(trees)) for one in sentences]
+        return Parser.load(self.trees, data, self.device, tags=self.needs_tags)
 
 
 def _with(sentence: Sentence, tree: Any) -> Sentence:

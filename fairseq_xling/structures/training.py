@@ -1,12 +1,13 @@
 """One training from files to a `Trained` model; files and word vectors are read once."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.progress import progress
 from fairseq_xling.structures.batch import Examples
 from fairseq_xling.structures.data import Loaded, Reader, joined, label_names
 from fairseq_xling.structures.features import WORD, Tables
@@ -59,12 +60,12 @@ def train(
     settings: FitSettings,
     device: torch.device,
     state: Path,
-    passed: Callable[[float], object] = lambda f1: None,
+    what: str = "struct",
 ) -> tuple[Trained, Progress]:
     """Train on the files ``places`` joined, with early stopping on ``dev`` joined.
 
     Args:
-        chosen: features. state: as for `fit`.
+        chosen: features. state: as for `fit`; what: a few words for the progress bar.
 
     Raises:
         UserError: if the vectors of two languages differ in width, nothing is annotated, or as
@@ -88,18 +89,25 @@ def train(
         library.source.about() if WORD in chosen else {},
         {"fit": vars(settings), "train": _origin(files), "valid": _origin(dev_files)},
     )  # fmt: skip
-    trained, done = fit(
-        about.make,
-        _examples(files, words[: len(files)], tables, labels),
-        _examples(dev_files, words[len(files) :], tables, labels),
-        [label for file in dev_files for label in file.gold],
-        labels,
-        settings,
-        device,
-        state,
-        {"words": about.words, "model": vars(model), "of": about.origin, "features": list(chosen)},
-        passed,
-    )
+    identity = {"words": about.words, "model": vars(model), "of": about.origin}
+    with progress(settings.epochs, what, "epochs") as bar:
+
+        def passed(f1: float) -> None:
+            bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
+            bar.update()
+
+        trained, done = fit(
+            about.make,
+            _examples(files, words[: len(files)], tables, labels),
+            _examples(dev_files, words[len(files) :], tables, labels),
+            [label for file in dev_files for label in file.gold],
+            labels,
+            settings,
+            device,
+            state,
+            {**identity, "features": list(chosen)},
+            passed,
+        )
     return Trained(about, trained), done
 
 

@@ -20,8 +20,9 @@ def test_ours_is_printed_beside_a_loop_over_sentences():
         if line.startswith("|")
     ]
     rows = {row[0]: row[1:] for row in cells[2:]}
-    assert set(rows) == {"ours", "a loop over sentences"}
-    rate, _, times = rows["ours"]
-    peer = float(rows["a loop over sentences"][0])
-    assert float(times) == pytest.approx(float(rate) / peer, rel=0.05, abs=0.1)
+    assert len(rows) == 5 and rows["collation, ours"][2] == ""
+    for part in ("training", "prediction"):
+        rate, _, times = rows[f"{part}, ours"]
+        peer = float(rows[f"{part}, a loop over sentences"][0])
+        assert float(times) == pytest.approx(float(rate) / peer, rel=0.05, abs=0.1)
     assert "6 sentences of" in done.stdout

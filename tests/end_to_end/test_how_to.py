@@ -7,7 +7,10 @@ from tests.end_to_end.pages import folder_of, pages, parameters
 # What a reader has at the end of each.
 LEAVES = {
     "how-to/adversarial-tagging.md": ["tagger/checkpoint_best.pt", "tagged/scores.json"],
-    "how-to/corpus.md": [f"data-{name}/meta.json" for name in ("mine", "sets", "linked")],
+    "how-to/corpus.md": [
+        *(f"data-{name}/meta.json" for name in ("mine", "sets", "linked")),
+        "roles-synthetic/scores.json",
+    ],
     "how-to/encoder.md": ["minilm/checkpoint.pt", "states/meta.json"],
     "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
     "how-to/head.md": ["mean-nli/checkpoint_best.pt"],
@@ -23,6 +26,7 @@ LEAVES = {
         "relations/model.safetensors",
         "relations-found/scores.json",
         "roles/heat-map.gcn.svg",
+        "roles-words/paired.csv",
     ],
     "how-to/token-translation.md": ["mds-en-de/results.json"],
     "how-to/training-options.md": [

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.runs.paired import in_words
 from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
@@ -215,3 +217,52 @@ def test_records_are_drawn_as_they_are_and_vectors_share_a_space(tmp_path):
     assert found["Katze"] == found["cat"]
     mean = [(a + b) / 2 for a, b in zip(found["dog"], found["hound"], strict=True)]
     assert found["Hund"] == pytest.approx(mean, abs=1e-3)
+
+
+def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_matrix(tmp_path):
+    record = '{}\t" <e1> Ana </e1> of <e2> Bonn </e2> . "\n{}\n\n\n'
+    gold = ["x(e1,e2)", "no_relation", "x(e2,e1)", "y(e1,e2)"]
+    files = tmp_path / "files"
+    files.mkdir()
+    for split in ("train", "dev", "test"):
+        text = "".join(record.format(n, label) for n, label in enumerate(gold))
+        (files / f"{split}.txt").write_text(text)
+    config = {"head": "classification", "lrs": "3e-4", "batch_sizes": "32", "epochs": 8}
+    config |= {"precision": "fp32", "seeds": "1,2"}
+    origin = {"date": "2026-01-01", "machine": "a machine", "versions": {}}
+    write_json(tmp_path / "run/results.json", {"config": config, "provenance": origin})
+    predicted = {1: gold, 2: ["x(e1,e2)", "x(e1,e2)", "x(e1,e2)", "no_relation"]}
+    for seed, labels in predicted.items():
+        folder = tmp_path / f"run/predictions/six-zero-shot/lr0.0003-b32-{seed}"
+        folder.mkdir(parents=True)
+        lines = [f"<e1> Ana </e1> of <e2> Bonn </e2> .\t{label}\n" for label in labels]
+        (folder / "en.tsv").write_text("".join(lines))
+    found = arrange(
+        "arrange_structures.py", "head", tmp_path / "run", tmp_path / "head", "--files", files
+    )
+    assert found.returncode == 0, found.stderr
+    record = read_json(tmp_path / "head/results.json")
+    scores = {one["seed"]: one["scores"]["en.test.txt"] for one in record["structures"]}
+    assert scores[1]["f1"] == 1
+    # One of three predicted is right, of three that are annotated.
+    assert (scores[2]["right"], scores[2]["predicted"], scores[2]["gold"]) == (1, 3, 3)
+    assert scores[2]["f1"] == pytest.approx(1 / 3)
+    assert record["rows"] == [["classification head", "en", "66.7 ± 47.1"]]
+    done = arrange("make_readme.py", tmp_path / "head", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    assert "| classification head | en | 66.7 ± 47.1 |" in (tmp_path / "README.md").read_text()
+    # A matrix of the same files.
+    (tmp_path / "x.vec").write_text("Ana 0.1 0.2\nBonn 0.3 0.1\n")
+    run(
+        *"fairseq-xling struct matrix --format kbp37 --networks gcn --layers 0 --seeds 1,2".split(),
+        *"--features word --epochs 1 --width 4 --hidden 4".split(),
+        *("--train", f"en={files}/train.txt", "--valid", f"en={files}/dev.txt"),
+        *("--test", f"en={files}/test.txt", "--vectors", f"en={tmp_path}/x.vec"),
+        *("--compare", str(tmp_path / "head"), "--output", str(tmp_path / "words")),
+    )
+    (one,) = read_json(tmp_path / "words/results.json")["paired"]
+    assert one["other"] == ["classification head", ""] and one["seeds"] == [1, 2]
+    done = arrange("make_readme.py", tmp_path / "words", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "README.md").read_text()
+    assert f"- gcn over classification head (head), trained on en: {in_words(one)}" in page

@@ -3,16 +3,19 @@
     h_i^l = relu((1 / d_i) sum_{j in N(i)} W^l h_j^{l-1} + b^l)
 
 N(i) is i with its head and dependents, d_i = |N(i)|. No weight depends on the language or on the
-order of words. In matrices: relu(D^-1 (A + I) H W + b), a batched product of dense (T, T) matrices,
-which for sentences is faster than scattering over edges and gives the same sums in every run.
+order of words. In matrices: relu(D^-1 (A + I) H W + b), of which the product with the sparse A + I
+is a weighted sum of rows for each word, with the same order of summands in every run.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.structures.networks import networks
-from fairseq_xling.structures.trees import adjacency
+from fairseq_xling.structures.networks import dropped, networks
+from fairseq_xling.structures.trees import Neighbours, neighbours
 
 
 @networks.register("gcn")
@@ -29,20 +32,42 @@ class Gcn(nn.Module):
         self.outputs = width if layers else inputs
         self.dropout = dropout
 
-    def forward(self, x: Tensor, heads: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, x: Sequence[Tensor], heads: Tensor, sizes: Tensor) -> Tensor:
         """See `Network`."""
         if not self.layers:
-            return x
-        edges = adjacency(heads).to(x.dtype)
-        edges = edges / edges.sum(-1, keepdim=True).clamp_(min=1)
-        words = x[mask]  # no weight is multiplied with padding
+            return torch.cat(list(x), -1)
+        near = neighbours(heads, x[0].dtype)
+        parts = x
         for number, layer in enumerate(self.layers):
             if number:
-                words = F.dropout(words, self.dropout, self.training)
-            moved = F.linear(words, layer.weight)
-            padded = moved.new_zeros((*mask.shape, moved.shape[1]))
-            padded[mask] = moved
-            words = torch.relu((edges @ padded)[mask] + layer.bias)
-        states = words.new_zeros((*mask.shape, self.outputs))
-        states[mask] = words
-        return states
+                parts = [dropped(parts[0], self.dropout, self.training)]
+            # The mean of W h + b is the mean of W h, plus b.
+            parts = [torch.relu(_Mean.apply(_linear(layer, parts), near))]
+        return parts[0]
+
+
+def _linear(layer: nn.Linear, parts: Sequence[Tensor]) -> Tensor:
+    """The layer on columns that come in parts: no gradient is computed of those that are frozen."""
+    first, *others = layer.weight.split([one.shape[1] for one in parts], 1)
+    found = F.linear(parts[0], first, layer.bias)
+    for part, weight in zip(parts[1:], others, strict=True):
+        found = torch.addmm(found, part, weight.T)
+    return found
+
+
+class _Mean(torch.autograd.Function):
+    """D^-1 (A + I) x, and for gradients (A + I) D^-1: the matrix A + I is symmetric."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, near: Neighbours) -> Tensor:
+        ctx.near = near
+        return _sums(x, near, near.shares)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _sums(gradient.contiguous(), ctx.near, ctx.near.own_shares), None
+
+
+def _sums(x: Tensor, near: Neighbours, weights: Tensor) -> Tensor:
+    return F.embedding_bag(near.words, x, near.starts, mode="sum", per_sample_weights=weights)

@@ -1,5 +1,7 @@
 """A bidirectional LSTM over the order of the words, for comparison with what sees the tree."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -32,11 +34,14 @@ class Lstm(nn.Module):
             else None
         )
 
-    def forward(self, x: Tensor, heads: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, x: Sequence[Tensor], heads: Tensor, sizes: Tensor) -> Tensor:
         """See `Network`."""
+        words = torch.cat(list(x), -1)
         if self.inner is None:
-            return x
-        lengths = mask.sum(1).cpu()
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.inner(packed)[0], True, total_length=x.shape[1])
-        return torch.where(mask[:, :, None], states, 0)
+            return words
+        mask = torch.arange(int(sizes.max()), device=sizes.device) < sizes[:, None]
+        padded = words.new_zeros(*mask.shape, words.shape[1])
+        padded[mask] = words
+        packed = pack_padded_sequence(padded, sizes.cpu(), batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.inner(packed)[0], True, total_length=mask.shape[1])
+        return states[mask]

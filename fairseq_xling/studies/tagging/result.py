@@ -9,6 +9,7 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.runs.paired import paired_difference
 from fairseq_xling.runs.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.result import KINDS, Kind, write_results
@@ -148,10 +149,7 @@ def _two(found: Mapping[str, Any]) -> bool:
 def comparisons(
     results: Results, config: AdversarialTaggingConfig, metric: str
 ) -> list[dict[str, Any]]:
-    """Differences of rows, paired by seed, each the mean over the targets.
-
-    ``p`` is that of a two-sided paired t-test, None with one seed or equal differences.
-    """
+    """`paired_difference` of rows by seed, each the mean over the targets."""
     codes, seeds = [row.code for row in config.row_list], config.seed_list
     found = []
     for better, worse in COMPARED:
@@ -166,15 +164,7 @@ def comparisons(
             ]
             for code in (better, worse)
         ]
-        gaps = [a - b for a, b in zip(*sides, strict=True)]
-        p = None
-        if len(gaps) > 1 and len(set(gaps)) > 1:
-            from scipy.stats import ttest_rel
-
-            p = float(ttest_rel(*sides).pvalue)
-        found.append(
-            {"row": better, "against": worse, "gaps": gaps, "mean": statistics.fmean(gaps), "p": p}
-        )
+        found.append({"row": better, "against": worse, **paired_difference(*sides)})
     return found
 
 

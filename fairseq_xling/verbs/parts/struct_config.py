@@ -122,6 +122,9 @@ class MatrixConfig(CommonConfig):
     networks: str = option("gcn,lstm", "networks, comma-separated; the first is ablated")
     ablate: str = option("", "ablations of the first network: features, layers, prune")
     seeds: str = option("1,2,3", "seeds of training, comma-separated")
+    compare: tuple[str, ...] = option(
+        (), "folder of a finished matrix to compare with, seed by seed; repeatable"
+    )
 
 
 def _chosen(config: CommonConfig, settings: type[Settings]) -> dict[str, object]:

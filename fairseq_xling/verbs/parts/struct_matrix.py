@@ -18,7 +18,6 @@ from fairseq_xling.claim import claim
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
-from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import load_config, parse_seeds
@@ -28,6 +27,7 @@ from fairseq_xling.structures.scores import majority, micro_scores
 from fairseq_xling.structures.training import Library, Place, train
 from fairseq_xling.verbs.parts.struct_ablations import Variant, variants
 from fairseq_xling.verbs.parts.struct_config import MatrixConfig, by_language, files, named_tests
+from fairseq_xling.verbs.parts.struct_matrix_paired import read_others
 from fairseq_xling.verbs.parts.struct_matrix_table import write_matrix
 from fairseq_xling.verbs.parts.struct_train import predict_file
 
@@ -72,6 +72,7 @@ def run_matrix(args: argparse.Namespace) -> None:
     used |= {f"valid {x}{n}": p for x, own in dev.items() for n, p in enumerate(own)}
     jobs = _jobs(config, rows, {name: sha256(path) for name, path in used.items()})
     models = [(one.variant.features, _model(config, one)) for one in jobs]
+    others = read_others(config.compare)
     source = config.source()
     library = Library(config.reader(models), source)
     output = Path(args.output)
@@ -83,14 +84,15 @@ def run_matrix(args: argparse.Namespace) -> None:
         for job in jobs:
             own = [[(x, p) for x in rows[job.row] for p in which[x]] for which in (places, dev)]
             _train(job, own[0], own[1], config, library, device, output)
-        results = [_tested(job, config, library, tests, device, output) for job in jobs]
+        digests = {name: sha256(path) for name, (_, path) in tests.items()}
+        results = [_tested(job, config, library, tests, digests, device, output) for job in jobs]
         always = {
             row: _always([(x, p) for x in langs for p in places[x]], library, tests)
             for row, langs in rows.items()
         }
         used |= {f"test {name}": path for name, (_, path) in tests.items()}
         languages = {name: lang for name, (lang, _) in tests.items()}
-        write_matrix(output, config, rows, languages, results, always, provenance(used))
+        write_matrix(output, config, rows, languages, results, always, provenance(used), others)
 
 
 def _rows(
@@ -159,16 +161,10 @@ def _train(
     if path.is_file():
         return
     settings = config.fit(job.seed)
-    with progress(settings.epochs, job.what, "epochs") as bar:
-
-        def passed(f1: float) -> None:
-            bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
-            bar.update()
-
-        trained, done = train(
-            library, places, dev, config.task, job.variant.features, _model(config, job), settings,
-            device, output / "trained" / f"{job.name}.state.safetensors", passed,
-        )  # fmt: skip
+    trained, done = train(
+        library, places, dev, config.task, job.variant.features, _model(config, job), settings,
+        device, output / "trained" / f"{job.name}.state.safetensors", job.what,
+    )  # fmt: skip
     record = {"epoch": done.best, "dev_f1": done.curve, "inputs": trained.network.inputs}
     write_json(output / "trained" / f"{job.name}.json", record)
     write_model(path, trained)
@@ -179,12 +175,12 @@ def _tested(
     config: MatrixConfig,
     library: Library,
     tests: Mapping[str, Place],
+    digests: Mapping[str, str],
     device: torch.device,
     output: Path,
 ) -> dict[str, Any]:
     """The scores of a training on every test file, from its file if it is of these tests."""
     path = output / "tested" / f"{job.name}.json"
-    digests = {name: sha256(place[1]) for name, place in tests.items()}
     if path.is_file():
         found = read_json(path)
         if {name: one["sha256"] for name, one in found["scores"].items()} == digests:

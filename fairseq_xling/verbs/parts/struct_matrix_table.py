@@ -12,25 +12,19 @@ from fairseq_xling.runs.figure_file import write_figure
 from fairseq_xling.runs.statistics import mean_and_spread
 from fairseq_xling.runs.tables import text_table, write_csv, write_markdown
 from fairseq_xling.verbs.parts.struct_config import MatrixConfig
+from fairseq_xling.verbs.parts.struct_matrix_paired import (
+    HEADER,
+    check_others,
+    compared,
+    model_name,
+    models_of,
+    table,
+)
 from fairseq_xling.verbs.parts.struct_train import notes as notes_of
 
 LONG = ["trained on", "network", "variant", "seed", "epoch", "file", "language", "precision",
         "recall", "F1", "right", "predicted", "gold"]  # fmt: skip
 TITLES = {"relations": "Structure transfer: relations", "roles": "Structure transfer: roles"}
-
-
-def models_of(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Networks with their variants, in the order of the run."""
-    return list(dict.fromkeys((one["network"], one["variant"]) for one in results))
-
-
-def model_name(network: str, variant: str) -> str:
-    """As tables show it.
-
-    >>> model_name("gcn", ""), model_name("gcn", "L = 0")
-    ('gcn', 'gcn, L = 0')
-    """
-    return ", ".join(filter(None, (network, variant)))
 
 
 def figures(record: Mapping[str, Any], model: tuple[str, str], row: str, file: str) -> list[float]:
@@ -70,13 +64,18 @@ def write_matrix(
     results: Sequence[Mapping[str, Any]],
     always: Mapping[str, Mapping[str, Any]],
     origin: Mapping[str, Any],
+    others: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    """Write ``results.json``, ``table.md``, ``table.csv`` and a heat map of each network; print
-    the table.
+    """Write ``results.json``, ``table.md``, ``table.csv``, a heat map of each network and, if there
+    are several models, ``paired.csv``; print the tables.
 
     Args:
         rows: languages of each training set; languages: of each test file.
         always: `majority` of each training set.
+        others: records of other runs to compare with, by name.
+
+    Raises:
+        UserError: as `check_others`.
     """
     record: dict[str, Any] = {
         "title": TITLES[config.task],
@@ -87,19 +86,28 @@ def write_matrix(
         "majority": dict(always),
         "provenance": origin,
     }
-    header, table = _table(record)
+    header, rows_ = _table(record)
     notes = _notes(config, record)
-    record |= {"header": header, "rows": table, "notes": notes}
-    write_markdown(output / "table.md", header, table, notes)
+    record |= {"header": header, "rows": rows_, "notes": notes}
+    check_others(record, others)
+    record["paired"] = compared(record, others)
+    pairs = table(record["paired"], dict(zip(languages, column_names(languages), strict=True)))
+    write_markdown(output / "table.md", header, rows_, notes)
+    if pairs:
+        write_csv(output / "paired.csv", HEADER, pairs)
     write_csv(output / "table.csv", LONG, list(long_rows(record)))
     drawn = [model for model in models_of(results) if not model[1]]
     for model in drawn:
         write_figure(output / f"heat-map.{model[0]}.svg", heat(record, model))
     write_json(output / "results.json", record)
-    print(text_table(header, table))
+    print(text_table(header, rows_))
     print("\n".join(f"({note})" for note in notes))
+    if pairs:
+        print("\n" + text_table(HEADER, pairs))
+        print("(points of micro F1, model less what it is compared with, paired t-test over seeds)")
     maps = ", ".join(f"heat-map.{network}.svg" for network, _ in drawn)
-    print(f"written to {output}: results.json, table.md, table.csv, {maps}, predictions/")
+    more = ", paired.csv" if pairs else ""
+    print(f"written to {output}: results.json, table.md, table.csv, {maps}{more}, predictions/")
 
 
 def _table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:

@@ -9,7 +9,6 @@ from fairseq_xling.claim import claim
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256, write_json
-from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.tables import text_table
@@ -53,16 +52,10 @@ def run_train(args: argparse.Namespace) -> None:
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         path = output / MODEL
         if not path.is_file():
-            with progress(settings.epochs, "struct", "epochs") as bar:
-
-                def passed(f1: float) -> None:
-                    bar.set_postfix_str(f"dev F1 {100 * f1:.1f} %", refresh=False)
-                    bar.update()
-
-                trained, done = train(
-                    library, places, dev, config.task, chosen, model, settings, device,
-                    output / "training.safetensors", passed,
-                )  # fmt: skip
+            trained, done = train(
+                library, places, dev, config.task, chosen, model, settings, device,
+                output / "training.safetensors",
+            )  # fmt: skip
             record = {"epoch": done.best, "dev_f1": done.curve, "loss": done.loss}
             record |= {"inputs": trained.network.inputs, "labels": list(trained.about.labels)}
             write_json(output / "training.json", record | {"provenance": provenance(used)})

@@ -8,13 +8,13 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.structures.batch import Batch, Examples
 from fairseq_xling.structures.features import Tables, features, parse_features
 from fairseq_xling.structures.model import StructureModel
-from fairseq_xling.structures.networks import networks
+from fairseq_xling.structures.networks import dropped, networks
 from fairseq_xling.structures.networks.gcn import Gcn
 from fairseq_xling.structures.sentence import Mention, Sentence
 from fairseq_xling.structures.settings import ModelSettings
 from fairseq_xling.structures.tasks import Relations
 from fairseq_xling.structures.words import Words
-from tests.unit.structures.test_trees import padded, random_heads, walked
+from tests.unit.structures.test_trees import joined, random_heads, walked
 
 CHOSEN = ("word", "pos", "entity", "relation")
 DEPRELS = ["nsubj", "obj", "nmod:poss", "root"]
@@ -27,7 +27,7 @@ def sentence(rng, size):
         "1",
         tuple(f"w{rng.integers(50)}" for _ in range(size)),
         tuple(str(one) for one in rng.choice(["NOUN", "VERB"], size)),
-        tuple(int(head) for head in random_heads(rng, size)),
+        tuple(int(head) + 1 for head in random_heads(rng, size)),
         tuple(str(one) for one in rng.choice(DEPRELS, size)),
         tuple(Mention(n, n + 1, f"T{n % 2}") for n in range(0, size, 3)),
     )
@@ -63,28 +63,29 @@ def whole(model, examples, count):
 def test_a_layer_equals_the_dense_formula_and_a_loop_over_nodes():
     rng = np.random.default_rng(1)
     trees = [random_heads(rng, size) for size in (1, 5, 9)]
-    heads = padded(trees)
+    heads, sizes = joined(trees), torch.tensor([1, 5, 9])
     for inputs, width in ((4, 6), (6, 4)):
         torch.manual_seed(1)
         layer = Gcn(inputs, 1, width, 0.5).double().eval()
-        x = torch.randn(3, 9, inputs, dtype=torch.double)
-        found = layer(x, heads, heads >= 0)
+        flat = torch.randn(15, inputs, dtype=torch.double)
+        flat_states = layer([flat[:, :3], flat[:, 3:]], heads, sizes)
         weight, bias = layer.layers[0].weight, layer.layers[0].bias
-        for row, tree in enumerate(trees):
+        own = (flat.split([1, 5, 9]), flat_states.split([1, 5, 9]))
+        for tree, x, found in zip(trees, *own, strict=True):
             size = len(tree)
             edges = torch.zeros(size, size, dtype=torch.double)  # A
             for word, head in enumerate(tree):
-                if head:
-                    edges[word, head - 1] = edges[head - 1, word] = 1
+                if head >= 0:
+                    edges[word, head] = edges[head, word] = 1
             loops = edges + torch.eye(size)
             inverse = torch.diag(1 / loops.sum(1))
-            dense = torch.relu(inverse @ loops @ x[row, :size] @ weight.T + bias)
-            torch.testing.assert_close(found[row, :size], dense, rtol=0, atol=1e-12)
+            dense = torch.relu(inverse @ loops @ x @ weight.T + bias)
+            torch.testing.assert_close(found, dense, rtol=0, atol=1e-12)
             for word in range(size):
                 near = [n for n in range(size) if n == word or edges[word, n]]
-                total = sum(weight @ x[row, n] for n in near) / len(near)
-                own = torch.relu(total + bias)
-                torch.testing.assert_close(found[row, word], own, rtol=0, atol=1e-12)
+                total = sum(weight @ x[n] for n in near) / len(near)
+                expected = torch.relu(total + bias)
+                torch.testing.assert_close(found[word], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("network", list(networks))
@@ -95,6 +96,49 @@ def test_a_batch_of_one_equals_the_row_of_a_padded_batch(network, prune):
     alone = torch.cat([whole(model, examples([one]), 1) for one in sentences])
     assert len(together) == 2 + 4 * 3 + 3 * 2
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
+
+
+def plain(model, batch):
+    """The logits by loops over sentences, words and candidates; the formulas of the modules."""
+    x = torch.cat(model.nodes(batch), -1)
+    heads = batch.heads.tolist()
+    edges = {(w, h) for w, h in enumerate(heads) if h >= 0}
+    near = [[n for n in range(len(x)) if n == w or {(w, n), (n, w)} & edges] for w in range(len(x))]
+    for layer in model.network.layers:
+        means = [sum(x[n] for n in own) / len(own) for own in near]
+        x = torch.stack([torch.relu(layer.weight @ one + layer.bias) for one in means])
+    ends = np.cumsum(batch.sizes.tolist()).tolist()
+    found = []
+    for graph, (a, to_a, b, to_b) in zip(batch.graph.tolist(), batch.spans.tolist(), strict=True):
+        whole = x[ends[graph] - int(batch.sizes[graph]) : ends[graph]]
+        maxima = [one.max(0).values for one in (x[a:to_a], whole, x[b:to_b])]
+        found.append(model.classifier(torch.cat(maxima)))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_logits_and_gradients_equal_those_of_a_plain_loop(layers):
+    sentences, examples, model = world((4, 11, 1, 7), layers=layers)
+    wide = [Mention(1, 4, "T0"), Mention(2, 3, "T1"), Mention(0, 4, "T1")]
+    sentences[1] = dataclasses.replace(sentences[1], entities=tuple(wide))
+    batch = double(examples(sentences).batch([3, 1, 2, 0]))
+    assert len(batch.labels) == 3 * 2 + 3 * 2 + 0 + 2
+    gradients = []
+    for logits in (model(batch), plain(model, batch)):
+        model.zero_grad()
+        (logits * torch.arange(logits.numel()).view_as(logits)).sum().backward()
+        gradients.append([logits.detach(), *(one.grad for one in model.parameters())])
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
+
+
+def test_dropout_leaves_out_that_share_and_scales_the_others():
+    torch.manual_seed(1)
+    x = torch.full((300, 300), 2.0)
+    found = dropped(x, 0.3, True)
+    zero, kept = found.unique().tolist()
+    assert zero == 0 and kept == pytest.approx(2 / 0.7)
+    assert abs(float((found == 0).float().mean()) - 0.3) < 0.01
+    assert dropped(x, 0.3, False) is x and dropped(x, 0.0, True) is x
 
 
 def permuted(one, order):
@@ -126,17 +170,17 @@ def test_reversing_an_edge_with_fixed_features_changes_nothing():
     sentences, examples, model = world((8,))
     batch = double(examples(sentences).batch([0]))
     before = model(batch)
-    heads = batch.heads[0].tolist()
-    root = heads.index(0)
-    for child in (word for word, head in enumerate(heads) if head == root + 1):
+    heads = batch.heads.tolist()
+    root = heads.index(-1)
+    for child in (word for word, head in enumerate(heads) if head == root):
         turned = list(heads)  # the child becomes the root, and the old root hangs on it
-        turned[root], turned[child] = child + 1, 0
-        other = dataclasses.replace(batch, heads=torch.tensor([turned]))
+        turned[root], turned[child] = child, -1
+        other = dataclasses.replace(batch, heads=torch.tensor(turned))
         assert torch.equal(model(other), before)
     moved = list(heads)  # whereas another tree changes the logits
-    leaf = next(w for w in range(8) if w != root and w + 1 not in heads and heads[w] != root + 1)
-    moved[leaf] = root + 1
-    other = dataclasses.replace(batch, heads=torch.tensor([moved]))
+    leaf = next(w for w in range(8) if w != root and w not in heads and heads[w] != root)
+    moved[leaf] = root
+    other = dataclasses.replace(batch, heads=torch.tensor(moved))
     assert not torch.equal(model(other), before)
 
 
@@ -145,13 +189,13 @@ def test_a_word_is_exactly_as_far_seen_as_there_are_layers(layers):
     tree = random_heads(np.random.default_rng(7), 10)
     torch.manual_seed(2)
     network = Gcn(5, layers, 30, 0.5).double().eval()
-    x = torch.randn(1, 10, 5, dtype=torch.double, requires_grad=True)
-    states = network(x, torch.from_numpy(tree)[None], torch.ones(1, 10, dtype=torch.bool))
+    x = torch.randn(10, 5, dtype=torch.double, requires_grad=True)
+    states = network([x], torch.from_numpy(tree), torch.tensor([10]))
     apart = walked(tree)
     assert apart.max() > 3
     for word in range(10):
-        (gradient,) = torch.autograd.grad(states[0, word].sum(), x, retain_graph=True)
-        seen = (gradient[0] != 0).any(1).numpy()
+        (gradient,) = torch.autograd.grad(states[word].sum(), x, retain_graph=True)
+        seen = (gradient != 0).any(1).numpy()
         np.testing.assert_array_equal(seen, apart[word] <= layers)
 
 
@@ -164,7 +208,8 @@ def test_the_width_of_a_node_is_the_sum_of_the_chosen_representations(number):
     sentences, examples, model = world((4,), chosen=chosen)
     if "word" not in chosen:
         return _check_width(chosen, StructureModel(0, dict.fromkeys(chosen, 3), 2, ModelSettings()))
-    assert model.nodes(double(examples(sentences).batch([0]))).shape[-1] == model.inputs
+    nodes = model.nodes(double(examples(sentences).batch([0])))
+    assert torch.cat(nodes, -1).shape == (4, model.inputs)
     return _check_width(chosen, model)
 
 

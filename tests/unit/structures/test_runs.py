@@ -96,6 +96,38 @@ def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
         assert (tmp_path / "out" / name).is_file()
 
 
+def test_a_finished_run_of_other_settings_is_compared_with_a_matrix(world, tmp_path, capsys):
+    common = MATRIX.format(w=world) + " --networks gcn --sources en"
+    call(f"{common} --layers 0 --output {tmp_path}/flat")
+    call(f"{common} --output {tmp_path}/tree --compare {tmp_path}/flat")
+    assert "gcn (flat)" in capsys.readouterr().out
+    tree, flat = (read_json(tmp_path / name / "results.json") for name in ("tree", "flat"))
+    assert flat["paired"] == [] and not (tmp_path / "flat/paired.csv").exists()
+    assert {one["file"] for one in tree["paired"]} == {*tree["languages"], "not trained on"}
+    for one in tree["paired"][:2]:
+        sides = ([x["scores"][one["file"]]["f1"] for x in r["structures"]] for r in (tree, flat))
+        assert one["gaps"] == [100 * a - 100 * b for a, b in zip(*sides, strict=True)]
+    assert (tmp_path / "tree/paired.csv").read_text().count("\n") == 4
+
+
+def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
+    common = MATRIX.format(w=world).replace("2 --wid", "1 --wid") + " --networks gcn --sources en"
+    call(f"{common} --output {tmp_path}/one".replace("--seeds 1,2", "--seeds 1"))
+    others = f"--compare {tmp_path}/one --output {tmp_path}/two"
+    for text, message in (
+        (common.replace("--seeds 1,2", "--seeds 2"), "must have a seed of this run"),
+        (common.replace("--sources en", "--sources de"), "must have a training set of this run"),
+        (
+            common.replace(f"--test en={world}/test.en.jsonl", f"--test en={world}/valid.1.jsonl"),
+            "must have read the same files as this run, not another test file than",
+        ),
+    ):
+        assert refused(f"{text} {others}", capsys).startswith(f"`--compare` one: {message}")
+    missing = refused(f"{common} --compare {world} --output {tmp_path}/three", capsys)
+    assert missing == f"`--compare` {world}: must be a finished run of `struct matrix`"
+    assert not (tmp_path / "three").exists()
+
+
 def test_ablations_are_rows_of_the_first_network(world, tmp_path):
     command = (
         MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1").replace("2 --wid", "1 --wid")
@@ -166,9 +198,12 @@ def test_a_killed_matrix_resumes_with_equal_results(world, tmp_path, monkeypatch
 class StubParser:
     """Every word hangs on the first."""
 
+    loads = 0
+
     @classmethod
     def load(cls, checkpoint, data=None, device="cpu", tags=False):
         assert Path(checkpoint).is_file()
+        StubParser.loads += 1
         return cls()
 
     def parse(self, sentences, lang, max_tokens=8192):
@@ -187,19 +222,22 @@ def parser(monkeypatch, tmp_path):
     module = types.ModuleType("fairseq_xling.tasks.parser")
     module.Parser = StubParser
     monkeypatch.setitem(sys.modules, "fairseq_xling.tasks.parser", module)
+    monkeypatch.setattr(StubParser, "loads", 0)
     (tmp_path / "parser.pt").write_text("")
     return tmp_path / "parser.pt"
 
 
 def test_from_marked_text_to_predictions_is_one_command(tmp_path, parser, capsys):
     (tmp_path / "en.txt").write_text(KBP37 * 3 + KBP37.replace("per:employee_of", "no_relation"))
+    shutil.copy(tmp_path / "en.txt", tmp_path / "dev.txt")
     rows = "\n".join(f"{word} 0.{n} 1" for n, word in enumerate(["thom", "of", "radiohead", "in"]))
     (tmp_path / "x.vec").write_text(rows + "\n")
     common = f"--format kbp37 --trees {parser}"
     call(
-        f"train --train en={tmp_path}/en.txt --valid en={tmp_path}/en.txt {QUICK} {common} "
+        f"train --train en={tmp_path}/en.txt --valid en={tmp_path}/dev.txt {QUICK} {common} "
         f"--vectors en={tmp_path}/x.vec,de={tmp_path}/x.vec --output {tmp_path}/model"
     )
+    assert StubParser.loads == 1  # for two files
     (tmp_path / "de.txt").write_text('7\t"<e1>Thom</e1> in <e2>Radiohead</e2>"\nper:new(e1,e2)\n')
     call(f"predict {tmp_path}/model de={tmp_path}/de.txt {common} --output {tmp_path}/out")
     text, label = (tmp_path / "out/de.txt").read_text().split("\n")[:2]

@@ -8,16 +8,18 @@ from fairseq_xling.runs.figures import to_svg
 from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.result import KINDS
+from fairseq_xling.verbs.parts import struct_matrix_paired as matrix_paired
+from fairseq_xling.verbs.parts.struct_matrix_paired import model_name, models_of
 from fairseq_xling.verbs.parts.struct_matrix_table import (
     LONG,
+    column_names,
     figures,
     heat,
     long_rows,
-    model_name,
-    models_of,
 )
 
 SOURCE = "transfer note, 3"
+_PAIRED = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
 
 
 @KINDS.register("structures")
@@ -33,6 +35,15 @@ class Structures:
         seeds = sorted({one["seed"] for one in record["structures"]})
         facts = ("Micro F1 without NONE.", seeds_in_words(seeds, whiskers=False))
         notes = caption(result, SOURCE, *facts)
+        names = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
+        pairs = matrix_paired.table(record.get("paired", []), names)
+        sections = [Section("Table", header=header, rows=rows, notes=record["notes"])]
+        tables = {"table": (header, rows), "scores": (LONG, list(long_rows(record)))}
+        if pairs:  # runs before there was `--compare` have none
+            sections.append(
+                Section("Differences", header=matrix_paired.HEADER, rows=pairs, notes=[_PAIRED])
+            )
+            tables["paired"] = (matrix_paired.HEADER, pairs)
         return Page(
             title=record["title"],
             source=SOURCE,
@@ -46,9 +57,9 @@ class Structures:
                     for model in models_of(record["structures"])
                     if not model[1]
                 ),
-                Section("Table", header=header, rows=rows, notes=record["notes"]),
+                *sections,
             ],
-            tables={"table": (header, rows), "scores": (LONG, list(long_rows(record)))},
+            tables=tables,
             measured=list(_measured(record)),
         )
 

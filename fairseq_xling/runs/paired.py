@@ -1,0 +1,49 @@
+"""Differences of two rows of figures that share their seeds, with a paired test."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LEVEL = 0.95  # of the interval
+
+
+def paired_difference(better: Sequence[float], worse: Sequence[float]) -> dict[str, Any]:
+    """The mean of ``better`` - ``worse``, one figure of each for every seed.
+
+    ``p`` is that of a two-sided paired t-test, ``low`` and ``high`` are the ends of the mean's
+    interval at `LEVEL` by the same distribution; all three are None with one seed or equal
+    differences.
+
+    >>> found = paired_difference([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
+    >>> found["gaps"], found["mean"], round(found["p"], 3)
+    ([2.0, 3.0, 1.0], 2.0, 0.074)
+    >>> round(found["low"], 2), round(found["high"], 2)
+    (-0.48, 4.48)
+    """
+    gaps = [a - b for a, b in zip(better, worse, strict=True)]
+    found = {"gaps": gaps, "mean": statistics.fmean(gaps), "low": None, "high": None, "p": None}
+    if len(gaps) > 1 and len(set(gaps)) > 1:
+        from scipy.stats import ttest_rel
+
+        test = ttest_rel(better, worse)
+        interval = test.confidence_interval(LEVEL)
+        found |= {"low": float(interval.low), "high": float(interval.high)}
+        found |= {"p": float(test.pvalue)}
+    return found
+
+
+def in_words(found: Mapping[str, Any], unit: str = "points") -> str:
+    """For a note.
+
+    >>> in_words({"gaps": [1.0], "mean": 1.0, "low": None, "high": None, "p": None})
+    '+1.0 points'
+    >>> in_words({"gaps": [1.0, 2.0, 3.0], "mean": 2.0, "low": -0.48, "high": 4.48, "p": 0.074})
+    '+2.0 points (95 % interval -0.5 to +4.5), paired t-test over 3 seeds: p = 0.074'
+    """
+    text = f"{found['mean']:+.1f} {unit}"
+    if found["p"] is None:
+        return text
+    return (
+        f"{text} ({LEVEL:.0%} interval {found['low']:+.1f} to {found['high']:+.1f}), paired t-test "
+        f"over {len(found['gaps'])} seeds: p = {found['p']:.3f}"
+    ).replace("%", " %")
