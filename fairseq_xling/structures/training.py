@@ -1,5 +1,6 @@
 """One training from files to a `Trained` model; files and word vectors are read once."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ class Library:
         if place not in self._files:
             self._files[place] = self._reader.read(*place)
         return self._files[place]
+
+    def labels(self, place: Place) -> list[str]:
+        """The labels of a file's candidates; it is not parsed for them alone."""
+        if place in self._files:
+            return self._files[place].gold
+        return dataclasses.replace(self._reader, trees="", needs_trees=False).read(*place).gold
 
     def check(self, places: Iterable[Place]) -> None:
         """Read files before anything is written; errors as `file`."""

@@ -27,7 +27,7 @@ from fairseq_xling.structures.scores import majority, micro_scores
 from fairseq_xling.structures.training import Library, Place, train
 from fairseq_xling.verbs.parts.struct_ablations import Variant, variants
 from fairseq_xling.verbs.parts.struct_config import MatrixConfig, by_language, files, named_tests
-from fairseq_xling.verbs.parts.struct_matrix_paired import read_others
+from fairseq_xling.verbs.parts.struct_matrix_paired import RESULTS, read_others
 from fairseq_xling.verbs.parts.struct_matrix_table import write_matrix
 from fairseq_xling.verbs.parts.struct_train import predict_file
 
@@ -91,6 +91,8 @@ def run_matrix(args: argparse.Namespace) -> None:
             for row, langs in rows.items()
         }
         used |= {f"test {name}": path for name, (_, path) in tests.items()}
+        compared = zip(others, config.compare, strict=True)
+        used |= {f"compare {name}": Path(run) / RESULTS for name, run in compared}
         languages = {name: lang for name, (lang, _) in tests.items()}
         write_matrix(output, config, rows, languages, results, always, provenance(used), others)
 
@@ -201,7 +203,7 @@ def _always(
     places: Sequence[Place], library: Library, tests: Mapping[str, Place]
 ) -> dict[str, Any]:
     """The most frequent label of a training set, and the F1 of always predicting it."""
-    label = majority([label for place in places for label in library.file(place).gold])
-    gold = {name: library.file(place).gold for name, place in tests.items()}
+    label = majority([label for place in places for label in library.labels(place)])
+    gold = {name: library.labels(place) for name, place in tests.items()}
     scores = {name: micro_scores([label] * len(own), own).f1 for name, own in gold.items()}
     return {"label": label, "f1": scores}

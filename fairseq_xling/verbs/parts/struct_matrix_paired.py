@@ -12,6 +12,7 @@ from fairseq_xling.runs.paired import LEVEL, paired_difference
 Record = Mapping[str, Any]
 Model = tuple[str, str]  # network and variant
 AWAY = "not trained on"  # in place of a test file: the mean over such languages
+RESULTS = "results.json"  # of a finished run
 _KEYS = {"structures", "sources", "languages", "provenance"}
 HEADER = ["model", "compared with", "trained on", "test", "difference", f"{LEVEL:.0%} interval"]
 HEADER += ["p", "seeds"]
@@ -25,7 +26,7 @@ def read_others(folders: Sequence[str]) -> dict[str, Record]:
     """
     found: dict[str, Record] = {}
     for folder in folders:
-        path = Path(folder).resolve() / "results.json"
+        path = Path(folder).resolve() / RESULTS
         if not path.is_file():
             raise UserError(f"`--compare` {folder}: must be a finished run of `struct matrix`")
         other = read_json(path)
@@ -56,7 +57,7 @@ def check_others(record: Record, others: Mapping[str, Record]) -> None:
         theirs = other["provenance"]["inputs"]
         for role, one in record["provenance"]["inputs"].items():
             kind, file = role.split(" ", 1)
-            if kind != "test" and file.rstrip("0123456789") not in languages:
+            if kind == "compare" or (kind != "test" and file.rstrip("0123456789") not in languages):
                 continue
             if role not in theirs or theirs[role]["sha256"] != one["sha256"]:
                 raise UserError(

@@ -102,6 +102,7 @@ def test_a_finished_run_of_other_settings_is_compared_with_a_matrix(world, tmp_p
     call(f"{common} --output {tmp_path}/tree --compare {tmp_path}/flat")
     assert "gcn (flat)" in capsys.readouterr().out
     tree, flat = (read_json(tmp_path / name / "results.json") for name in ("tree", "flat"))
+    assert tree["provenance"]["inputs"]["compare flat"]["path"].endswith("flat/results.json")
     assert flat["paired"] == [] and not (tmp_path / "flat/paired.csv").exists()
     assert {one["file"] for one in tree["paired"]} == {*tree["languages"], "not trained on"}
     for one in tree["paired"][:2]:
@@ -123,6 +124,8 @@ def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
         ),
     ):
         assert refused(f"{text} {others}", capsys).startswith(f"`--compare` one: {message}")
+    call(f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two")
+    call(f"{common} --seeds 1 --compare {tmp_path}/two --output {tmp_path}/four")
     missing = refused(f"{common} --compare {world} --output {tmp_path}/three", capsys)
     assert missing == f"`--compare` {world}: must be a finished run of `struct matrix`"
     assert not (tmp_path / "three").exists()
@@ -249,6 +252,20 @@ def test_from_marked_text_to_predictions_is_one_command(tmp_path, parser, capsys
     assert "labels do not occur in training and are never predicted: per:new(e1,e2) (1)" in (
         capsys.readouterr().out
     )
+
+
+def test_a_finished_matrix_is_written_again_without_parsing(tmp_path, parser):
+    (tmp_path / "en.txt").write_text(KBP37 * 2)
+    files = " ".join(f"--{name} en={tmp_path}/en.txt" for name in ("train", "valid", "test"))
+    command = (
+        f"matrix {files} --format kbp37 --trees {parser} --features pos,relation --networks gcn "
+        f"--seeds 1 {QUICK} --output {tmp_path}/out"
+    )
+    call(command)
+    before = (tmp_path / "out/table.md").read_text()
+    assert StubParser.loads == 1
+    call(command)
+    assert StubParser.loads == 1 and (tmp_path / "out/table.md").read_text() == before
 
 
 def test_trees_come_from_a_conllu_file_sentence_by_sentence(tmp_path, capsys):
