@@ -39,8 +39,10 @@ VARYING = (
     Varies("*.json", r"(^|/)(date|started|finished|seconds|hours|device_days)$", "when, how long"),
     Varies(
         "*.json",
-        r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/sha256$|^/settings/checkpoint$",
-        "digest of a checkpoint, in which durations are",
+        r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/(sha256|bytes)$"
+        r"|^/settings/checkpoint$",
+        "digest and size of a checkpoint, in which durations are, and numbers that are pickled as "
+        "one object or as two",
     ),
     Varies("*/.steps/*.json", r"^/outputs/", "sizes of logs and reports, in which durations are"),
     Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
@@ -51,7 +53,11 @@ VARYING = (
         "it",
     ),
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
-    Varies("*.pt", r"^/extra_state/\w+/.*(date|sha256)$", "date, and digests of checkpoints"),
+    Varies(
+        "*.pt",
+        r"^/extra_state/\w+/.*(date|sha256|bytes)$",
+        "date, and digests and sizes of checkpoints",
+    ),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
     Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
     Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
@@ -160,7 +166,7 @@ def open_folder(path: Path) -> Iterator[int]:
 
 def disturbed(
     words: Sequence[object], folder: Path, rng: random.Random, seconds: float, kills: int
-) -> int:
+) -> tuple[int, float]:
     """Start in the new ``folder``, kill -9 at a random moment and start again, to its end.
 
     Args:
@@ -168,13 +174,15 @@ def disturbed(
         kills: at most; then it is left alone.
 
     Returns:
-        How often it was killed.
+        How often it was killed, and ``seconds``, less where it ended before a kill: the machine is
+        then less busy than it was, and later kills have to come sooner.
     """
     folder.mkdir()
     argv = command(*map(str, words))
     for done in range(kills):
         wait_for_locks(folder)
         with open(folder.parent / f"{folder.name}.said", "wb") as said:
+            began = time.monotonic()
             process = start(argv, said, said, cwd=folder)
             try:
                 status = process.wait(timeout=rng.uniform(0, seconds))
@@ -183,10 +191,10 @@ def disturbed(
                 continue
         text = (folder.parent / f"{folder.name}.said").read_text(errors="replace")
         assert not status, text[-3000:]
-        return done
+        return done, seconds if done else min(seconds, time.monotonic() - began)
     wait_for_locks(folder)
     checked(argv, cwd=folder)
-    return kills
+    return kills, seconds
 
 
 def assert_kills_change_nothing(
@@ -209,7 +217,8 @@ def assert_kills_change_nothing(
     while done < kills:
         rounds += 1
         assert rounds <= 4 * kills, f"only {done} of {rounds} runs were still going when killed"
-        done += disturbed(words, here, rng, seconds, min(most, kills - done))
+        some, seconds = disturbed(words, here, rng, seconds, min(most, kills - done))
+        done += some
         found = unlike(root / "whole", here)
         assert not found, f"run {rounds}, seed {seed}: " + "\n".join(found[:20])
         shutil.rmtree(here)
