@@ -20,11 +20,11 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.runs.statistics import mean_and_spread
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.formats.tacred import NO_RELATION
 from fairseq_xling.structures.scores import micro_scores
 from fairseq_xling.structures.sentence import NONE
-from fairseq_xling.studies.emerging.result import mean_and_spread
 
 _WIDTH = 100
 
