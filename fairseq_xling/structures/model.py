@@ -95,6 +95,6 @@ class _Maxima(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         x, rows, found = ctx.saved_tensors
-        highest = (x == found.index_select(0, rows)).to(x.dtype)
+        highest = found.index_select(0, rows).le_(x)  # 1 or 0
         shares = torch.zeros_like(found).scatter_add_(0, rows[:, None].expand_as(x), highest)
-        return (gradient / shares).index_select(0, rows).mul_(highest), None, None
+        return highest.mul_((gradient / shares).index_select(0, rows)), None, None

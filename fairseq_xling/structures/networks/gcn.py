@@ -42,17 +42,27 @@ class Gcn(nn.Module):
             if number:
                 parts = [dropped(parts[0], self.dropout, self.training)]
             # The mean of W h + b is the mean of W h, plus b.
-            parts = [torch.relu(_Mean.apply(_linear(layer, parts), near))]
+            parts = [torch.relu(_Mean.apply(_Linear.apply(layer.weight, layer.bias, *parts), near))]
         return parts[0]
 
 
-def _linear(layer: nn.Linear, parts: Sequence[Tensor]) -> Tensor:
-    """The layer on columns that come in parts: no gradient is computed of those that are frozen."""
-    first, *others = layer.weight.split([one.shape[1] for one in parts], 1)
-    found = F.linear(parts[0], first, layer.bias)
-    for part, weight in zip(parts[1:], others, strict=True):
-        found = torch.addmm(found, part, weight.T)
-    return found
+class _Linear(torch.autograd.Function):
+    """W x + b of columns that come in parts; no gradient is computed of those that are frozen."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor, *parts: Tensor) -> Tensor:
+        x = torch.cat(parts, -1) if len(parts) > 1 else parts[0]
+        ctx.save_for_backward(weight, x)
+        ctx.widths = [one.shape[1] for one in parts]
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        weight, x = ctx.saved_tensors
+        pieces = zip(weight.split(ctx.widths, 1), ctx.needs_input_grad[2:], strict=True)
+        of_parts = (gradient @ piece if needed else None for piece, needed in pieces)
+        return gradient.T @ x, gradient.sum(0), *of_parts
 
 
 class _Mean(torch.autograd.Function):
