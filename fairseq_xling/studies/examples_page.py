@@ -8,6 +8,8 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.runs.page import RESULTS, Result
+from fairseq_xling.runs.result import make_page
 from fairseq_xling.runs.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
@@ -82,5 +84,7 @@ def _placed(line: str, run: Path, folder: Path) -> str:
 
 def table_lines(record: dict[str, Any]) -> list[str]:
     """The table of a study and its notes."""
-    table = markdown_table(record["header"], record["rows"])
-    return [table, "", *(f"- {note}" for note in record["notes"])]
+    page = make_page(Result(Path(RESULTS), record))
+    (table,) = [section for section in page.sections if section.name == "table"]
+    lines = markdown_table(table.header, table.rows)
+    return [lines, "", *(f"- {note}" for note in table.notes)]
