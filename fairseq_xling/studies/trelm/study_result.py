@@ -113,9 +113,8 @@ def study_table(record: Record) -> Table:
             change = cells[place].mean - cells[0].mean
             row += [cells[place], OverSeeds((change,), 3, signed=True)]
             row += [found[what][target][place] for what in found if what != BITS]
-    for row, one in zip(rows, record["variations"], strict=True):
-        row.append(None if one["paper"] is None else f"{one['paper']:.3f}")
-    return [*header, f"paper: {BITS}"], rows
+    papers = [one["paper"] for one in record["variations"]]
+    return [*header, f"paper: {BITS}"], [[*row, x] for row, x in zip(rows, papers, strict=True)]
 
 
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:

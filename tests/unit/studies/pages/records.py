@@ -68,6 +68,8 @@ _MIGRATION = {
     },
 }
 
+_ORDERINGS = ("identity", "predicted", "oracle")
+
 RECORDS = {
     "evaluation": {
         "format": 1,
@@ -253,16 +255,39 @@ RECORDS = {
         "notes": ["f1 in percent"],
     },
     "demo": {
+        "kind": "demo",
         "settings": {"seed of corpus and training": "1"},
-        "summary": {"header": ["", "shared"], "rows": [["sentence retrieval", 0.5]]},
         "models": {
             name: {
-                "chance": {"retrieval": 0.01},
+                "train": {"mlm_en_loss": [[100, 5.0], [200, 4.0]]},
+                "valid": {"mlm_en_loss": [[200, 4.5]], "mlm_en_ppl": [[200, 22.6]]},
+                "parameters": 1000,
+                "chosen_update": 200,
+                "chance": {"retrieval": 0.01, "word_mrr": 0.02, "word_p1": 0.01},
                 "layers": [[0.1, 0.2], [0.4, 0.6]],
                 "over_training": [[100, [[0.1, 0.1]]], [200, [[0.4, 0.6]]]],
-                "scores": {"retrieval": 0.5, "word_mrr": 0.25},
+                "scores": {
+                    **{"retrieval": 0.5, "retrieval_layer": 1},
+                    **{"word_mrr": 0.25, "word_p1": 0.2, "word_layer": 1},
+                },
+                "neighbours": [
+                    {
+                        "word": "dog",
+                        "nearest": [
+                            {"word": word, "cosine": 0.5, "right": word == "Hund"}
+                            for word in ("Hund", "Katze", "Baum")
+                        ],
+                    }
+                ],
+                "notes": ["a tie counts as wrong"],
             }
             for name in ("default", "separate")
+        },
+        "transfer": {"pos": {name: {"en": 90.0, "de": 60.0} for name in ("default", "separate")}},
+        "migration": _MIGRATION
+        | {
+            "samples": [dict.fromkeys(("source", "reference", *_ORDERINGS), "a")],
+            "translation": dict.fromkeys(_ORDERINGS, _MIGRATION["translation"]["identity"]),
         },
     },
     "comparison": {
