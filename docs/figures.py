@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.runs.figures import COLOURS, to_svg
+from fairseq_xling.studies.demo.figures import NAMES
 from fairseq_xling.studies.demo.migration import translations
-from fairseq_xling.studies.demo.report import NAMES
 from fairseq_xling.studies.demo.transfer import SHOWN
 from fairseq_xling.studies.gold_tasks import TASKS
 

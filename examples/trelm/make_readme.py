@@ -11,8 +11,7 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.tables import markdown_table
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.report import bleu_table, phase_table
+from fairseq_xling.studies.trelm.run_result import bleu_table, phase_table
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)
@@ -59,8 +58,8 @@ def _facts(config: dict[str, Any]) -> str:
 
 
 def _run(record: dict[str, Any]) -> list[str]:
-    found, config = record["migrations"], TrelmConfig(**_typed(record["config"]))
-    lines = [markdown_table(*phase_table(found, config)), ""]
+    found = record["migrations"]
+    lines = [markdown_table(*phase_table(found)), ""]
     header, rows = bleu_table(found)
     if rows:
         lines += [markdown_table(header, rows), ""]
@@ -81,10 +80,6 @@ def _study(record: dict[str, Any]) -> list[str]:
         times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
     lines = [f"{record['study']}.", "", *table_lines(record)]
     return [*lines, f"- Minutes of training, with other work running: {', '.join(times)}."]
-
-
-def _typed(config: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in config.items()}
 
 
 if __name__ == "__main__":

@@ -18,11 +18,9 @@ from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
 from fairseq_xling.studies.demo.migration import migration_steps
-from fairseq_xling.studies.demo.report import write_demo_report
+from fairseq_xling.studies.demo.result import FILES, write_demo
 from fairseq_xling.studies.demo.scale import MODELS, SCALES, SOURCE, TARGET, Scale
 from fairseq_xling.studies.demo.transfer import transfer_steps
-
-_REPORT = ("report.html", "results.json", "summary.txt", "curves.csv", "neighbours.csv")
 
 
 def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
@@ -77,10 +75,10 @@ def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]
     steps.append(
         Step(
             "report",
-            call=lambda: write_demo_report(run, scale, seed, precision, steps),
-            settings={"scale": repr(scale), "seed": seed, "precision": precision},
+            call=lambda: write_demo(run, scale, seed, precision, steps),
+            settings={"scale": repr(scale), "seed": seed, "precision": precision, "kind": "demo"},
             inputs=[path for step in steps for path in step.outputs],
-            outputs=[run / name for name in _REPORT],
+            outputs=[run / name for name in FILES],
         )
     )
     return [dataclasses.replace(s, effort=scale.efforts.get(s.name, 0.0)) for s in steps]

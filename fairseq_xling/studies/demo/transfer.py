@@ -59,7 +59,8 @@ def transfer_rows(
     header = ["fine-tuned on English (%)", *(f"{titles[m]}, {lang}" for m, lang in columns)]
     rows = [
         [TASKS[name].title, *(f"{models[model][lang]:.1f}" for model, lang in columns)]
-        for name, models in found.items()
+        for name in SHOWN
+        if (models := found.get(name))
     ]
     return header, rows
 

@@ -5,6 +5,7 @@ are run. Both sums are reported.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,26 +83,23 @@ def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
     return sizes, devices
 
 
-def cost_table(costs: list[Cost]) -> tuple[list[str], list[list[Any]]]:
-    """Header and rows, the sums last."""
+def cost_table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows of a `cost_record`, the sums last."""
     header = ["phase", "parameters", "of them trained", "steps", "sentences a step", "tokens"]
     header += ["ms a step", "minutes", "devices", "device-days"]
     rows: list[list[Any]] = [
         [
-            cost.phase,
-            cost.parameters,
-            cost.trained,
-            cost.steps,
-            round(cost.sentences / max(cost.steps, 1), 1),
-            cost.tokens,
-            round(1000 * cost.seconds / max(cost.steps, 1), 1),
-            round(cost.seconds / 60, 1),
-            cost.devices,
-            f"{cost.device_days:.4f}",
+            *(cost["phase"], cost["parameters"], cost["trained"], cost["steps"]),
+            round(cost["sentences"] / max(cost["steps"], 1), 1),
+            cost["tokens"],
+            round(1000 * cost["seconds"] / max(cost["steps"], 1), 1),
+            round(cost["seconds"] / 60, 1),
+            cost["devices"],
+            f"{cost['device_days']:.4f}",
         ]
-        for cost in costs
+        for cost in record["trainings"]
     ]
-    found = sums(costs)
+    found = record["sums"]
     minutes, days = round(found["seconds"] / 60, 1), f"{found['device_days']:.4f}"
     counted, tokens = found["steps_as_the_paper_counts"], found["tokens"]
     rows += [

@@ -18,8 +18,8 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     """The measurements of one migration.
 
     ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
-    both languages; ``translation``: as `report_bleu.score`, by the names in
-    ``outcome.translations``; ``samples``: some sentences of the first translated split, with every
+    both languages; ``orderings``: the names in ``outcome.translations``; ``translation``: by these,
+    as `report_bleu.score`; ``samples``: some sentences of the first translated split, with every
     ordering's output; ``cost``; ``maps``: the quality of the map;
     ``curves``: by phase, split and name, points of update and value.
     """
@@ -41,6 +41,7 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
         "label": outcome.label,
         "data": {**_text_sizes(outcome.data), "path": str(outcome.data)},
         "phases": phases,
+        "orderings": list(texts),
         "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
         "translation": {name: score(samples, tokenizer) for name, samples in texts.items()},
         "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),

@@ -12,10 +12,8 @@ from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.check import read_config
 from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import Facts, read_shape, survey
-from fairseq_xling.studies.trelm.report import write_report
+from fairseq_xling.studies.trelm.run_result import FILES, write_run
 from fairseq_xling.studies.trelm.steps import Outcome
-
-REPORT = ("report.html", "results.json", "summary.txt", "curves.csv")
 
 
 def run_trelm(args: argparse.Namespace) -> None:
@@ -39,10 +37,10 @@ def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list
     steps = list(book.steps.values())
     report = Step(
         "report",
-        call=functools.partial(write_report, run, config, outcomes, steps),
-        settings={"config": result_settings(config)},
+        call=functools.partial(write_run, run, config, outcomes, steps),
+        settings={"config": result_settings(config), "kind": "trelm-run"},
         inputs=[path for outcome in outcomes for path in outcome.results],
-        outputs=[run / name for name in REPORT],
+        outputs=[run / name for name in FILES],
     )
     return [*steps, report]
 

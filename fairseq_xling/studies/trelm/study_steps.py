@@ -19,7 +19,7 @@ from fairseq_xling.studies.trelm.check import check_config, read_config
 from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import read_shape, survey
 from fairseq_xling.studies.trelm.steps import Outcome
-from fairseq_xling.studies.trelm.study_report import FILES, write_study
+from fairseq_xling.studies.trelm.study_result import FILES, write_study
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.study import Row, TrelmStudy
@@ -67,6 +67,7 @@ def study_steps(
         call=functools.partial(write_study, study, run, config, found, steps),
         settings={
             "config": result_settings(config),
+            "kind": "trelm-study",
             "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
         },
         inputs=results,

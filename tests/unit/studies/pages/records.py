@@ -28,11 +28,16 @@ _MIGRATION = {
         {"phase": "language", "steps": 20, "bpw": {"en": 9.5, "de": 3.25}},
     ],
     "uniform_bpw": {"en": 11.0, "de": 11.0},
+    "data": {"sentences": {"en": 40, "de": 40}, "pairs": {"en-de": 20}},
+    "maps": [],
+    "samples": [{"source": "a", "reference": "b", "identity": "a"}],
+    "orderings": ["identity"],
     "translation": {
         "identity": {
             "precisions": [60.0, 30.0, 15.0, 7.0],
             "bleu": 20.5,
             "brevity_penalty": 0.9,
+            "length_ratio": 0.9,
             "signature": "nrefs:1",
         }
     },
@@ -56,9 +61,14 @@ _MIGRATION = {
                 "device_days": 0.00003,
             }
         ],
-        "sums": {"steps": 20, "tokens": 400, "device_days": 0.00003},
+        "sums": {
+            **{"steps": 20, "steps_as_the_paper_counts": 20, "tokens": 400},
+            **{"seconds": 3.0, "device_days": 0.00003},
+        },
     },
 }
+
+_ORDERINGS = ("identity", "predicted", "oracle")
 
 RECORDS = {
     "evaluation": {
@@ -202,15 +212,22 @@ RECORDS = {
         "commands": ["fairseq-xling prepare data"],
     },
     "trelm-study": {
+        "kind": "trelm-study",
         "study": "TreLM: how the embeddings of new words begin",
-        "config": {"seeds": "1,2"},
-        "header": ["row", "", "parameters", "steps", "tokens", "bits per word, de", "Δ"],
-        "rows": [["random", "random", 9, 20, 400, "6.990 ± 0.100", "+0.000"]],
+        "source": "TreLM (Li et al., 2021), Table 5",
+        "lead": "Two ways.",
         "notes": ["note one"],
-        "migrations": {"random": [_MIGRATION]},
+        "spec_rows": ["T15"],
+        "config": {"seeds": "1,2", "bpw_split": "valid"},
+        "variations": [{"row": "random", "name": "random", "changes": {}, "paper": 6.99}],
+        "migrations": {"random": [_MIGRATION, _MIGRATION | {"seed": 2}]},
         "axis": {"title": "sentence pairs", "sizes": {"random": 200}},
     },
-    "trelm-run": {"config": {"seeds": "1"}, "migrations": [_MIGRATION]},
+    "trelm-run": {
+        "kind": "trelm-run",
+        "config": {"source": "model.pt", "seeds": "1", "bpw_split": "valid"},
+        "migrations": [_MIGRATION],
+    },
     "transfer": {
         "config": {"head": "ner", "seeds": "1,2"},
         "title": "Zero-shot transfer",
@@ -256,16 +273,39 @@ RECORDS = {
         "notes": ["f1 in percent"],
     },
     "demo": {
+        "kind": "demo",
         "settings": {"seed of corpus and training": "1"},
-        "summary": {"header": ["", "shared"], "rows": [["sentence retrieval", 0.5]]},
         "models": {
             name: {
-                "chance": {"retrieval": 0.01},
+                "train": {"mlm_en_loss": [[100, 5.0], [200, 4.0]]},
+                "valid": {"mlm_en_loss": [[200, 4.5]], "mlm_en_ppl": [[200, 22.6]]},
+                "parameters": 1000,
+                "chosen_update": 200,
+                "chance": {"retrieval": 0.01, "word_mrr": 0.02, "word_p1": 0.01},
                 "layers": [[0.1, 0.2], [0.4, 0.6]],
                 "over_training": [[100, [[0.1, 0.1]]], [200, [[0.4, 0.6]]]],
-                "scores": {"retrieval": 0.5, "word_mrr": 0.25},
+                "scores": {
+                    **{"retrieval": 0.5, "retrieval_layer": 1},
+                    **{"word_mrr": 0.25, "word_p1": 0.2, "word_layer": 1},
+                },
+                "neighbours": [
+                    {
+                        "word": "dog",
+                        "nearest": [
+                            {"word": word, "cosine": 0.5, "right": word == "Hund"}
+                            for word in ("Hund", "Katze", "Baum")
+                        ],
+                    }
+                ],
+                "notes": ["a tie counts as wrong"],
             }
             for name in ("default", "separate")
+        },
+        "transfer": {"pos": {name: {"en": 90.0, "de": 60.0} for name in ("default", "separate")}},
+        "migration": _MIGRATION
+        | {
+            "samples": [dict.fromkeys(("source", "reference", *_ORDERINGS), "a")],
+            "translation": dict.fromkeys(_ORDERINGS, _MIGRATION["translation"]["identity"]),
         },
     },
     "comparison": {

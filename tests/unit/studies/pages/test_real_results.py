@@ -168,20 +168,20 @@ def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
 
 def test_a_study_with_an_axis(tmp_path, monkeypatch):
     from fairseq_xling.studies.ablations import STUDIES
-    from fairseq_xling.studies.trelm import study_report as report_study
+    from fairseq_xling.studies.trelm import study_result
     from fairseq_xling.studies.trelm.config import TrelmConfig
 
     study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
     (migration,) = RECORDS["trelm-run"]["migrations"]
-    sums = {"steps": 20, "tokens": 400}
-    migration = migration | {"cost": migration["cost"] | {"sums": sums}}
-    monkeypatch.setattr(report_study, "read_outcome", lambda config, outcome: migration)
+    monkeypatch.setattr(study_result, "read_outcome", lambda config, outcome: migration)
     rows = study.rows(config, argparse.Namespace(sizes="50,100"))
-    report_study.write_study(study, tmp_path, config, [(row, [None]) for row in rows], [])
+    study_result.write_study(study, tmp_path, config, [(row, [None]) for row in rows], [])
     kind, page = page_of(tmp_path)
     assert kind == "trelm-study"
     assert page.source == "TreLM (Li et al., 2021), Figure 2"
-    assert page.sections[0].title == "By sentence pairs"
+    assert [one.name for one in page.sections[:2]] == ["table", "plot"]
+    assert "sentence pairs" in page.sections[1].svg
+    assert all((tmp_path / name).is_file() for name in study_result.FILES)
     assert [one.row for one in page.measured] == ["T22"]
 
 

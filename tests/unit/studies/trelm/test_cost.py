@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.studies.trelm.cost import Cost, cost_table, read_cost, sums
+from fairseq_xling.studies.trelm.cost import Cost, cost_record, cost_table, read_cost, sums
 
 HEAD = (
     "2026 | INFO | fairseq_cli.train | num. shared model params: 12,345 (num. trained: 2,345)\n"
@@ -64,7 +64,7 @@ def test_the_paper_counts_both_directions_of_transfer_as_one():
     assert found["steps_as_the_paper_counts"] == 120_000
     assert found["tokens"] == 280_000
     assert found["device_days"] == pytest.approx(4 * 60 / 86_400)
-    header, rows = cost_table(costs)
+    header, rows = cost_table(cost_record(costs))
     assert all(len(row) == len(header) for row in rows)
     place = header.index("steps")
     assert [row[place] for row in rows[-2:]] == [140_000, 120_000]

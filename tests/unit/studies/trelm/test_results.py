@@ -1,7 +1,7 @@
 from fairseq_xling.files import write_json
 from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.report import bleu_table
 from fairseq_xling.studies.trelm.results import read_outcome
+from fairseq_xling.studies.trelm.run_result import bleu_table
 from fairseq_xling.studies.trelm.steps import Outcome
 
 

@@ -9,7 +9,7 @@ from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.scratch import budget
 from fairseq_xling.studies.trelm.study import Row
-from fairseq_xling.studies.trelm.study_report import study_table
+from fairseq_xling.studies.trelm.study_result import study_table
 from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
@@ -182,14 +182,17 @@ def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study
         return {
             "target": "de",
             "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
+            "orderings": [],
             "translation": {},
             "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
         }
 
     read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
-    found = [(row, [run(n, 4.0 + k) for k, n in enumerate(read[row.code])]) for row in rows
-             if row.code in read]  # fmt: skip
-    header, cells = study_table(found, config())
+    found = {code: [run(n, 4.0 + k) for k, n in enumerate(read[code])] for code in read}
+    variations = [
+        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in read
+    ]
+    header, cells = study_table({"variations": variations, "migrations": found})
     columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
     assert [[cell[i] for i in columns] for cell in cells] == [
         ["migrated", 160, 5100, 1000],

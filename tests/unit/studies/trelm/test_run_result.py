@@ -4,14 +4,14 @@ import pytest
 from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.studies.trelm.report import _figure, _maps
 from fairseq_xling.studies.trelm.results import _read_map
+from fairseq_xling.studies.trelm.run_result import _losses, maps
 from tests.unit.studies.pages.records import RECORDS
 
 
 def test_the_curves_of_the_report_have_names_in_words():
     (migration,) = RECORDS["trelm-run"]["migrations"]
-    svg = _figure(migration)
+    svg = _losses(migration)
     for name in ("MLM de, training", "MLM de, validation", "all together, training"):
         assert name in svg
     assert "_loss" not in svg and "best" not in svg
@@ -27,7 +27,7 @@ def test_every_cell_about_a_map_comes_from_the_report_of_the_mapping_job(tmp_pat
     files = ["--source-vectors", tmp_path / "u", "--vectors", tmp_path / "v"]
     assert main(["map", "identical", *map(str, files), "--output", str(tmp_path / "out")]) == 0
     written = read_json(tmp_path / "out.json")
-    (section,) = _maps([{"target": "de", "maps": [_read_map(tmp_path / "out")]}])
+    (section,) = maps([{"target": "de", "maps": [_read_map(tmp_path / "out")]}])
     (row,) = section.rows
     cells = dict(zip(section.header, row, strict=True))
     assert cells["mean cosine"] == written["criterion"] == pytest.approx(1.0, abs=1e-3)

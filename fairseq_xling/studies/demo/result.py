@@ -1,0 +1,260 @@
+"""The demonstration's results: a table, curves, figures, neighbours, and the commands."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.runs.figures import draw, to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import write_csv
+from fairseq_xling.runs.training_command import chosen_update
+from fairseq_xling.runs.training_log import parameter_count, read_curves
+from fairseq_xling.studies.demo.figures import NAMES, Models, by_layer, losses, over_training
+from fairseq_xling.studies.demo.migration import (
+    gap_closed,
+    migration_sections,
+    order_gain,
+    read_migration,
+    translations,
+)
+from fairseq_xling.studies.demo.scale import MODELS, SOURCE, TARGET, Scale
+from fairseq_xling.studies.demo.transfer import read_transfer, transfer_section
+from fairseq_xling.studies.gold_tasks import TASKS
+
+FILES = (
+    *("report.html", "results.json", "summary.txt"),
+    *("curves.csv", "neighbours.csv", "training.csv"),
+)
+PAPER = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3"
+_SUMMARY = {
+    "retrieval": "sentence retrieval, P@1, best layer",
+    "word_mrr": "word retrieval, MRR, best layer",
+    "word_p1": "word retrieval, P@1, same layer",
+}
+
+
+def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]) -> None:
+    """Write `FILES` into ``run``."""
+    models = {name: _read_model(run, name, scale) for name in MODELS}
+    transfer, migration = read_transfer(run), read_migration(run)
+    record = {
+        "models": models,
+        "transfer": transfer,
+        "migration": migration,
+        "gap_closed": gap_closed(migration),
+        "settings": {**_settings(scale, seed), "precision": precision},
+    }
+    write_results(Demo, run, record, {}, steps)
+    write_csv(run / "curves.csv", *_curve_rows(models))
+    with atomic_write(run / "summary.txt", "w") as file:
+        file.write("\n".join(five_lines(models, transfer, migration)) + "\n")
+
+
+def _read_model(run: Path, name: str, scale: Scale) -> dict[str, Any]:
+    """Everything that the run measured about one model, as JSON values."""
+    log = run / "logs" / f"train-{name}.log"
+    chosen = read_json(run / "results" / f"{name}.chosen.json")["results"][0]["measures"]
+    training = read_json(run / "results" / f"{name}.training.json")["results"]
+    keys = {f"mlm_{lang}_{unit}" for lang in (SOURCE, TARGET) for unit in ("loss", "ppl")}
+    curves = {
+        split: {key: points for key, points in read_curves(log, tag).items() if key in keys}
+        for split, tag in (("train", "train_inner"), ("valid", "valid"))
+    }
+    every = scale.training.every
+    return {
+        **curves,
+        "parameters": parameter_count(log),
+        "chosen_update": chosen_update(log, SOURCE),
+        "scores": {
+            **chosen["retrieval"]["scores"][TARGET],
+            **chosen["words"]["scores"][TARGET],
+            **{f"bpw_{lang}": chosen["bpw"]["scores"][lang]["bpw"] for lang in (SOURCE, TARGET)},
+        },
+        "chance": {**chosen["retrieval"]["chance"][TARGET], **chosen["words"]["chance"][TARGET]},
+        "layers": chosen["retrieval"]["details"]["layers"][TARGET],
+        "over_training": [
+            [every * number, record["measures"]["retrieval"]["details"]["layers"][TARGET]]
+            for number, record in enumerate(training, start=1)
+        ],
+        "neighbours": chosen["words"]["details"][TARGET]["neighbours"],
+        "notes": [*chosen["retrieval"]["notes"], *chosen["words"]["notes"]],
+    }
+
+
+def _settings(scale: Scale, seed: int) -> dict[str, Any]:
+    training, migrating = scale.training, dataclasses.asdict(scale.migration)
+    return {
+        "training sentences per language": scale.sentences,
+        "held-out sentence pairs": scale.held_out,
+        "most words in a vocabulary": scale.vocab_size,
+        "annotated training sentences": scale.annotated,
+        "architecture": training.arch,
+        "optimiser steps": training.updates,
+        "tokens per step": f"at most {training.max_tokens:,}",
+        "peak learning rate": str(training.lr),
+        "seed of corpus and training": str(seed),
+        **{f"migration: {name.replace('_', ' ')}": value for name, value in migrating.items()},
+    }
+
+
+def five_lines(
+    models: Models, transfer: Mapping[str, Any], migration: Mapping[str, Any]
+) -> list[str]:
+    """What the demonstration shows, as it is printed at the end."""
+    shared, control = models["default"], models["separate"]
+    chance = shared["chance"]["retrieval"]
+    found = [model["scores"]["retrieval"] for model in (shared, control)]
+    bleu = [f"{name} {one['bleu']:.1f}" for name, one in translations(migration).items()]
+    heads = [
+        f"{TASKS[name].title} {one['default'][TARGET]:.1f} ({one['separate'][TARGET]:.1f})"
+        for name, one in transfer.items()
+    ]
+    return [
+        f"Shared encoder: retrieves {found[0]:.1%} of {round(1 / chance):,} German translations of "
+        f"English sentences, {found[0] / chance:.0f} x chance",
+        f"Control that shares nothing: {found[1]:.1%}, {found[1] / chance:.1f} x chance",
+        f"Zero-shot from English to German, in % (control): {', '.join(heads)}",
+        f"Migrated encoder translates into German, BLEU: {', '.join(bleu)}",
+        f"Word order: {order_gain(migration)}",
+    ]
+
+
+@KINDS.register("demo")
+class Demo(Kind):
+    """Losses, retrieval by layer and over training, neighbours, heads and the migration."""
+
+    name = "demo"
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        models, settings = record["models"], record["settings"]
+        neighbours = _neighbour_table(models["default"])
+        return Page(
+            title="Cross-lingual structure without parallel text",
+            source=PAPER,
+            lead=_lead(models, record["migration"]),
+            sections=[
+                _summary(models),
+                *_figures(result),
+                Section(
+                    "Nearest words",
+                    text=f"The most frequent {SOURCE} words of the dictionary and their three "
+                    f"nearest {TARGET} words in the shared model, layer "
+                    f"{models['default']['scores']['word_layer']}. A check mark shows translations "
+                    "listed in the dictionary.",
+                    header=neighbours[0],
+                    rows=neighbours[1],
+                ),
+                transfer_section(record["transfer"], NAMES),
+                *migration_sections(record["migration"]),
+                Section("Settings", header=["setting", "value"], rows=list(settings.items())),
+            ],
+            tables={"training": _training_rows(models), "neighbours": neighbours},
+            measured=[
+                Measured(row, f"{words}, demo", models["default"]["scores"][key])
+                for row, key, words in (
+                    ("S7", "retrieval", "sentence P@1 without a map, best layer"),
+                    ("S16", "word_mrr", "word MRR, best layer"),
+                )
+            ],
+        )
+
+
+def _lead(models: Models, migration: Mapping[str, Any]) -> list[str]:
+    score, control = (models[name]["scores"]["retrieval"] for name in NAMES)
+    chance = models["default"]["chance"]["retrieval"]
+    return [
+        f"Two masked language models of {SOURCE} and {TARGET} were trained without parallel text: "
+        "one shares all parameters, the other has a private copy of each parameter per language.",
+        f"At its best layer the shared model retrieves {score:.1%} of {round(1 / chance):,} "
+        f"translations, {score / chance:.0f} times chance; without sharing it is {control:.1%}.",
+        "The English parts of the second model, migrated to German, translate held-out text with "
+        f"BLEU {migration['translation']['predicted']['bleu']:.1f} in the predicted order; "
+        f"{order_gain(migration)}.",
+    ]
+
+
+def _summary(models: Models) -> Section:
+    rows: list[list[Any]] = []
+    for name, title in _SUMMARY.items():
+        chance = models["default"]["chance"][name]
+        scores = [models[one]["scores"][name] for one in NAMES]
+        rows.append([title, *scores, chance, f"{scores[0] / chance:.0f} x"])
+    layers = [models[name]["scores"]["retrieval_layer"] for name in NAMES]
+    rows.append(["best layer for sentences", *layers, None, None])
+    for key, title in (
+        ("chosen_update", "chosen checkpoint, update"),
+        ("parameters", "parameters"),
+    ):
+        rows.append([title, *(models[name][key] for name in NAMES), None, None])
+    return Section(
+        "Results at the chosen checkpoint",
+        text=f"The checkpoint is the one with the lowest {SOURCE} validation perplexity; {TARGET} "
+        "plays no part in the choice.",
+        header=["", *NAMES.values(), "chance", "shared/chance"],
+        rows=rows,
+        notes=[*models["default"]["notes"], *(f"{NAMES[n]}: {MODELS[n][2]}" for n in NAMES)],
+    )
+
+
+def _figures(result: Result) -> Iterator[Section]:
+    models, seed = result.record["models"], result.record["settings"]["seed of corpus and training"]
+    figures = (
+        ("Loss per language", "", losses(models)),
+        (
+            "Sentence retrieval by layer",
+            "A sentence is represented by the mean of its subword states; its nearest neighbour by "
+            "cosine should be its translation.",
+            by_layer(models),
+        ),
+        (
+            "Retrieval over training",
+            "Alignment emerges during training. In long trainings of small models it can decay "
+            "again while perplexity still falls, so the curve also marks the checkpoint that was "
+            "chosen without looking at it.",
+            over_training(models),
+        ),
+    )
+    notes = caption(result, PAPER, f"Seed {seed}.")
+    for title, text, panels in figures:
+        yield Section(title, text, to_svg(draw(panels)), notes=notes)
+
+
+def _curve_rows(models: Models) -> Table:
+    return ["model", "split", "curve", "update", "value"], [
+        [name, split, key, update, value]
+        for name, model in models.items()
+        for split in ("train", "valid")
+        for key, points in model[split].items()
+        for update, value in points
+    ]
+
+
+def _training_rows(models: Models) -> Table:
+    return ["model", "step", "layer", "forward", "backward"], [
+        [NAMES[name], step, layer, *pair]
+        for name, one in models.items()
+        for step, found in one["over_training"]
+        for layer, pair in enumerate(found)
+    ]
+
+
+def _neighbour_table(model: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            row["word"],
+            *(
+                f"{near['word']} ({near['cosine']:.2f}){' ✓' if near['right'] else ''}"
+                for near in row["nearest"]
+            ),
+        ]
+        for row in model["neighbours"]
+    ]
+    return [f"{SOURCE} word", "nearest", "second", "third"], rows

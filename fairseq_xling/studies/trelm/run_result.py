@@ -1,0 +1,277 @@
+"""The results of ``trelm run``: bits per word, translations, losses and the cost."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.analysis.sampled_bleu import ORDERS
+from fairseq_xling.files import atomic_write
+from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
+from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.tables import text_table
+from fairseq_xling.runs.training_log import UNDRAWN, curve_words
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.cost import Cost, cost_table
+from fairseq_xling.studies.trelm.results import read_outcome
+from fairseq_xling.studies.trelm.steps import Outcome
+
+PAPER = "TreLM (Li et al., 2021)"
+FILES = (
+    *("report.html", "results.json", "summary.txt"),
+    *("curves.csv", "phases.csv", "translation.csv", "cost.csv"),
+)
+Migration = Mapping[str, Any]
+
+
+def write_run(
+    run: Path, config: TrelmConfig, outcomes: Sequence[Outcome], steps: Sequence[Step]
+) -> None:
+    """Write `FILES` into ``run``."""
+    found = [read_outcome(config, outcome) for outcome in outcomes]
+    record = {"config": dataclasses.asdict(config), "migrations": found}
+    write_results(TrelmRun, run, record, {}, steps)
+    tables = {"Bits per word": phase_table(found), "Translation, forward model": bleu_table(found)}
+    with atomic_write(run / "summary.txt", "w") as file:
+        for title, table in tables.items():
+            if table[1]:
+                file.write(f"{title}\n{text_table(*table)}\n\n")
+
+
+@KINDS.register("trelm-run")
+class TrelmRun(Kind):
+    """Bits per word after each phase, translations by ordering, losses, and the cost."""
+
+    name = "trelm-run"
+
+    def page(self, result: Result) -> Page:
+        config, found = result.record["config"], result.record["migrations"]
+        targets = ", ".join(dict.fromkeys(one["target"] for one in found))
+        losses = caption(result, PAPER, "Unit: bits per predicted subword.")
+        return Page(
+            title=f"Migration to {targets}",
+            source=f"{PAPER}, Algorithm 1",
+            lead=[
+                f"The encoder {config['source']} was migrated from {_source(found)} to {targets}: "
+                "new words, then commonality training, transfer in both directions, combination, "
+                f"and training on the target language alone ({PAPER}, Algorithm 1)."
+            ],
+            sections=[
+                _bits(result, found),
+                *_translation(result, [one for one in found if one["translation"]]),
+                *maps(found),
+                *(Section(f"Loss, {_which(one)}", svg=_losses(one), notes=losses) for one in found),
+                *map(_cost, found),
+            ],
+            tables={
+                "curves": _curve_rows(found),
+                "phases": _phase_rows(found),
+                "translation": _bleu_rows(found),
+                "cost": _cost_rows(found),
+            },
+            measured=list(_measured(found)),
+        )
+
+
+def phase_table(found: Sequence[Migration]) -> Table:
+    """Bits per word of both languages after each phase."""
+    source = _source(found)
+    header = ["target", "seed", "after", "steps", f"bits per word, {source}"]
+    return [*header, "bits per word, target"], [
+        [
+            *(one["target"], one["seed"], phase["phase"], phase["steps"]),
+            *(phase["bpw"][source], phase["bpw"][one["target"]]),
+        ]
+        for one in found
+        for phase in one["phases"]
+    ]
+
+
+def bleu_table(found: Sequence[Migration]) -> Table:
+    """n-gram precisions and the cumulative score of every ordering."""
+    header, rows = _bleu_rows(found)
+    digits = [1] * ORDERS + [2, 3, 3]
+    return header[:-1], [
+        [*row[:3], *(f"{x:.{n}f}" for x, n in zip(row[3:-1], digits, strict=True))] for row in rows
+    ]
+
+
+def maps(found: Sequence[Migration]) -> list[Section]:
+    """The map of each target's embeddings; none if they are not mapped."""
+    rows = [
+        [
+            *(one["target"], entry["best_seed"], entry["criterion"], entry["criterion_unmapped"]),
+            "yes" if entry["failed"] else "no",
+            ", ".join(map(str, entry["failed_seeds"])) or "none",
+        ]
+        for one in {one["target"]: one for one in found}.values()
+        for entry in one["maps"]
+    ]
+    header = ["target", "best seed", "mean cosine", "unmapped", "failed", "failed seeds"]
+    text = "Mean cosine of the vectors to their nearest source embeddings after the map."
+    return [Section("Map of the embeddings", text=text, header=header, rows=rows)] if rows else []
+
+
+def _source(found: Sequence[Migration]) -> str:
+    """The source language."""
+    one = found[0]
+    return next(lang for lang in one["phases"][0]["bpw"] if lang != one["target"])
+
+
+def _which(one: Migration) -> str:
+    return f"to {one['target']}, seed {one['seed']}"
+
+
+def _seeds(found: Sequence[Migration]) -> str:
+    return f"Seed {', '.join(dict.fromkeys(str(one['seed']) for one in found))}."
+
+
+def _bits(result: Result, found: Sequence[Migration]) -> Section:
+    unit, split = "bits per masked subword", result.record["config"]["bpw_split"]
+    header, rows = phase_table(found)
+    source, panels = _source(found), []
+    for one in found:
+        chance = one["uniform_bpw"][one["target"]]
+        bars = [
+            Bars(
+                f"{lang} (target)" if lang == one["target"] else lang,
+                [phase["bpw"][lang] for phase in one["phases"]],
+            )
+            for lang in (source, one["target"])
+        ]
+        names, words = [phase["phase"] for phase in one["phases"]], f"chance ({chance:.1f})"
+        panels.append(BarPanel(names, bars, unit, _which(one), (chance, words)))
+    notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", _seeds(found), f"Unit: {unit}.")
+    for one in found:
+        chance = one["uniform_bpw"]
+        values = ", ".join(f"{chance[lang]:.2f} ({lang})" for lang in (source, one["target"]))
+        notes.append(f"Chance is {values} bits per word with the words of {one['target']}.")
+    text = f"With the same masks of the {split} text for all checkpoints; lower is better."
+    title, svg = "Bits per word after each phase", to_svg(draw_bars(panels))
+    return Section(title, text, svg, header, rows, notes=list(dict.fromkeys(notes)))
+
+
+def _translation(result: Result, found: Sequence[Migration]) -> Iterator[Section]:
+    if not found:
+        return
+    header, rows = bleu_table(found)
+    names = [*(f"{n}-gram precision" for n in range(1, ORDERS + 1)), "BLEU"]
+    panels = [
+        BarPanel(
+            names,
+            [
+                Bars(name, [*scores["precisions"], scores["bleu"]])
+                for name in one["orderings"]
+                if (scores := one["translation"][name])
+            ],
+            "percent",
+            _which(one),
+        )
+        for one in found
+    ]
+    signatures = {s["signature"] for one in found for s in one["translation"].values()}
+    yield Section(
+        "Translation with the forward model",
+        text="All words are predicted at once; the orderings differ in the source position of each "
+        "target word.",
+        svg=to_svg(draw_bars(panels)),
+        header=header,
+        rows=rows,
+        notes=[
+            *caption(result, f"{PAPER}, Table 6", _seeds(found)),
+            "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
+            "geometric mean times the brevity penalty. References are the data folder's subwords "
+            "joined again.",
+            f"sacrebleu {'; '.join(sorted(signatures))}",
+        ],
+    )
+    for one in found:
+        header = ["source", "reference", *(n for n in one["orderings"] if n in one["samples"][0])]
+        rows = [[sample[name] for name in header] for sample in one["samples"]]
+        yield Section(f"Translations {_which(one)}", header=header, rows=rows)
+
+
+def _losses(one: Migration) -> str:
+    panels = []
+    for phase in (cost["phase"] for cost in one["cost"]["trainings"]):
+        lines, splits = [], one["curves"][phase]
+        keys = sorted({key for found in splits.values() for key in found} - UNDRAWN)
+        for style, key in enumerate(keys):
+            for split, found in splits.items():
+                if points := found.get(key):
+                    x, y = zip(*points, strict=True)
+                    lines.append(Line(curve_words(key, split), x, y, style, split == "valid"))
+        panels.append(
+            Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted subword", title=phase)
+        )
+    return to_svg(draw(panels))
+
+
+def _cost(one: Migration) -> Section:
+    header, rows = cost_table(one["cost"])
+    sentences = ", ".join(f"{n:,} of {lang}" for lang, n in one["data"]["sentences"].items())
+    pairs = ", ".join(f"{n:,} of {pair}" for pair, n in one["data"]["pairs"].items()) or "none"
+    return Section(
+        f"Cost of {one['target']}, seed {one['seed']}",
+        text=f"Training sentences: {sentences}; sentence pairs: {pairs}. Both directions of "
+        "transfer are trained; the paper counts them as one.",
+        header=header,
+        rows=rows,
+        notes=["Minutes are fairseq-train's running time, without interruptions."],
+    )
+
+
+def _curve_rows(found: Sequence[Migration]) -> Table:
+    return ["target", "seed", "phase", "split", "curve", "update", "value"], [
+        [one["target"], one["seed"], phase, split, key, update, value]
+        for one in found
+        for phase, curves in one["curves"].items()
+        for split, keys in curves.items()
+        for key, points in keys.items()
+        for update, value in points
+    ]
+
+
+def _phase_rows(found: Sequence[Migration]) -> Table:
+    return ["target", "seed", "phase", "steps", "language", "bits per word"], [
+        [one["target"], one["seed"], phase["phase"], phase["steps"], lang, value]
+        for one in found
+        for phase in one["phases"]
+        for lang, value in phase["bpw"].items()
+    ]
+
+
+def _bleu_rows(found: Sequence[Migration]) -> Table:
+    names = ("bleu", "brevity_penalty", "length_ratio", "signature")
+    precisions = [f"{order}-gram precision" for order in range(1, ORDERS + 1)]
+    header = ["target", "seed", "ordering", *precisions, "BLEU"]
+    return [*header, "brevity penalty", "length ratio", "signature"], [
+        [one["target"], one["seed"], ordering, *scores["precisions"], *map(scores.get, names)]
+        for one in found
+        for ordering in one["orderings"]
+        if (scores := one["translation"][ordering])
+    ]
+
+
+def _cost_rows(found: Sequence[Migration]) -> Table:
+    header = [*(field.name for field in dataclasses.fields(Cost)), "device_days"]
+    return ["target", "seed", *header], [
+        [one["target"], one["seed"], *map(cost.get, header)]
+        for one in found
+        for cost in one["cost"]["trainings"]
+    ]
+
+
+def _measured(found: Sequence[Migration]) -> Iterator[Measured]:
+    for one in found:
+        target, days = one["target"], one["cost"]["sums"]["device_days"]
+        last = one["phases"][-1]["bpw"][target]
+        yield Measured("T9", f"bits per word of {target} at the end", last)
+        yield Measured("T25", f"device-days of a migration to {target}", days)
+        if scores := one["translation"].get("identity"):
+            what = f"1-gram precision to {target} in the source's order, percent"
+            yield Measured("T18", what, scores["precisions"][0])

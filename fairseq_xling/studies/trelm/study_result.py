@@ -1,0 +1,195 @@
+"""The results of a study: a row per variation, the paper's figure next to ours."""
+
+import dataclasses
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.results import read_outcome
+from fairseq_xling.studies.trelm.run_result import PAPER
+from fairseq_xling.studies.trelm.steps import Outcome
+
+if TYPE_CHECKING:
+    from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+BITS = "bits per word"
+Record = Mapping[str, Any]
+
+
+def write_study(
+    study: "TrelmStudy",
+    run: Path,
+    config: TrelmConfig,
+    outcomes: Sequence[tuple["Row", list[Outcome]]],
+    steps: Sequence[Step],
+) -> None:
+    """Write `FILES` into ``run``."""
+    rows = [row for row, _ in outcomes]
+    record = {
+        "study": study.title,
+        "source": f"{PAPER}, {study.help.rpartition('TreLM, ')[2]}",
+        "lead": study.lead,
+        "notes": study.notes,
+        "spec_rows": study.spec_rows,
+        "config": dataclasses.asdict(config),
+        "variations": [
+            {"row": row.code, "name": row.name, "changes": dict(row.changes), "paper": row.paper}
+            for row in rows
+        ],
+        "migrations": {
+            row.code: [read_outcome(config, one) for one in many] for row, many in outcomes
+        },
+    }
+    if study.axis:
+        sizes = {row.code: study.size(row) for row in rows}
+        record["axis"] = {"title": study.axis, "sizes": sizes}
+    write_results(TrelmStudyKind, run, record, {}, steps)
+
+
+@KINDS.register("trelm-study")
+class TrelmStudyKind(Kind):
+    """The table; its figures as dots, or as curves if the study has an axis."""
+
+    name = "trelm-study"
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        seeds, source = record["config"]["seeds"], record["source"]
+        header, rows = study_table(record)
+        notes = caption(result, source, seeds_in_words(seeds, dots="axis" not in record))
+        figures = [
+            Section(what[:1].upper() + what[1:], svg=_draw(record, what, found), notes=notes)
+            for what, found in _figures(record).items()
+        ]
+        figures[0] = dataclasses.replace(figures[0], name="plot")
+        changes = [
+            (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
+            for one in record["variations"]
+        ]
+        about = [*record["notes"], *_notes(record), f"{result.machine}."]
+        (target, bits), *_ = _figures(record)[BITS].items()
+        return Page(
+            title=record["study"],
+            source=source,
+            lead=[record["lead"]],
+            sections=[
+                Section("Table", header=header, rows=rows, notes=about, name="table"),
+                *figures,
+                Section(
+                    "Settings of the rows",
+                    text="Differences from the settings of the study.",
+                    header=["row", "what it is", "changes"],
+                    rows=changes,
+                ),
+            ],
+            tables={"table": _long_table(record)},
+            measured=[
+                Measured(row, f"{BITS}, {target}, row {rows[0][0]}", bits[0].mean)
+                for row in record["spec_rows"]
+            ],
+        )
+
+
+def study_table(record: Record) -> Table:
+    """Header and rows; differences are to the first row."""
+    header = ["row", "", "parameters", "steps", "tokens"]
+    rows = [
+        [one["row"], one["name"], *_size(record["migrations"][one["row"]])]
+        for one in record["variations"]
+    ]
+    found = _figures(record)
+    for target, cells in found[BITS].items():
+        header += [f"{BITS}, {target}", "Δ", *(f"{k}, {target}" for k in found if k != BITS)]
+        for place, row in enumerate(rows):
+            change = cells[place].mean - cells[0].mean
+            row += [cells[place], OverSeeds((change,), 3, signed=True)]
+            row += [found[what][target][place] for what in found if what != BITS]
+    papers = [one["paper"] for one in record["variations"]]
+    return [*header, f"paper: {BITS}"], [[*row, x] for row, x in zip(rows, papers, strict=True)]
+
+
+def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
+    """What was measured: by its name and target language, a cell for each row."""
+    migrations = [record["migrations"][one["row"]] for one in record["variations"]]
+    everything = [one for many in migrations for one in many]
+    targets = dict.fromkeys(one["target"] for one in everything)
+    orderings = dict.fromkeys(name for one in everything for name in one["orderings"])
+    found: dict[str, dict[str, list[OverSeeds | None]]] = {BITS: {}}
+    found |= {f"BLEU {name}": {} for name in orderings}
+    for target in targets:
+        own = [[one for one in many if one["target"] == target] for many in migrations]
+        found[BITS][target] = [OverSeeds.of(list(map(_final_bits, many)), 3) for many in own]
+        for name in orderings:
+            scores = [[one["translation"].get(name) for one in many] for many in own]
+            found[f"BLEU {name}"][target] = [
+                OverSeeds.of([score["bleu"] for score in many if score], 2) for many in scores
+            ]
+    return found
+
+
+def _final_bits(one: Record) -> float:
+    """Bits per word of the target language at the end."""
+    return one["phases"][-1]["bpw"][one["target"]]
+
+
+def _size(many: Sequence[Record]) -> Iterator[int]:
+    """Parameters without heads that only some phases have, steps and tokens of a migration; steps
+    and tokens are the means over seeds and targets."""
+    yield min(c["parameters"] for one in many for c in one["cost"]["trainings"])
+    for name in ("steps", "tokens"):
+        yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
+
+
+def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | None]]) -> str:
+    if axis := record.get("axis"):
+        sizes = [axis["sizes"][one["row"]] for one in record["variations"]]
+        lines = []
+        for style, (target, cells) in enumerate(found.items()):
+            drawn = [(x, y) for x, y in zip(sizes, cells, strict=True) if x is not None and y]
+            x, y = zip(*sorted(drawn, key=lambda one: one[0]), strict=True) if drawn else ((), ())
+            spread = [cell.spread or 0.0 for cell in y]
+            lines.append(Line(target, x, [c.mean for c in y], style, spread=spread))
+        return to_svg(draw([Panel(lines, xlabel=axis["title"], ylabel=what)]))
+    names = [f"{one['row']}: {one['name']}" for one in record["variations"]]
+    panels = [
+        DotPanel(names, [cell.values if cell else [] for cell in cells], what, target)
+        for target, cells in found.items()
+    ]
+    return to_svg(draw_dots(panels))
+
+
+def _long_table(record: Record) -> Table:
+    paper = {one["row"]: one["paper"] for one in record["variations"]}
+    return ["row", "target", "seed", "phase", "steps", BITS, "paper"], [
+        [
+            *(code, one["target"], one["seed"], phase["phase"], phase["steps"]),
+            *(phase["bpw"][one["target"]], paper[code]),
+        ]
+        for code in paper
+        for one in record["migrations"][code]
+        for phase in one["phases"]
+    ]
+
+
+def _notes(record: Record) -> list[str]:
+    first = record["variations"][0]["row"]
+    uniform = {one["target"]: one["uniform_bpw"] for one in record["migrations"][first]}
+    chance = ", ".join(f"{found[lang]:.2f} ({lang})" for lang, found in uniform.items())
+    config = record["config"]
+    many = "," in config["seeds"]
+    seeds = f"{'mean ± standard deviation over seeds' if many else 'seed'} {config['seeds']}"
+    return [
+        f"Bits per word of masked words of the {config['bpw_split']} text, with the same masks for "
+        f"every row; {seeds}; Δ is the difference to {first}. Chance: {chance}.",
+        "The paper's figures are from models and texts thousands of times larger; they are shown "
+        "only for the order of the rows.",
+    ]
