@@ -222,7 +222,13 @@ def test_what_is_no_result_is_one_line(tmp_path):
 def test_a_damaged_record_is_one_line(tmp_path, kind):
     fields = {"results": [{"measures": None}], "rows": None, "models": None, "migrations": [{}]}
     fields |= {"curves": {"x": None}, "points": None, "cells": [{}], "probes": [{}]}
-    fields |= {"layers": {"0": None}, "seeds": None, "files": [{}], "structures": [{}]}
+    fields |= {
+        "classified": [{}],
+        "layers": {"0": None},
+        "seeds": None,
+        "files": [{}],
+        "structures": [{}],
+    }
     damaged = {**RECORDS[kind], **{k: v for k, v in fields.items() if k in RECORDS[kind]}}
     with pytest.raises(UserError, match=r"r\.json: damaged results of kind"):
         make_page(Result(tmp_path / "r.json", damaged))
