@@ -19,6 +19,7 @@ from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.statistics import mean_and_spread
 from fairseq_xling.runs.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
+from fairseq_xling.studies.examples_page import table_section
 
 Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 GOLD = {"labels": "pseudo-gold", "gold": "gold"}
@@ -219,12 +220,12 @@ class Gathering:
 
     def transfer(self, lang: str, task: str) -> Table:
         """Table 4."""
-        record = self.json(lang, task, "results.json")
+        table = table_section(self.json(lang, task, "results.json"))
         return {
             "title": f"Table 4, en to {lang}: {task}",
-            "header": record["header"],
-            "rows": record["rows"],
-            "notes": [*record["notes"], PAPER_TRANSFER],
+            "header": table.header,
+            "rows": table.cells,
+            "notes": [*table.notes, PAPER_TRANSFER],
         }
 
     def probing(self, lang: str) -> Table:

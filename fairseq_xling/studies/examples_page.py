@@ -9,6 +9,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.runs.page import RESULTS, Result
+from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.result import kind_of, make_page
 from fairseq_xling.runs.tables import markdown_table
 
@@ -97,3 +98,9 @@ def table_lines(record: dict[str, Any]) -> list[str]:
     """The table of a study and its notes."""
     table = markdown_table(record["header"], record["rows"])
     return [table, "", *(f"- {note}" for note in record["notes"])]
+
+
+def table_section(record: dict[str, Any]) -> Section:
+    """The section of its page that a run also leaves as ``table.md``."""
+    page = make_page(Result(Path(RESULTS), record))
+    return next(section for section in page.sections if section.name == "table")

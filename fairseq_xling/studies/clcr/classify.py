@@ -21,7 +21,6 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
 from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.studies.clcr.classify_config import (
     SIDES,
@@ -33,7 +32,7 @@ from fairseq_xling.studies.clcr.classify_config import (
     labelled_files,
     table_rows,
 )
-from fairseq_xling.studies.clcr.classify_table import read_beside, write_table
+from fairseq_xling.studies.clcr.classify_result import read_beside, write_classified
 from fairseq_xling.tasks.formats import Format, find_format
 from fairseq_xling.tasks.formats.tsv import TextItem
 from fairseq_xling.tasks.items import parse_columns
@@ -84,7 +83,7 @@ def run_classify(args: argparse.Namespace) -> None:
             for side in SIDES
         }
         used |= {f"run {run}": Path(run) / "results.json" for run in config.beside}
-        write_table(output, config, files, found, _majority(labelled), beside, provenance(used))
+        write_classified(output, config, files, found, _majority(labelled), beside, used)
 
 
 def _labels(file: LabelledFile, config: ClassifyConfig) -> Labels:

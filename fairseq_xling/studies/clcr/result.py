@@ -1,35 +1,47 @@
-"""The results of a run of CLCR, as text and as JSON."""
+"""The results of a run of CLCR: distances, key-points and orders over seeds."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
-from fairseq_xling.files import atomic_write, read_json, write_json
-from fairseq_xling.provenance import provenance
+from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.runs import training_log
+from fairseq_xling.runs.figures import to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.tables import text_table
+from fairseq_xling.studies.clcr.together import JOINS, join_clcr
 
+FILES = ("summary.txt", "results.json", "report.html")
 _DISTANCES = ("distance", "relative", "hard", "entropy")
+_SOURCES = {
+    "distances": "CLCR, Table 1",
+    "keypoints": "CLCR, Table 2",
+    "order": "CLCR, Table 3",
+}
+_DRAWN = ("distance", "relative", "accuracy", "precision", "recall", "BLEU")
+_COUNTS = ("key-points", "tokens", "sentences/s")
+Seed = Mapping[str, Any]
 
 
-def write_summary(
-    run: Path, outcomes: Sequence[Any], pair: tuple[str, str], precision: str
+def write_run(
+    run: Path, outcomes: Sequence[Any], pair: tuple[str, str], precision: str, steps: Sequence[Step]
 ) -> None:
-    """Write ``summary.txt`` and ``results.json`` into ``run``, of trainings in ``precision``."""
+    """Write `FILES` into ``run``, of trainings in ``precision``, and its tables as CSV."""
     results = [_results(outcome, pair) for outcome in outcomes]
     files = {f"model, seed {outcome.seed}": outcome.model for outcome in outcomes}
-    record = {
-        "pair": list(pair),
-        "precision": precision,
-        "seeds": results,
-        "provenance": provenance(files),
-    }
-    write_json(run / "results.json", record)
+    record = {"pair": pair, "precision": precision, "seeds": results}
+    write_results(ClcrRun, run, record, files, steps)
     with atomic_write(run / "summary.txt", "w") as file:
         for found in results:
-            file.write(_text(found, pair) + "\n\n")
+            file.write(_text(found) + "\n\n")
 
 
 def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def _last(curves: dict[str, list[tuple[int, float]]], name: str) -> float | None
     return curves[name][-1][1] if name in curves else None
 
 
-def _text(found: dict[str, Any], pair: tuple[str, str]) -> str:
+def _text(found: Seed) -> str:
     parts = [f"seed {found['seed']}"]
     if found["distances"]:
         header = list(found["distances"][0])
@@ -94,14 +106,113 @@ def _text(found: dict[str, Any], pair: tuple[str, str]) -> str:
     if found["sequences"]:
         rows = [
             [
-                s["row"],
-                s["lang"],
-                s["sentences"],
-                s["vectors"] / max(s["sentences"], 1),
-                s["folder"],
+                *(one["row"], one["lang"], one["sentences"]),
+                *(one["vectors"] / max(one["sentences"], 1), one["folder"]),
             ]
-            for s in found["sequences"]
+            for one in found["sequences"]
         ]
         parts.append("Sequences")
         parts.append(text_table(["row", "language", "sentences", "vectors each", "folder"], rows))
     return "\n\n".join(parts)
+
+
+@KINDS.register("clcr-run")
+class ClcrRun(Kind):
+    """A table and bars for each of the paper's tables 1 to 3; with other results of CLCR, a page of
+    all."""
+
+    name = "clcr-run"
+    joins = JOINS
+
+    def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
+        return join_clcr(results)
+
+    def page(self, result: Result) -> Page:
+        seeds, (first, second) = result.record["seeds"], result.record["pair"]
+        words = seeds_in_words([one["seed"] for one in seeds])
+        sections, tables = [], {}
+        for name, source in _SOURCES.items():
+            if name in seeds[0]:
+                title, header, rows = table(seeds, name)
+                notes = [*caption(result, source, words), *_notes(seeds, name)]
+                panels = _panels(header, rows)
+                svg = to_svg(draw_bars(panels)) if panels else ""
+                sections.append(Section(title, svg=svg, header=header, rows=rows, notes=notes))
+                tables[name] = _long_table(seeds, name)
+        return Page(
+            title=f"CLCR, {first} and {second}",
+            source="CLCR, Tables 1 to 3",
+            lead=[
+                f"States of {first} are mapped to those of {second}. relative: D divided by the "
+                "spread of the target's states, 1 at chance level. Shares are in [0, 1]."
+            ],
+            sections=sections,
+            tables=tables,
+            measured=list(_measured(seeds)),
+        )
+
+
+def table(seeds: Sequence[Seed], name: str) -> tuple[str, list[str], list[list[Any]]]:
+    """Title, header, and means over seeds with deviations; None if no seed has a figure."""
+    title, header, _, keys = _columns(seeds[0], name)
+    groups: dict[str, list[Sequence[Any]]] = {}
+    for one in seeds:
+        for row in _columns(one, name)[2]:
+            group = " ".join(str(part) for part in row[:keys] if part != "")
+            groups.setdefault(group, []).append(row)
+    rows: list[list[Any]] = []
+    for group, own in groups.items():
+        cells: list[Any] = []
+        for place, column in enumerate(header[keys:], start=keys):
+            values = [row[place] for row in own]
+            there = [value for value in values if value is not None and not math.isnan(value)]
+            cells.append(OverSeeds.of(there, 0 if column in _COUNTS else 3))
+        rows.append([group, *cells])
+    return title, [", ".join(header[:keys]), *header[keys:]], rows
+
+
+def _long_table(seeds: Sequence[Seed], name: str) -> Table:
+    """Every number, unrounded."""
+    rows = [[one["seed"], *row] for one in seeds for row in _columns(one, name)[2]]
+    return ["seed", *_columns(seeds[0], name)[1]], rows
+
+
+def _columns(one: Seed, name: str) -> tuple[str, list[str], list[Sequence[Any]], int]:
+    """Title, header and rows of a seed's table, and how many columns name a row."""
+    found = one[name]
+    if name == "distances":
+        # JSON files sort their keys.
+        names = ["phase", *(column for column in found[0] if column != "phase")]
+        rows = [[row[column] for column in names] for row in found]
+        return "Distance of translations", [name.replace("_", " ") for name in names], rows, 1
+    return found["title"], list(found["header"]), list(found["rows"]), 2
+
+
+def _notes(seeds: Sequence[Seed], name: str) -> list[str]:
+    """The notes of a table of key-points or orders."""
+    return [] if name == "distances" else list(seeds[0][name]["notes"])
+
+
+def _panels(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[BarPanel]:
+    """A panel of bars for each drawn column that has any figure."""
+    panels = []
+    for title, *cells in zip(header, *rows, strict=True):
+        if title.startswith(_DRAWN) and any(cells):
+            means = [cell and cell.mean for cell in cells]
+            spread = [cell and cell.spread for cell in cells]
+            panels.append(BarPanel([row[0] for row in rows], [Bars(title, means, spread)], title))
+    return panels
+
+
+def _measured(seeds: Sequence[Seed]) -> Iterator[Measured]:
+    """Distances after the last phase, accuracy of key-points, and the best order BLEU-2."""
+    _, header, rows = table(seeds, "distances")
+    for column, cell in zip(header, rows[-1], strict=True):
+        if column.startswith("distance") and cell:
+            yield Measured("C4", f"{column}, after {rows[-1][0]}", cell.mean)
+    for name, code, column in (("keypoints", "C10", "accuracy"), ("order", "C13", "BLEU-2")):
+        if name in seeds[0]:
+            _, header, rows = table(seeds, name)
+            for row in rows:
+                if cell := row[header.index(column)]:
+                    yield Measured(code, f"{column}, {row[0]}", cell.mean)

@@ -31,7 +31,7 @@ from fairseq_xling.studies.clcr.config import (
     texts,
     validates,
 )
-from fairseq_xling.studies.clcr.result import write_summary
+from fairseq_xling.studies.clcr.result import FILES, write_run
 
 _ANNEALED = ("transform", "lm")
 
@@ -72,20 +72,25 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     steps = [step for plan in plans for step in plan.steps]
     outcomes = [plan.outcome for plan in plans]
     if everything:
-        steps.append(_summary_step(run, outcomes, pair, config.precision))
+        steps.append(_summary_step(run, outcomes, pair, config.precision, list(steps)))
     if not args.dry_run:
         usable_device(config.device)  # fairseq-train would silently run on the CPU
     if not take_steps(run, steps, config.jobs, args.dry_run, settled):
         return
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))
+        print(f"report: {run / 'report.html'}")
     for outcome in outcomes:
         print(f"model: {outcome.model}")
     print(f"exact commands: {run / 'commands.sh'}")
 
 
 def _summary_step(
-    run: Path, outcomes: Sequence[Outcome], pair: tuple[str, str], precision: str
+    run: Path,
+    outcomes: Sequence[Outcome],
+    pair: tuple[str, str],
+    precision: str,
+    steps: Sequence[Step],
 ) -> Step:
     inputs = [path for outcome in outcomes for path in outcome.logs.values()]
     inputs += [path for outcome in outcomes for path in outcome.tables.values()]
@@ -93,10 +98,10 @@ def _summary_step(
     inputs += [outcome.labels for outcome in outcomes if outcome.labels]
     return Step(
         "summary",
-        call=functools.partial(write_summary, run, outcomes, pair, precision),
-        settings={"pair": list(pair), "precision": precision},
+        call=functools.partial(write_run, run, outcomes, pair, precision, steps),
+        settings={"pair": list(pair), "precision": precision, "kind": "clcr-run"},
         inputs=inputs,
-        outputs=[run / "summary.txt", run / "results.json"],
+        outputs=[run / name for name in FILES],
     )
 
 

@@ -394,15 +394,14 @@ RECORDS = {
         "notes": ["micro"],
     },
     "clcr-classify": {
-        "title": "Inference on frozen sequences",
+        "kind": "clcr-classify",
         "source": "en",
-        "languages": {"en.test": "en", "zh.test": "zh"},
-        "header": ["row", "dev", "en", "zh", "gap zh"],
-        "rows": [
-            ["always no", "40.0", "40.0", "41.0", "-1.0"],
-            ["T+E", "80.0 ± 1.0", "81.0 ± 1.0", "70.0 ± 2.0", "11.0 ± 1.0"],
-        ],
-        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+        "tests": [["en.test", "en"], ["zh.test", "zh"]],
+        "config": {"seeds": "0,1"},
+        "majority": {
+            **{"label": "no", "accuracy": {"valid": 40.0, "en.test": 40.0, "zh.test": 41.0}},
+        },
+        "beside": [{"row": "mbert", "accuracy": {"zh.test": [71.0, 72.0]}}],
         "classified": [
             {
                 "row": "T+E",
@@ -414,7 +413,6 @@ RECORDS = {
             }
             for seed in (0, 1)
         ],
-        "notes": ["accuracy in percent"],
     },
     "clcr-curves": {
         "clcr": "curves",
@@ -435,6 +433,7 @@ RECORDS = {
         "notes": ["words of valid"],
     },
     "clcr-run": {
+        "kind": "clcr-run",
         "pair": ["en", "de"],
         "seeds": [
             {
@@ -447,11 +446,13 @@ RECORDS = {
                     "title": "Key-points, en-de",
                     "header": ["language", "delta", "accuracy", "precision", "recall", "tokens"],
                     "rows": [["en", 0.2, 0.75, 0.5, 1.0, 80]],
+                    "notes": ["words of valid"],
                 },
                 "order": {
                     "title": "Order BLEU, en-de",
                     "header": ["order", "search", "pairs right", "BLEU-2"],
                     "rows": [["as in the source", "", None, 0.25], ["rel", "beam 10", 0.75, 0.5]],
+                    "notes": ["BLEU-n: precision of n-grams"],
                 },
                 "sequences": [],
             }

@@ -223,6 +223,7 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
     fields = {"results": [{"measures": None}], "rows": None, "models": None, "migrations": [{}]}
     fields |= {"curves": {"x": None}, "points": None, "cells": [{}], "probes": [{}]}
     fields |= {
+        "classified": [{}],
         "layers": {"0": None},
         "seeds": None,
         "files": [{}],

@@ -6,8 +6,9 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.studies.clcr.classify_config import ClassifyConfig, LabelledFile
-from fairseq_xling.studies.clcr.classify_table import (
+from fairseq_xling.runs.tables import cell
+from fairseq_xling.studies.clcr.classify_config import LabelledFile
+from fairseq_xling.studies.clcr.classify_result import (
     Line,
     _notes,
     gaps,
@@ -20,12 +21,27 @@ from fairseq_xling.studies.clcr.classify_table import (
 FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
 
 
+def record(classified, beside=()):
+    return {
+        "source": "en",
+        "tests": [[file.name, file.lang] for file in FILES],
+        "majority": {"label": "no", "accuracy": {"valid": 40.0}},
+        "beside": list(beside),
+        "classified": classified,
+    }
+
+
 @pytest.mark.row("C15")
 def test_a_gap_is_points_behind_the_source_of_the_same_seed():
-    line = Line("T", {"en.test": [80.0, 84.0], "zh.test": [71.0, 73.0]}, [81.0, 82.0])
-    header, rows = table([line], FILES, "en")
+    seeds = ((80.0, 71.0, 81.0), (84.0, 73.0, 82.0))
+    rows = [
+        {"row": "T", "accuracy": {"en.test": en, "zh.test": zh, "valid": dev}}
+        for en, zh, dev in seeds
+    ]
+    header, (always, found) = table(record(rows))
     assert header == ["row", "dev", "en", "zh", "gap zh"]  # nobody was tested on de
-    assert rows == [["T", "81.5 ± 0.7", "82.0 ± 2.8", "72.0 ± 1.4", "10.0 ± 1.4"]]
+    assert list(map(cell, always)) == ["always no", "40.0", "", "", ""]
+    assert list(map(cell, found)) == ["T", "81.5 ± 0.7", "82.0 ± 2.8", "72.0 ± 1.4", "10.0 ± 1.4"]
 
 
 def test_several_files_of_the_source_are_put_together_for_the_gap():
@@ -65,9 +81,10 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
         ("mbert", {"en.test": [81.0, 82.0], "zh.test": [61.0, 62.0]}),
         ("mbert, translate-train", {"zh.test": [71.0, 72.0]}),
     ]
-    header, rows = table(lines, FILES, "en")
+    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
+    header, (_, *rows) = table(record([], beside))
     assert header[-1] == "gap zh"
-    assert rows[0][-1] == "20.0 ± 0.0"
+    assert str(rows[0][-1]) == "20.0 ± 0.0"
     assert rows[1][1:3] == [None, None] and rows[1][-1] is None
 
 
@@ -76,7 +93,7 @@ def test_empty_sentences_are_said_of_all_seeds():
         return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
 
     results = [result("T", 3), result("T", 900), result("T+E", 7), result("T+E", 7)]
-    found = _notes(ClassifyConfig(seeds="1,2"), "en", results)
+    found = _notes("1,2", "en", results)
     assert "T, zh.test: 3 to 900, by seed, of the sentences kept no key-point" in "\n".join(found)
     assert "T+E, zh.test: 7 sentences kept no key-point" in "\n".join(found)
     assert not any("en.test" in note for note in found)

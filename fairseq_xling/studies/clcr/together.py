@@ -1,9 +1,10 @@
 """One page of all results of CLCR: figure and tables of the paper in its order."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fairseq_xling.runs.page import Page, Result
+from fairseq_xling.runs.result import make_page
 from fairseq_xling.studies.pages.together import join_results
 
 # The kinds, in the order of the paper; the report on its definition comes first.
@@ -13,15 +14,10 @@ JOINS = (
 )  # fmt: skip
 
 
-def join_clcr(
-    results: Sequence[Result], make_page: Callable[[Result], Page]
-) -> list[tuple[Result, Page]]:
+def join_clcr(results: Sequence[Result]) -> list[tuple[Result, Page]]:
     """The page of several results in their order; none for fewer than two.
 
     Probes of an encoder are not CLCR's.
-
-    Args:
-        make_page: makes the separate page of a result.
     """
     ours = [one for one in results if "probes" not in one.record or one.record.get("row") == "C16"]
     if len(ours) < 2:

@@ -1,23 +1,26 @@
-"""The table of `fairseq-xling clcr classify`: kinds of sequences down, languages across."""
+"""The results of `fairseq-xling clcr classify`: kinds of sequences down, languages across."""
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_json
 from fairseq_xling.provenance import machine
-from fairseq_xling.runs.figure_file import write_figure
-from fairseq_xling.runs.figures import DotPanel, draw_dots
-from fairseq_xling.runs.statistics import mean_and_spread
-from fairseq_xling.runs.tables import text_table, write_csv, write_markdown
+from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.runs.report import Section
+from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.runs.tables import text_table
 from fairseq_xling.studies.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.studies.transfer.table import lines_of
 from fairseq_xling.verbs.parts.probing_table import shown
 
-TITLE = "Inference on frozen sequences"
+FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")
+SOURCE = "CLCR, 4.2"
 LONG = ["row", "seed", "epoch", "file", "language", "accuracy", "vectors", "empty"]
 
 
@@ -61,11 +64,9 @@ def gaps(
     }
 
 
-def table(
-    lines: Sequence[Line], files: Sequence[LabelledFile], source: str
-) -> tuple[list[str], list[list[Any]]]:
+def table(record: Mapping[str, Any]) -> Table:
     """Means over seeds with deviations; a column for each test file, and one for its gap."""
-    languages = {file.name: file.lang for file in files}
+    lines, languages, source = _lines(record), dict(record["tests"]), record["source"]
     called = {name: shown(languages, name) for name in languages}
     scored = [name for name in languages if any(name in line.values for line in lines)]
     gapped = [name for name in scored if languages[name] != source]
@@ -75,14 +76,19 @@ def table(
     rows: list[list[Any]] = []
     for line in lines:
         behind = gaps(line.values, languages, source)
-        cells = [line.dev, *(line.values.get(name) for name in scored)]
-        cells += [behind.get(name) for name in gapped]
-        rows.append([line.name, *(_cell(values) for values in cells)])
+        cells = [line.dev, *(line.values.get(name, ()) for name in scored)]
+        cells += [behind.get(name, ()) for name in gapped]
+        rows.append([line.name, *(OverSeeds.of(values, 1) for values in cells)])
     return header, rows
 
 
-def _cell(values: Sequence[float] | None) -> str | None:
-    return mean_and_spread(values, 1) if values else None
+def _lines(record: Mapping[str, Any]) -> list[Line]:
+    """The most frequent label, rows of other runs, and the trained rows."""
+    label, chance = record["majority"]["label"], record["majority"]["accuracy"]
+    tests = {name: [value] for name, value in chance.items() if name != VALID}
+    beside = [Line(one["row"], one["accuracy"]) for one in record["beside"]]
+    trained = lines_of_rows(record["classified"])
+    return [Line(f"always {label}", tests, [chance[VALID]]), *beside, *trained]
 
 
 def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[str, Any]]]:
@@ -138,83 +144,111 @@ def lines_beside(
     ]
 
 
-def write_table(
+def write_classified(
     output: Path,
     config: ClassifyConfig,
     files: Sequence[LabelledFile],
     results: Sequence[Mapping[str, Any]],
     majority: tuple[str, Mapping[str, float]],
     beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]],
-    origin: Mapping[str, Any],
+    inputs: Mapping[str, Path],
 ) -> None:
-    """Write ``results.json``, ``table.md``, ``table.csv`` and ``plot.svg``; print the table.
+    """Write `FILES` into ``output``; print the table.
 
     Args:
         files: the run's labelled files: training, validation, tests.
         majority: the most frequent training label, and what predicting it always scores by file.
     """
-    tests, source = files[2:], files[0].lang
-    label, chance = majority
-    always = Line(f"always {label}", {k: [v] for k, v in chance.items() if k != VALID},
-                  [chance[VALID]])  # fmt: skip
-    trained = lines_of_rows(results)
-    lines = [always, *lines_beside(beside, tests), *trained]
-    header, rows = table(lines, tests, source)
-    notes = _notes(config, source, results)
+    tests, (label, chance) = files[2:], majority
     record = {
-        "title": TITLE,
-        "source": source,
-        "languages": {file.name: file.lang for file in tests},
+        "source": files[0].lang,
+        "tests": [[file.name, file.lang] for file in tests],
         "config": dataclasses.asdict(config),
-        "header": header,
-        "rows": rows,
-        "notes": notes,
         "majority": {"label": label, "accuracy": chance},
-        "classified": list(results),
-        "provenance": origin,
+        "beside": [
+            {"row": line.name, "accuracy": line.values} for line in lines_beside(beside, tests)
+        ],
+        "classified": results,
     }
-    write_markdown(output / "table.md", header, rows, notes)
-    write_csv(output / "table.csv", LONG, list(long_rows(record)))
-    write_figure(output / "plot.svg", dots(record))
-    write_json(output / "results.json", record)
-    print(text_table(header, rows))
-    print("\n".join(f"({note})" for note in notes))
-    print(f"written to {output}: results.json, table.md, table.csv, plot.svg, predictions/")
+    write_results(ClcrClassify, output, record, inputs)
+    print(text_table(*table(record)))
+    notes = _notes(config.seeds, record["source"], results)
+    print("\n".join(f"({note})" for note in [*notes, machine()]))
+    print(f"written to {output}: {', '.join(FILES)}, predictions/")
 
 
-def dots(record: Mapping[str, Any]) -> Any:
-    """The figure of a record: every seed of every row, a panel for each test file."""
-    lines, languages = lines_of_rows(record["classified"]), record["languages"]
-    scored = [name for name in languages if any(name in line.values for line in lines)]
-    majority = record["majority"]
-    return draw_dots(
-        [
-            DotPanel(
-                [line.name for line in lines],
-                [line.values.get(name, []) for line in lines],
-                xlabel="accuracy (%)",
-                title=shown(languages, name),
-                chance=(majority["accuracy"][name], f"always {majority['label']}"),
-            )
-            for name in scored
-        ]
-    )
+@KINDS.register("clcr-classify")
+class ClcrClassify(Kind):
+    """Accuracy of each row by language, and the gap in points."""
+
+    name = "clcr-classify"
+
+    def page(self, result: Result) -> Page:
+        record, seeds = result.record, result.record["config"]["seeds"]
+        header, rows = table(record)
+        notes = [*_notes(seeds, record["source"], record["classified"]), result.machine]
+        return Page(
+            title="Inference on frozen sequences",
+            source=SOURCE,
+            lead=[
+                "An ESIM reads frozen sequences of vectors; it was trained on one language, its "
+                "epoch selected on that language's dev file, and saw no labels of another.",
+            ],
+            sections=[
+                Section("Table", header=header, rows=rows, notes=notes, name="table"),
+                Section(
+                    "Accuracy",
+                    svg=to_svg(draw_dots(_panels(record))),
+                    notes=caption(result, SOURCE, seeds_in_words(seeds, dots=True)),
+                    name="plot",
+                ),
+            ],
+            tables={"table": (LONG, list(_long_rows(record)))},
+            measured=list(_measured(record)),
+        )
 
 
-def long_rows(record: Mapping[str, Any]) -> Any:
-    """A line for each row, seed and file; errors in a record are KeyErrors."""
+def _panels(record: Mapping[str, Any]) -> list[DotPanel]:
+    """Every seed of every row, a panel for each test file."""
+    languages, majority = dict(record["tests"]), record["majority"]
+    lines = _lines(record)[1:]
+    return [
+        DotPanel(
+            [line.name for line in lines],
+            [line.values.get(name, []) for line in lines],
+            xlabel="accuracy (%)",
+            title=shown(languages, name),
+            chance=(majority["accuracy"][name], f"always {majority['label']}"),
+        )
+        for name in languages
+        if any(name in line.values for line in lines)
+    ]
+
+
+def _long_rows(record: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """A line for each row, seed and file."""
+    languages = dict(record["tests"])
     for one in record["classified"]:
         for name, value in one["accuracy"].items():
-            lang = record["languages"].get(name, record["source"])
-            about = [one["row"], one["seed"], one["epoch"], name, lang]
-            yield [*about, value, one["vectors"][name], one["empty"][name]]
+            about = [one["row"], one["seed"], one["epoch"], name]
+            lang = languages.get(name, record["source"])
+            yield [*about, lang, value, one["vectors"][name], one["empty"][name]]
 
 
-def _notes(config: ClassifyConfig, source: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
-    seeds = config.seeds.split(",")
-    spread = f"mean ± standard deviation over seeds {config.seeds}" if len(seeds) > 1 else (
-        f"seed {config.seeds}"
-    )  # fmt: skip
+def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
+    """Of the last row, which is the whole pipeline, accuracy and gap."""
+    line, languages = lines_of_rows(record["classified"])[-1], dict(record["tests"])
+    for name, values in line.values.items():
+        what = f"accuracy (%) in {languages[name]}, {line.name}"
+        yield Measured("C15", what, statistics.fmean(values))
+    for name, values in gaps(line.values, languages, record["source"]).items():
+        what = f"gap (points) of {languages[name]}, {line.name}"
+        yield Measured("C15", what, statistics.fmean(values))
+
+
+def _notes(seeds: str, source: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
+    many = "," in seeds
+    spread = f"{'mean ± standard deviation over seeds' if many else 'seed'} {seeds}"
     found = [
         f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
         f"gap: points behind {source}, of the same seed",
@@ -230,4 +264,4 @@ def _notes(config: ClassifyConfig, source: str, results: Sequence[Mapping[str, A
             found.append(
                 f"{row}, {name}: {number} sentences kept no key-point and are a zero vector"
             )
-    return [*found, machine()]
+    return found
