@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.provenance import machine
 from fairseq_xling.runs.figure_file import write_figure
@@ -75,7 +76,7 @@ def write_matrix(
         others: records of other runs to compare with, by name.
 
     Raises:
-        UserError: as `check_others`.
+        UserError: as `check_others`, or for a damaged record.
     """
     record: dict[str, Any] = {
         "title": TITLES[config.task],
@@ -89,8 +90,13 @@ def write_matrix(
     header, rows_ = _table(record)
     notes = _notes(config, record)
     record |= {"header": header, "rows": rows_, "notes": notes}
-    check_others(record, others)
-    record["paired"] = compared(record, others)
+    record["paired"] = compared(record, {})
+    try:
+        check_others(record, others)
+        record["paired"] = compared(record, others)
+    except (KeyError, TypeError, AttributeError):
+        names = ", ".join(others)
+        raise UserError(f"`--compare` {names}: must be `struct matrix` runs, undamaged") from None
     pairs = table(record["paired"], dict(zip(languages, column_names(languages), strict=True)))
     write_markdown(output / "table.md", header, rows_, notes)
     if pairs:

@@ -126,6 +126,13 @@ def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
         assert refused(f"{text} {others}", capsys).startswith(f"`--compare` one: {message}")
     call(f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two")
     call(f"{common} --seeds 1 --compare {tmp_path}/two --output {tmp_path}/four")
+    record = read_json(tmp_path / "one/results.json")
+    del record["structures"][0]["scores"]
+    (tmp_path / "one/results.json").write_text(json.dumps(record))
+    damaged = refused(
+        f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two", capsys
+    )
+    assert damaged == "`--compare` one: must be `struct matrix` runs, undamaged"
     missing = refused(f"{common} --compare {world} --output {tmp_path}/three", capsys)
     assert missing == f"`--compare` {world}: must be a finished run of `struct matrix`"
     assert not (tmp_path / "three").exists()
