@@ -58,6 +58,7 @@ VARYING = (
         r"^/extra_state/\w+/.*(date|sha256|bytes)$",
         "date, and digests and sizes of checkpoints",
     ),
+    Varies("*/cost.csv", "", "durations of trainings, as in results.json, which is compared"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
     Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
     Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
