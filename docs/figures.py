@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.runs.figures import COLOURS, to_svg
+from fairseq_xling.results.figures import COLOURS, to_svg
 from fairseq_xling.studies.demo.figures import NAMES
 from fairseq_xling.studies.demo.migration import translations
 from fairseq_xling.studies.demo.transfer import SHOWN

@@ -20,7 +20,7 @@ else:
     import tomli as tomllib
 
 from fairseq_xling.files import atomic_write
-from fairseq_xling.runs.figures import COLOURS, to_svg
+from fairseq_xling.results.figures import COLOURS, to_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fairseq_xling"

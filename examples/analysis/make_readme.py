@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
 from fairseq_xling.studies.mbert.similarity_rows import ROWS

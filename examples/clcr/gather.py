@@ -16,8 +16,8 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.models.clcr.keypoints import SHARES
 from fairseq_xling.provenance import provenance
-from fairseq_xling.runs.statistics import mean_and_spread
-from fairseq_xling.runs.tables import text_table
+from fairseq_xling.results.statistics import mean_and_spread
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.examples_page import table_section
 

@@ -8,7 +8,7 @@ Each RUN is the folder of a script of this folder; what was run, where and when 
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import write_page
 
 _HEAD = """\

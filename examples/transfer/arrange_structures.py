@@ -20,7 +20,7 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.formats.tacred import NO_RELATION
 from fairseq_xling.structures.scores import micro_scores

@@ -10,8 +10,8 @@ matrix`; what was run, where and when is taken from it.
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.runs.paired import in_words
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.results.paired import in_words
+from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
 from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared

@@ -9,7 +9,7 @@ ablate`; what was run, where and when is taken from it.
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import table_lines, write_page
 from fairseq_xling.studies.trelm.run_result import bleu_table, phase_table
 

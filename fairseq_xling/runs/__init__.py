@@ -1,1 +1,1 @@
-"""The engine of runs: steps that resume, trainings, results and their pages."""
+"""The engine of runs: steps that resume, and the commands of trainings."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.runs.page import RESULTS, Result
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import kind_of, make_page
-from fairseq_xling.runs.tables import markdown_table
+from fairseq_xling.results.page import RESULTS, Result
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import kind_of, make_page
+from fairseq_xling.results.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
 _IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")

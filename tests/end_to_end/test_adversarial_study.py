@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.runs.result import find_results, make_page
+from fairseq_xling.results.result import find_results, make_page
 from fairseq_xling.studies.tagging.config import ROWS
 
 SMALL = (

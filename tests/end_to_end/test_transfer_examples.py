@@ -9,7 +9,7 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
-from fairseq_xling.runs.paired import in_words
+from fairseq_xling.results.paired import in_words
 from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"

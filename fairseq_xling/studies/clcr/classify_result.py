@@ -9,12 +9,12 @@ from typing import Any
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.provenance import machine
-from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
-from fairseq_xling.runs.statistics import OverSeeds
-from fairseq_xling.runs.tables import text_table
+from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import OverSeeds
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.studies.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.studies.transfer.table import lines_of
 from fairseq_xling.verbs.parts.probing_table import shown

@@ -8,15 +8,15 @@ from typing import Any
 from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import OverSeeds
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs import training_log
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
-from fairseq_xling.runs.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import text_table
 from fairseq_xling.studies.clcr.together import JOINS, join_clcr
 
 FILES = ("summary.txt", "results.json", "report.html")

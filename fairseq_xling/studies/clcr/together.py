@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Sequence
 
-from fairseq_xling.runs.page import Page, Result
-from fairseq_xling.runs.result import make_page
-from fairseq_xling.studies.pages.together import join_results
+from fairseq_xling.results.page import Page, Result
+from fairseq_xling.results.result import make_page
+from fairseq_xling.results.together import join_results
 
 # The kinds, in the order of the paper; the report on its definition comes first.
 JOINS = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel
+from fairseq_xling.results.figures import Line, Panel
 from fairseq_xling.studies.demo.scale import SOURCE, TARGET
 
 NAMES = {"default": "shared", "separate": "nothing shared"}

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
+from fairseq_xling.results.report import Section
 from fairseq_xling.runs.corpus_steps import synthesize_step
-from fairseq_xling.runs.report import Section
 from fairseq_xling.runs.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.runs.figures import draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.results.figures import draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.tables import write_csv
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv
 from fairseq_xling.runs.training_command import chosen_update
 from fairseq_xling.runs.training_log import parameter_count, read_curves
 from fairseq_xling.studies.demo.figures import NAMES, Models, by_layer, losses, over_training

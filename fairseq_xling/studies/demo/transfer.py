@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.report import Section
+from fairseq_xling.results.report import Section
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs.figures import Line, Panel, draw
+from fairseq_xling.results.figures import Line, Panel, draw
 
 # For each panel: the measure, the curve in its results, and the axis label.
 PANELS = {

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
-from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.mbert.similarity_figure import PANELS, draw_curves
 

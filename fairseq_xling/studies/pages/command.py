@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.page import Result
-from fairseq_xling.runs.page_file import write_page
-from fairseq_xling.runs.result import find_results, make_joined, make_page
+from fairseq_xling.results.page import Result
+from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.result import find_results, make_joined, make_page
 from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
 from fairseq_xling.studies.pages.presets import find_presets
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fairseq_xling.runs.plots import BarPanel, Bars
+from fairseq_xling.results.plots import BarPanel, Bars
 
 _CELL = re.compile(r"(-?[\d,]*\.?\d+)(?: ± (\d*\.?\d+))?")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.runs.paired import paired_difference
-from fairseq_xling.runs.plots import BarPanel, draw_bars, over_seeds
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
-from fairseq_xling.runs.statistics import OverSeeds, read_cell
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.paired import paired_difference
+from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.tagging.config import COMPARED, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.test import Cell

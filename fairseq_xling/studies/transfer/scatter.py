@@ -12,11 +12,11 @@ from fairseq_xling.analysis.correlation import LEAST, correlation
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import same_place, write_json
 from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs import report
-from fairseq_xling.runs.figure_file import write_svg
-from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.tables import text_table, write_csv
+from fairseq_xling.results import report
+from fairseq_xling.results.figure_file import write_svg
+from fairseq_xling.results.figures import Points, draw_scatter, to_svg
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.tables import text_table, write_csv
 from fairseq_xling.studies.transfer.finished import RESULTS, Cell
 
 CORRELATIONS = ("encoder", "points", "Pearson", "Spearman")

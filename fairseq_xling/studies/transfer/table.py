@@ -9,12 +9,12 @@ from typing import Any
 from fairseq_xling.data.splits import in_order
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.provenance import machine, provenance
-from fairseq_xling.runs import report
-from fairseq_xling.runs.figure_file import write_svg
-from fairseq_xling.runs.figures import DotPanel, draw_dots, to_svg
-from fairseq_xling.runs.report import Section
+from fairseq_xling.results import report
+from fairseq_xling.results.figure_file import write_svg
+from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.tables import write_csv, write_markdown
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.studies.transfer.steps import Row
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from fairseq_xling.analysis.sampled_bleu import ORDERS
 from fairseq_xling.files import atomic_write
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import text_table
 from fairseq_xling.runs.training_log import UNDRAWN, curve_words
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.cost import Cost, cost_table

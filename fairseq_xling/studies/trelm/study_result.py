@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.runs.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS, Kind, write_results
-from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.results import read_outcome

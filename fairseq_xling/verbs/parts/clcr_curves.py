@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.figures import Line, Panel, draw
-from fairseq_xling.runs.statistics import mean_and_spread
+from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.verbs.parts.comparison import check_output, finish
 

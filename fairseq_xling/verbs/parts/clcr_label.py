@@ -11,7 +11,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.new_folder import begun_settings
 from fairseq_xling.provenance import provenance
-from fairseq_xling.runs.tables import text_table
+from fairseq_xling.results.tables import text_table
 
 
 def run_label(args: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs.figures import COLOURS, plt
+from fairseq_xling.results.figures import COLOURS, plt
 
 
 def draw_report(record: Mapping[str, Any]) -> Figure:

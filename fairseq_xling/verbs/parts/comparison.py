@@ -122,11 +122,11 @@ def table(sides: "Sides", found: "Comparison") -> tuple[list[str], list[list[Any
 def draw_comparison(sides: "Sides", found: "Comparison") -> "Figure":
     """Curves by layer, or the heat map of all layers."""
     if found.matrix is not None:
-        from fairseq_xling.runs.heat_map import draw_heat_map
+        from fairseq_xling.results.heat_map import draw_heat_map
 
         labels = [f"layer of Y ({sides.y.lang})", f"layer of X ({sides.x.lang})"]
         return draw_heat_map(found.matrix, sides.x.layers, sides.y.layers, *labels, found.ylabel)
-    from fairseq_xling.runs.figures import Line, Panel, draw
+    from fairseq_xling.results.figures import Line, Panel, draw
 
     return draw(
         [
@@ -153,7 +153,7 @@ def check_output(args: argparse.Namespace) -> None:
         UserError: for a file of results that is not .json, a figure that is not .svg or .png, the
             name of a folder, or a path inside a file.
     """
-    from fairseq_xling.runs.figure_file import check_figure
+    from fairseq_xling.results.figure_file import check_figure
 
     if args.output and Path(args.output).suffix != ".json":
         raise UserError(f"`--output` must end in .json, got {args.output!r}")
@@ -179,8 +179,8 @@ def finish(
     """Print the table; write results with their provenance, the table as CSV, and the figure."""
     from fairseq_xling.files import write_json
     from fairseq_xling.provenance import provenance
-    from fairseq_xling.runs.figure_file import write_figure
-    from fairseq_xling.runs.tables import text_table, write_csv
+    from fairseq_xling.results.figure_file import write_figure
+    from fairseq_xling.results.tables import text_table, write_csv
 
     print("\n".join([title, text_table(header, rows), *(f"({note})" for note in notes)]))
     written = []

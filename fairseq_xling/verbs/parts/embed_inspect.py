@@ -11,7 +11,7 @@ from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood, neighbourhood
 from fairseq_xling.mapping.vectors_file import read_vectors
 from fairseq_xling.provenance import provenance
-from fairseq_xling.runs.tables import write_csv
+from fairseq_xling.results.tables import write_csv
 from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods, to_png, to_svg
 
 

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood
-from fairseq_xling.runs import figures
+from fairseq_xling.results import figures
 
 _WORD, _OTHERS = figures.COLOURS[1], figures.COLOURS[0]
 _WIDER = ("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Arial Unicode MS")

@@ -14,7 +14,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.tables import text_table
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.verbs.measures import MEASURES, Findings, parse_measures
 
 FORMAT = 1

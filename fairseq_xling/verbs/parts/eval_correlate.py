@@ -121,7 +121,7 @@ def _row(label: str, x: list[float], y: list[float]) -> list[Any]:
 
 
 def _draw(pairs: list[Pair], names: tuple[str, str]) -> Any:
-    from fairseq_xling.runs.figures import Points, draw_scatter
+    from fairseq_xling.results.figures import Points, draw_scatter
 
     groups = [
         Points(pair.label, pair.x, pair.y, [str(layer) for layer in pair.layers], style=n)

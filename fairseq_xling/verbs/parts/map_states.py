@@ -25,7 +25,7 @@ from fairseq_xling.mapping.steps import parse_elements, passes
 from fairseq_xling.options import values_of
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
-from fairseq_xling.runs.tables import cell, text_table
+from fairseq_xling.results.tables import cell, text_table
 from fairseq_xling.work_folder import work_folder
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, best_cell, pivot
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.figure_file import write_figure
-from fairseq_xling.runs.figures import Line, Panel, draw
-from fairseq_xling.runs.tables import text_table, write_csv
+from fairseq_xling.results.figure_file import write_figure
+from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.tables import text_table, write_csv
 
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
 _COUNTS = ["tokens", "shared", "converted"]

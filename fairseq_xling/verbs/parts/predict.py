@@ -10,7 +10,7 @@ from types import MappingProxyType
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import same_place, write_json
 from fairseq_xling.provenance import provenance
-from fairseq_xling.runs.tables import text_table
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.predict import Predictor
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.figure_file import write_figure
-from fairseq_xling.runs.figures import Line, Panel, draw
-from fairseq_xling.runs.statistics import mean_and_spread
-from fairseq_xling.runs.tables import text_table, write_csv
+from fairseq_xling.results.figure_file import write_figure
+from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.statistics import mean_and_spread
+from fairseq_xling.results.tables import text_table, write_csv
 
 _FIGURES = ("precision", "recall", "f1")
 _CSV = ["probe", "seed", "file", "language", *_FIGURES, "right", "predicted", "gold"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.runs.paired import LEVEL, paired_difference
+from fairseq_xling.results.paired import LEVEL, paired_difference
 
 Record = Mapping[str, Any]
 Model = tuple[str, str]  # network and variant

@@ -9,9 +9,9 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.provenance import machine
-from fairseq_xling.runs.figure_file import write_figure
-from fairseq_xling.runs.statistics import mean_and_spread
-from fairseq_xling.runs.tables import text_table, write_csv, write_markdown
+from fairseq_xling.results.figure_file import write_figure
+from fairseq_xling.results.statistics import mean_and_spread
+from fairseq_xling.results.tables import text_table, write_csv, write_markdown
 from fairseq_xling.verbs.parts.struct_config import MatrixConfig
 from fairseq_xling.verbs.parts.struct_matrix_paired import (
     HEADER,
@@ -39,7 +39,7 @@ def figures(record: Mapping[str, Any], model: tuple[str, str], row: str, file: s
 
 def heat(record: Mapping[str, Any], model: tuple[str, str]) -> Any:
     """The heat map of one model: training sets down from the top, test files across."""
-    from fairseq_xling.runs.heat_map import draw_heat_map
+    from fairseq_xling.results.heat_map import draw_heat_map
 
     rows = list(record["sources"])[::-1]
     columns = list(record["languages"])

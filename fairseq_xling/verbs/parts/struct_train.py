@@ -10,8 +10,8 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256, write_json
 from fairseq_xling.provenance import provenance
+from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config
-from fairseq_xling.runs.tables import text_table
 from fairseq_xling.structures.features import parse_features
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.model_file import MODEL, read_model, write_model

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption, sentence
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 from fairseq_xling.verbs.parts.clcr_curves import column, draw_curves
 
 SOURCE = "CLCR, 3.1, Table 1 and Figure 1"

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.heat_map import draw_heat_map
-from fairseq_xling.runs.page import (
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.heat_map import draw_heat_map
+from fairseq_xling.results.page import (
     Measured,
     Page,
     Result,
@@ -18,10 +18,10 @@ from fairseq_xling.runs.page import (
     caption,
     sentence,
 )
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
-from fairseq_xling.studies.pages.together import LAYER, join_page, join_results
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
+from fairseq_xling.results.together import LAYER, join_page, join_results
 
 _MOST_LINES = 6  # in one panel
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Points, draw_scatter, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 _POINT = ("pair", "layer", "x", "y")
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption, sentence
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 LAYER = "layer (0 = embedding output)"
 # measure: where the paper has it; the row, the column and words for the index

@@ -6,11 +6,11 @@ Conneau et al. 2020, sections 5.1 and 5.1.2.
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1"
 ROWS = {"procrustes": "S1", "unconstrained": "S2", "contextual": "S6"}

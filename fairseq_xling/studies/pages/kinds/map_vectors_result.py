@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 SOURCE = "TreLM (Li et al., 2021), A.1"
 COSINE = "mean cosine to the nearest source word"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 SOURCE = "Liu et al. (2020), 4.2 and Table 3"
 # figure of a cell: axis label

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 SOURCE = "TreLM (Li et al., 2021), appendix A.2"
 

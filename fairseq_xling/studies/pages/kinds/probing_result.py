@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.runs.plots import draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.plots import draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 from fairseq_xling.studies.pages.studies import column_bars
 
 SOURCE = "CLCR, Tables 5 and 6"

@@ -6,10 +6,10 @@ Pires et al. 2019, Figures 2 and 3.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairseq_xling.runs.figures import Points, draw_scatter, to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import Points, draw_scatter, to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 
 # the column on the horizontal axis: its row, the paper's figure, words for the axis
 AXES = {

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 from fairseq_xling.verbs.parts import struct_matrix_paired as matrix_paired
 from fairseq_xling.verbs.parts.struct_matrix_paired import model_name, models_of
 from fairseq_xling.verbs.parts.struct_matrix_table import (

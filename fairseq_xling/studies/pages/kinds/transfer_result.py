@@ -11,12 +11,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs.figures import to_svg
-from fairseq_xling.runs.heat_map import draw_heat_map
-from fairseq_xling.runs.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
-from fairseq_xling.runs.report import Section
-from fairseq_xling.runs.result import KINDS
+from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.heat_map import draw_heat_map
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS
 from fairseq_xling.studies.pages.studies import parse_cell
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"

@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.tables import cell
+from fairseq_xling.results.tables import cell
 from fairseq_xling.studies.clcr.classify_config import LabelledFile
 from fairseq_xling.studies.clcr.classify_result import (
     Line,

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from fairseq_xling.files import write_json
-from fairseq_xling.runs import tables
+from fairseq_xling.results import tables
 from fairseq_xling.studies.emerging.result import Cell, summarise, table
 from fairseq_xling.studies.emerging.settings import SETTINGS
 

@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs import tables
+from fairseq_xling.results import tables
 from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
 from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig, check_config
 from fairseq_xling.studies.mbert.mapped_layers_result import Cell, draw, read_lines_of, table

@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs import tables
+from fairseq_xling.results import tables
 from fairseq_xling.studies.mbert.similarity import similarity_steps
 from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves

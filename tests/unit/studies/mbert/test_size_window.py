@@ -6,8 +6,8 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
+from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
-from fairseq_xling.runs.tables import cell
 from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_result import Cell, drop, table

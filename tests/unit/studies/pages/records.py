@@ -1,6 +1,6 @@
 """One tiny record of each kind of result, as the verbs write them."""
 
-from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.results.statistics import OverSeeds
 
 ORIGIN = {
     "command": "fairseq-xling verb --seeds 1,2",

@@ -4,8 +4,8 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.page import Result
-from fairseq_xling.runs.result import make_page
+from fairseq_xling.results.page import Result
+from fairseq_xling.results.result import make_page
 from fairseq_xling.studies.pages.index import (
     Entry,
     Test,

@@ -11,9 +11,9 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.page import Result
-from fairseq_xling.runs.page_file import write_page
-from fairseq_xling.runs.result import KINDS, find_results, kind_of, make_page
+from fairseq_xling.results.page import Result
+from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
 

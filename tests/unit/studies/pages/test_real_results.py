@@ -9,7 +9,7 @@ import pytest
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
-from fairseq_xling.runs.result import find_results, kind_of, make_page
+from fairseq_xling.results.result import find_results, kind_of, make_page
 from tests.extracted_folder import write_extracted
 from tests.unit.studies.pages.records import RECORDS
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.tables import cell
+from fairseq_xling.results.tables import cell
 from fairseq_xling.studies.tagging.config import AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.plan import sample_items, split_text
 from fairseq_xling.studies.tagging.result import comparisons, map_note, table

@@ -42,7 +42,7 @@ def write_svg(path: str | Path, svg: str) -> None:
 
 
 def _svg(figure: "Figure") -> bytes:
-    from fairseq_xling.runs.figures import to_svg
+    from fairseq_xling.results.figures import to_svg
 
     return _document(to_svg(figure))
 

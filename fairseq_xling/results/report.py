@@ -10,8 +10,8 @@ import jinja2
 
 from fairseq_xling.files import atomic_write
 from fairseq_xling.provenance import machine, versions
+from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import cell
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Horizontal bars, in addition to the lines and dots of `fairseq_xling.runs.figures`.
+"""Horizontal bars, in addition to the lines and dots of `fairseq_xling.results.figures`.
 
 Series differ in colour and in hatching, so that they can also be distinguished in grey print.
 """
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs.figures import COLOURS, plt
-from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.results.figures import COLOURS, plt
+from fairseq_xling.results.statistics import OverSeeds
 
 _HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "--")
 _CHANCE = "#666666"

@@ -3,7 +3,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from fairseq_xling.runs.labels import place_labels
+from fairseq_xling.results.labels import place_labels
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.runs.report import Section
+from fairseq_xling.results.report import Section
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 RESULTS = "results.json"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from fairseq_xling.runs import figures  # noqa: F401  sets the style of all figures
+from fairseq_xling.results import figures  # noqa: F401  sets the style of all figures
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
 _COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow

@@ -1,8 +1,8 @@
 import re
 from html.parser import HTMLParser
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.report import Section, write_report
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.report import Section, write_report
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 

@@ -3,8 +3,8 @@
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.figure_file import check_figure, write_figure
-from fairseq_xling.runs.heat_map import draw_heat_map
+from fairseq_xling.results.figure_file import check_figure, write_figure
+from fairseq_xling.results.heat_map import draw_heat_map
 
 MATRIX = [[0.0, 0.25, 1.0], [0.5, 0.75, 0.125]]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.runs.page import Page, Result
-from fairseq_xling.runs.report import Download, Section, write_report
+from fairseq_xling.results.page import Page, Result
+from fairseq_xling.results.report import Download, Section, write_report
 
 
 def write_page(path: Path, result: Result, page: Page) -> None:

@@ -1,6 +1,6 @@
 import xml.etree.ElementTree as ElementTree
 
-from fairseq_xling.runs.figures import (
+from fairseq_xling.results.figures import (
     COLOURS,
     DotPanel,
     Line,

@@ -1,6 +1,6 @@
 import csv
 
-from fairseq_xling.runs.tables import markdown_table, text_table, write_csv
+from fairseq_xling.results.tables import markdown_table, text_table, write_csv
 
 
 def test_columns_of_a_text_table_are_aligned():

@@ -14,12 +14,12 @@ from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry
-from fairseq_xling.runs.figure_file import write_svg
-from fairseq_xling.runs.page import RESULTS, Page, Result
-from fairseq_xling.runs.page_file import write_page
-from fairseq_xling.runs.statistics import OverSeeds
+from fairseq_xling.results.figure_file import write_svg
+from fairseq_xling.results.page import RESULTS, Page, Result
+from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.statistics import OverSeeds
+from fairseq_xling.results.tables import write_csv, write_markdown
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.tables import write_csv, write_markdown
 
 PAGE = "report.html"
 

@@ -1,4 +1,4 @@
-from fairseq_xling.runs.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 
 PANEL = BarPanel(
     ["en", "de"],

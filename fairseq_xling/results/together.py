@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.runs.figures import Line, Panel, draw, to_svg
-from fairseq_xling.runs.page import Page, Result, caption
-from fairseq_xling.runs.report import Section
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.page import Page, Result, caption
+from fairseq_xling.results.report import Section
 
 LAYER = "layer (0 = embedding output)"
 
