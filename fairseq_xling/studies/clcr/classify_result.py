@@ -17,7 +17,7 @@ from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.studies.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.studies.transfer.table import lines_of
-from fairseq_xling.verbs.parts.probing_table import shown
+from fairseq_xling.verbs.parts.probe_result import shown
 
 FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")
 SOURCE = "CLCR, 4.2"

@@ -12,7 +12,6 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256
-from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
@@ -20,7 +19,7 @@ from fairseq_xling.tasks.probing.fit import ProbeOptions
 from fairseq_xling.tasks.probing.spans import Spans
 from fairseq_xling.tasks.probing.states import place
 from fairseq_xling.verbs.parts.probe import File, baseline, probe_options, probe_result, read_files
-from fairseq_xling.verbs.parts.probing_table import write_table
+from fairseq_xling.verbs.parts.probe_result import write_table
 
 _MISSING = "have a span of which no key-point was kept"
 
@@ -65,7 +64,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
             for file in files
         }
         tested = {file.name: file.lang for file in files[2:]}
-        write_table(output, tested, baseline(files), results, provenance(used), _MISSING, "C16")
+        write_table(output, tested, baseline(files), results, used, _MISSING, "C16")
 
 
 def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> None:

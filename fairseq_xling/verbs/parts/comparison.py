@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fairseq_xling.analysis.extracted import Extracted
     from fairseq_xling.mapping.fitted import FittedMap
-    from fairseq_xling.verbs.comparisons import Compare, Comparison, Sides
+    from fairseq_xling.verbs.comparisons import Compare
 
 FORMAT = 1
 
@@ -58,6 +58,12 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     """
     from fairseq_xling.analysis.extracted import Extracted
     from fairseq_xling.verbs.comparisons import Sides
+    from fairseq_xling.verbs.parts.comparison_result import (
+        curve_table,
+        draw_curves,
+        draw_matrix,
+        matrix_table,
+    )
 
     check_output(args)
     x, y = Extracted(args.x), Extracted(args.y)
@@ -75,7 +81,6 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
         found = compare(sides, args)
     if mapping is not None:
         found.notes += _other_languages(mapping, x, y)
-    header, rows = table(sides, found)
     record = {
         "measure": args.verb.removeprefix("eval-"),
         "folders": [str(x.path), str(y.path)],
@@ -85,12 +90,18 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
         "curves": found.curves,
         "headline": found.headline,
         "means": found.means,
+        "panels": found.panels,
+        "unit": found.ylabel,
         "chance": found.chance and found.chance[0],
+        "chance_is": found.chance and found.chance[1],
         "matrix": found.matrix,
+        "matrix_layers": [list(side.layers) for side in (x, y)],
         "notes": found.notes,
         "details": found.details,
     }
-    figure = draw_comparison(sides, found) if args.figure else None
+    header, rows = matrix_table(record) if found.matrix is not None else curve_table(record)
+    draw = draw_curves if found.matrix is None else draw_matrix
+    figure = draw(record) if args.figure else None
     finish(args, found.title, header, rows, found.notes, record, files, figure)
 
 
@@ -103,47 +114,6 @@ def _other_languages(mapping: "FittedMap", x: "Extracted", y: "Extracted") -> li
         for side, lang in langs.items()
         if lang is not None
     ]
-
-
-def table(sides: "Sides", found: "Comparison") -> tuple[list[str], list[list[Any]]]:
-    """Header and rows: a row for each layer and one for their mean, or the matrix of layers."""
-    if found.matrix is not None:
-        header = ["layer of X", *(f"Y {layer}" for layer in sides.y.layers)]
-        return header, [[n, *row] for n, row in zip(sides.x.layers, found.matrix, strict=True)]
-    rows: list[list[Any]] = [
-        [layer, *(values[n] for values in found.curves.values())]
-        for n, layer in enumerate(found.layers)
-    ]
-    if len(rows) > 1:
-        rows.append(["mean", *found.means.values()])
-    return ["layer", *found.curves], rows
-
-
-def draw_comparison(sides: "Sides", found: "Comparison") -> "Figure":
-    """Curves by layer, or the heat map of all layers."""
-    if found.matrix is not None:
-        from fairseq_xling.results.heat_map import draw_heat_map
-
-        labels = [f"layer of Y ({sides.y.lang})", f"layer of X ({sides.x.lang})"]
-        return draw_heat_map(found.matrix, sides.x.layers, sides.y.layers, *labels, found.ylabel)
-    from fairseq_xling.results.figures import Line, Panel, draw
-
-    return draw(
-        [
-            Panel(
-                [
-                    Line(name, list(found.layers), found.curves[name], style=n)
-                    for n, name in enumerate(names)
-                ],
-                xlabel="layer (0: embeddings)",
-                ylabel=found.ylabel,
-                title=title,
-                chance=found.chance,
-                whole=True,
-            )
-            for title, names in found.panels.items()
-        ]
-    )
 
 
 def check_output(args: argparse.Namespace) -> None:

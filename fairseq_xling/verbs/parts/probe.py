@@ -14,7 +14,6 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
 from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.items import parse_files
@@ -24,7 +23,7 @@ from fairseq_xling.tasks.probing.scores import micro_scores, prior
 from fairseq_xling.tasks.probing.spans import Spans
 from fairseq_xling.tasks.probing.states import Placed, keep_states, open_spans, place
 from fairseq_xling.verbs.parts.eval import check_languages
-from fairseq_xling.verbs.parts.probing_table import write_table
+from fairseq_xling.verbs.parts.probe_result import write_table
 
 TRAIN, VALID = "train", "valid"
 
@@ -101,7 +100,7 @@ def run_probe(args: argparse.Namespace) -> None:
         used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
         used |= {file.name: file.path for file in files}
         tested = {file.name: file.lang for file in files[2:]}
-        write_table(output, tested, baseline(files), results, provenance(used))
+        write_table(output, tested, baseline(files), results, used)
         shutil.rmtree(output / "states", ignore_errors=True)
 
 

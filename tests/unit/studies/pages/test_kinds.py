@@ -184,6 +184,7 @@ def test_many_curves_have_a_panel_for_each_way_of_search(tmp_path):
     record = RECORDS["comparison"] | {
         "measure": "bli",
         "curves": {name: [0.1, 0.2] for name in names},
+        "means": dict.fromkeys(names, 0.15),
         "headline": "P@1 cosine",
     }
     page = make_page(Result(tmp_path / "r.json", record))

@@ -139,7 +139,7 @@ def test_the_table_of_sizes_and_windows(tmp_path):
 
 @pytest.mark.parametrize("layers", [[0], [0, 1]])
 def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
-    from fairseq_xling.verbs.parts.probing_table import write_table
+    from fairseq_xling.verbs.parts.probe_result import write_table
 
     def scores(f1):
         counts = {"right": 6, "predicted": 10, "gold": 10}

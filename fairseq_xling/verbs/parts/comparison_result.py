@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from matplotlib.figure import Figure
+
 from fairseq_xling.results.figures import Line, Panel, draw, to_svg
 from fairseq_xling.results.heat_map import draw_heat_map
 from fairseq_xling.results.page import (
@@ -52,29 +54,20 @@ class ComparisonPage:
         return {"measure", "layers", "curves", "headline", "folders"} <= record.keys()
 
     def page(self, result: Result) -> Page:
-        record = result.record
-        name = record["measure"]
+        name = result.record["measure"]
         known = SOURCES.get(name, Source("", f"the measure {name}", name))
-        layers, curves = record["layers"], record["curves"]
+        record = {"unit": known.unit, **result.record}
         facts = (f"Unit: {known.unit}.", *record["notes"])
         notes = caption(result, known.paper, *map(sentence, facts))
         sections = []
         tables: dict[str, Table] = {}
-        if curves:
-            tables["layers"] = _table(layers, curves)
-            figure = _bars(curves, known.unit) if len(layers) == 1 else _lines(record, known.unit)
-            sections.append(
-                Section(
-                    "By layer",
-                    svg=to_svg(figure),
-                    header=tables["layers"][0],
-                    rows=tables["layers"][1],
-                    notes=notes,
-                )
-            )
+        if record["curves"]:
+            header, rows = tables["layers"] = curve_table(record)
+            svg = to_svg(draw_curves(record))
+            sections.append(Section("By layer", svg=svg, header=header, rows=rows, notes=notes))
         if record.get("matrix"):
-            tables["matrix"] = _matrix(record)
-            svg = to_svg(_heat(record, known.unit))
+            tables["matrix"] = matrix_table(record)
+            svg = to_svg(draw_matrix(record))
             sections.append(Section("Every layer with every layer", svg=svg, notes=notes))
         details = [[key, _shown(value)] for key, value in record.get("details", {}).items()]
         if details:
@@ -85,7 +78,7 @@ class ComparisonPage:
             lead=[f"Compared: {' and '.join(record['folders'])}."],
             sections=sections,
             tables=tables,
-            measured=_measured(record, (layers == [0] and known.static) or known.row),
+            measured=_measured(record, (record["layers"] == [0] and known.static) or known.row),
         )
 
     def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
@@ -111,51 +104,58 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _table(layers: Sequence[int], curves: Mapping[str, Sequence[float]]) -> Table:
-    return ["layer", *curves], [
-        [layer, *(values[n] for values in curves.values())] for n, layer in enumerate(layers)
-    ]
+def curve_table(record: Mapping[str, Any]) -> Table:
+    """Figures by layer, and their means."""
+    layers, curves = record["layers"], record["curves"]
+    rows = [[layer, *(y[n] for y in curves.values())] for n, layer in enumerate(layers)]
+    if len(rows) > 1:
+        rows.append(["mean", *(record["means"][name] for name in curves)])
+    return ["layer", *curves], rows
 
 
-def _matrix(record: Mapping[str, Any]) -> Table:
-    columns = [f"Y {number}" for number in range(len(record["matrix"][0]))]
-    return ["layer of X", *columns], [[n, *row] for n, row in enumerate(record["matrix"])]
+def matrix_table(record: Mapping[str, Any]) -> Table:
+    """A row for each layer of X, a column for each of Y."""
+    x, y = _sides(record)
+    rows = [[n, *row] for n, row in zip(x, record["matrix"], strict=True)]
+    return ["layer of X", *(f"Y {layer}" for layer in y)], rows
+
+
+def draw_curves(record: Mapping[str, Any]) -> Figure:
+    """Lines by layer, or bars of a single one."""
+    curves, unit = record["curves"], record["unit"]
+    if len(record["layers"]) == 1:
+        bars = Bars(unit, [found[0] for found in curves.values()])
+        return draw_bars([BarPanel(list(curves), [bars], unit)])
+    chance, words = record.get("chance"), record.get("chance_is", "chance")
+    dotted = None if chance is None else (chance, f"{words} ({chance:.3g})")
+    panels = []
+    for title, names in (record.get("panels") or _groups(list(curves))).items():
+        lines = [Line(name, record["layers"], curves[name], n) for n, name in enumerate(names)]
+        panels.append(Panel(lines, LAYER, unit, title, chance=dotted, whole=True))
+    return draw(panels)
+
+
+def draw_matrix(record: Mapping[str, Any]) -> Figure:
+    """The heat map of every layer with every other."""
+    source, _, target = record["pair"].partition("-")
+    labels = [f"layer of Y ({target})", f"layer of X ({source})"]
+    return draw_heat_map(record["matrix"], *_sides(record), *labels, record["unit"])
+
+
+def _sides(record: Mapping[str, Any]) -> Sequence[Sequence[int]]:
+    """The layers of X and Y; earlier records have all of them and do not say so."""
+    matrix = record["matrix"]
+    return record.get("matrix_layers") or [range(len(matrix)), range(len(matrix[0]))]
 
 
 def _groups(names: Sequence[str]) -> dict[str, list[str]]:
-    """The curves of each panel: all in one, or those that end in the same word."""
+    """The curves of each panel of an earlier record: all, or those that end in the same word."""
     if len(names) <= _MOST_LINES:
         return {"": list(names)}
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: [int(n) for n in re.findall(r"\d+", name)]):
         groups.setdefault(name.rpartition(" ")[2], []).append(name)
     return groups
-
-
-def _lines(record: Mapping[str, Any], unit: str) -> Any:
-    chance = record.get("chance")
-    panels = []
-    for title, names in _groups(list(record["curves"])).items():
-        lines = [
-            Line(name, record["layers"], record["curves"][name], style)
-            for style, name in enumerate(names)
-        ]
-        dotted = None if chance is None else (chance, f"chance ({chance:.3g})")
-        panels.append(
-            Panel(lines, xlabel=LAYER, ylabel=unit, title=title, chance=dotted, whole=True)
-        )
-    return draw(panels)
-
-
-def _bars(curves: Mapping[str, Sequence[float]], unit: str) -> Any:
-    values = [found[0] for found in curves.values()]
-    return draw_bars([BarPanel(list(curves), [Bars(unit, values)], unit)])
-
-
-def _heat(record: Mapping[str, Any], unit: str) -> Any:
-    matrix, (source, _, target) = record["matrix"], record["pair"].partition("-")
-    labels = [f"layer of Y ({target})", f"layer of X ({source})"]
-    return draw_heat_map(matrix, range(len(matrix)), range(len(matrix[0])), *labels, unit)
 
 
 def _measured(record: Mapping[str, Any], row: str) -> list[Measured]:
