@@ -14,6 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.verbs.parts.comparison import FORMAT, check_output, finish
+from fairseq_xling.verbs.parts.eval_correlate_result import draw_points
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def run_correlation(args: argparse.Namespace) -> None:
     }
     files = {f"results {n}": Path(path) for n, path in enumerate(args.results)}
     notes = ["a point is a layer; nothing is printed if a measure is the same at all layers"]
-    figure = _draw(pairs, names) if args.figure else None
+    figure = draw_points(record) if args.figure else None
     title = f"Correlation of {names[0]} with {names[1]}"
     finish(args, title, header, rows, notes, record, files, figure)
 
@@ -118,13 +119,3 @@ def _distinct(pairs: list[Pair], twos: list[tuple[str, str]]) -> list[Pair]:
 
 def _row(label: str, x: list[float], y: list[float]) -> list[Any]:
     return [label, len(x), *(correlation(x, y) or (None, None))]
-
-
-def _draw(pairs: list[Pair], names: tuple[str, str]) -> Any:
-    from fairseq_xling.results.figures import Points, draw_scatter
-
-    groups = [
-        Points(pair.label, pair.x, pair.y, [str(layer) for layer in pair.layers], style=n)
-        for n, pair in enumerate(pairs)
-    ]
-    return draw_scatter(groups, *names, title="a point is a layer")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from fairseq_xling.results.figures import Points, draw_scatter, to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.report import Section
@@ -24,13 +26,6 @@ class Correlation:
         header = ["pair", "points", "Pearson", "Spearman"]
         rows = [[one[name] for name in header] for one in record["correlations"]]
         points = record["points"]
-        pairs = list(dict.fromkeys(point["pair"] for point in points))
-        groups = []
-        for style, pair in enumerate(pairs):
-            own = [point for point in points if point["pair"] == pair]
-            names = [str(point["layer"]) for point in own]
-            x, y = ([point[side] for point in own] for side in "xy")
-            groups.append(Points(pair, x, y, names, style))
         notes = caption(result, SOURCE, "A point is a layer, labelled with its number.")
         return Page(
             title=f"{record['x']} against {record['y']}",
@@ -39,7 +34,7 @@ class Correlation:
             sections=[
                 Section(
                     "Scatter plot",
-                    svg=to_svg(draw_scatter(groups, record["x"], record["y"])),
+                    svg=to_svg(draw_points(record)),
                     notes=notes,
                 ),
                 Section("Correlation", header=header, rows=rows),
@@ -54,3 +49,13 @@ class Correlation:
                 if (value := one["Pearson"]) is not None
             ],
         )
+
+
+def draw_points(record: Mapping[str, Any]) -> Figure:
+    """One measure against the other, a colour for each pair and a number for each layer."""
+    groups = []
+    for style, pair in enumerate(dict.fromkeys(point["pair"] for point in record["points"])):
+        own = [point for point in record["points"] if point["pair"] == pair]
+        x, y, layers = ([point[name] for point in own] for name in ("x", "y", "layer"))
+        groups.append(Points(pair, x, y, list(map(str, layers)), style))
+    return draw_scatter(groups, record["x"], record["y"])

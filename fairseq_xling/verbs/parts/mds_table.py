@@ -12,8 +12,9 @@ from typing import Any
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, best_cell, pivot
 from fairseq_xling.files import write_json
 from fairseq_xling.results.figure_file import write_figure
-from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.figures import draw
 from fairseq_xling.results.tables import text_table, write_csv
+from fairseq_xling.verbs.parts.mean_difference_result import panels
 
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
 _COUNTS = ["tokens", "shared", "converted"]
@@ -93,17 +94,14 @@ def write_table(
         "tokens "
         "that do not occur in both.",
     ]
-    write_json(
-        output / "results.json",
-        {
-            "summary": asdict(summary),
-            "chosen": {name: {**asdict(cell), **scores[cell]} for name, cell in chosen.items()},
-            "cells": [{**asdict(cell), **scores[cell]} for cell in ordered],
-            "notes": notes,
-            "provenance": origin,
-        },
-    )
-    write_figure(output / "plot.svg", draw(panels(scores, alphas, best)))
+    record = {
+        "summary": asdict(summary),
+        "chosen": {name: {**asdict(cell), **scores[cell]} for name, cell in chosen.items()},
+        "cells": [{**asdict(cell), **scores[cell]} for cell in ordered],
+        "notes": notes,
+    }
+    write_json(output / "results.json", {**record, "provenance": origin})
+    write_figure(output / "plot.svg", draw(panels(record["cells"], record["chosen"])))
     print(summary.lead() + "\n")
     print(text_table(_HEADER, rows))
     for title, name in (("Convert rate", "convert_rate"), ("BLEU-1 precision", "precision")):
@@ -111,22 +109,6 @@ def write_table(
     print("\n" + "\n".join(f"({note})" for note in notes))
     _print_cut(scores[NO_SHIFT])
     print(f"written to {output}: table.csv, results.json, plot.svg, every translation in cells/")
-
-
-def panels(scores: Mapping[Cell, Scores], alphas: list[float], best: Cell) -> list[Panel]:
-    """Convert rate and BLEU-1 by layer, a line for each alpha, and the model without shift."""
-    found = []
-    for title, name in (("convert rate", "convert_rate"), ("BLEU-1 precision (%)", "precision")):
-        lines = []
-        for style, alpha in enumerate(alphas):
-            cells = sorted(cell for cell in scores if cell.alpha == alpha and cell != NO_SHIFT)
-            y = [_number(scores[cell][name]) for cell in cells]
-            lines.append(Line(f"alpha {alpha:g}", [cell.layer for cell in cells], y, style))
-        base = _number(scores[NO_SHIFT][name])
-        chance = None if math.isnan(base) else (base, "no shift")
-        chosen = (best.layer, f"best: layer {best.layer}, alpha {best.alpha:g}")
-        found.append(Panel(lines, "layer", title, chance=chance, chosen=chosen, whole=True))
-    return found
 
 
 def _row(name: str, cell: Cell, scores: Scores) -> list[Any]:

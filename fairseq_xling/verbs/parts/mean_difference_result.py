@@ -47,7 +47,7 @@ class MeanDifference:
             sections=[
                 Section(
                     "By layer and alpha",
-                    svg=to_svg(draw(_panels(cells, chosen))),
+                    svg=to_svg(draw(panels(cells, chosen))),
                     notes=caption(result, SOURCE, *facts),
                 ),
                 Section("Chosen settings", header=header, rows=rows, notes=record["notes"]),
@@ -57,10 +57,11 @@ class MeanDifference:
         )
 
 
-def _panels(cells: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> list[Panel]:
+def panels(cells: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> list[Panel]:
+    """Figures by layer, a line for each alpha, with the best cell and the model without shift."""
     base, best = chosen["no shift"], chosen["best"]
     moved = [cell for cell in cells if cell["alpha"]]
-    panels = []
+    found = []
     for name, label in FIGURES.items():
         lines = []
         for style, alpha in enumerate(dict.fromkeys(cell["alpha"] for cell in moved)):
@@ -70,10 +71,10 @@ def _panels(cells: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> li
         value = _number(base.get(name))
         dotted = None if math.isnan(value) else (value, "no shift")
         place = best["layer"], f"best: layer {best['layer']}, alpha {best['alpha']:g}"
-        panels.append(
+        found.append(
             Panel(lines, "layer that is shifted", label, chance=dotted, chosen=place, whole=True)
         )
-    return panels
+    return found
 
 
 def _number(value: float | None) -> float:

@@ -4,7 +4,8 @@ import math
 import pytest
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
-from fairseq_xling.verbs.parts.mds_table import Summary, panels, write_single, write_table
+from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
+from fairseq_xling.verbs.parts.mean_difference_result import panels
 
 SUMMARY = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
 
@@ -53,13 +54,20 @@ def test_nothing_that_shows_a_language_is_shown_as_nan(found, tmp_path, capsys):
     assert json.loads((tmp_path / "results.json").read_text())["cells"][0]["convert_rate"] is None
 
 
-def test_the_figure_has_a_line_for_each_alpha_by_layer(found):
-    rate, precision = panels(found, [2.0, -1.0], Cell(2, 2.0))
-    assert [(line.label, line.x) for line in rate.lines] == [("alpha 2", [1, 2]), ("alpha -1", [2])]
+def test_the_figure_has_a_line_for_each_alpha_by_layer(found, tmp_path):
+    rate, precision = drawn(found, tmp_path)
+    assert {line.label: line.x for line in rate.lines} == {"alpha 2": (1, 2), "alpha -1": (2,)}
     assert rate.chance is None and precision.chance == (1.0, "no shift")
     assert precision.chosen == (2, "best: layer 2, alpha 2")
     found[Cell(2, -1.0)] = scores(None, 0.0)
-    assert math.isnan(panels(found, [-1.0], Cell(2, 2.0))[0].lines[0].y[0])
+    lines = {line.label: line.y for line in drawn(found, tmp_path)[0].lines}
+    assert math.isnan(lines["alpha -1"][0])
+
+
+def drawn(found, tmp_path):
+    write_table(tmp_path, SUMMARY, found, None, {})
+    record = json.loads((tmp_path / "results.json").read_text())
+    return panels(record["cells"], record["chosen"])
 
 
 def test_one_translation_without_reference_has_no_bleu(tmp_path, capsys):
