@@ -17,8 +17,8 @@ from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
+from fairseq_xling.folders import work_folder
 from fairseq_xling.progress import progress
-from fairseq_xling.work_folder import work_folder
 
 _FILE = ArrayFile(
     "fairseq_xling.mean", "a file of means (as `fairseq-xling mean` writes it)", needs=("mean",)

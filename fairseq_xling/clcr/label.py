@@ -18,7 +18,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_index
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_json, write_json
-from fairseq_xling.new_folder import is_finished, new_folder
+from fairseq_xling.folders import is_finished, new_folder
 from fairseq_xling.progress import progress
 from fairseq_xling.text.links import Links, format_pharaoh
 

@@ -26,7 +26,7 @@ from torch import Tensor
 from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.new_folder import META
+from fairseq_xling.folders import META
 
 _BLOCK = 4096  # rows
 DTYPES = ("float32", "float16")

@@ -27,7 +27,7 @@ from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.clcr.sequences import DTYPES
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.new_folder import META, is_finished, new_folder
+from fairseq_xling.folders import META, is_finished, new_folder
 
 
 def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:

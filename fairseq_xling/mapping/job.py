@@ -17,6 +17,7 @@ from torch import Tensor
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
+from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.evidence import shared_words, split_shared
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
 from fairseq_xling.mapping.normalize import parse_steps
@@ -26,7 +27,6 @@ from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vect
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.work_folder import work_folder
 
 MATCHES = ("none", "moments")
 

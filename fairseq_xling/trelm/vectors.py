@@ -19,13 +19,13 @@ from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
+from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.text_vectors import read_text_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.trelm.embedders import embedders
 from fairseq_xling.trelm.skipgram import SkipGramOptions, count_ids
-from fairseq_xling.work_folder import work_folder
 
 
 def train_vectors(

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.claim import claim
 from fairseq_xling.clcr.esim_fit import EsimOptions, Pairs, fit_esim
 from fairseq_xling.clcr.row_folders import Row
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_width
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.folders import claim
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.studies.clcr.classify_config import (

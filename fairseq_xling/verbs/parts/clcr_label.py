@@ -9,7 +9,7 @@ from typing import Any
 from fairseq_xling.clcr.label import tune, write_labels
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
-from fairseq_xling.new_folder import begun_settings
+from fairseq_xling.folders import begun_settings
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 

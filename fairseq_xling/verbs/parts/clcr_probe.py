@@ -4,7 +4,6 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from fairseq_xling.claim import claim
 from fairseq_xling.clcr.probing import sequence_spans
 from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
 from fairseq_xling.clcr.sequences import META, Sequences
@@ -12,6 +11,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256
+from fairseq_xling.folders import claim
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters

@@ -14,13 +14,12 @@ from fairseq_xling.analysis.fasttext import FastTextOptions, WordVectors, train
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, check_files, read_json, read_lines, sha256, write_json
+from fairseq_xling.folders import META, is_finished, new_folder, work_folder
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
-from fairseq_xling.new_folder import META, is_finished, new_folder
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units.types import check_most, count_words, words_of_file
-from fairseq_xling.work_folder import work_folder
 
 _LINES = 10_000  # segmented at a time
 

@@ -16,7 +16,7 @@ from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines, write_json
-from fairseq_xling.new_folder import META, is_finished, new_folder
+from fairseq_xling.folders import META, is_finished, new_folder
 from fairseq_xling.progress import progress
 from fairseq_xling.text.blocks import sentence_blocks
 from fairseq_xling.text.encoder import TextEncoder

@@ -10,9 +10,9 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
+from fairseq_xling.folders import is_finished, new_folder
 from fairseq_xling.mapping.fitted import FittedMap, Side, read_map
 from fairseq_xling.mapping.states import BLOCK, META, Selection, States
-from fairseq_xling.new_folder import is_finished, new_folder
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name

@@ -15,6 +15,7 @@ from torch import Tensor
 from fairseq_xling.analysis.extracted import common_layers
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import sha256, write_json
+from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.fit import fit_layer
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, pack_layer, unpack_layer, write_map
 from fairseq_xling.mapping.normalize import parse_steps
@@ -26,7 +27,6 @@ from fairseq_xling.options import values_of
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import cell, text_table
-from fairseq_xling.work_folder import work_folder
 
 
 def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.analysis.layers import parse_layers
-from fairseq_xling.claim import claim
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
+from fairseq_xling.folders import claim
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec

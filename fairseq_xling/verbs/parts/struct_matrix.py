@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.claim import claim
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.folders import claim
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import load_config, parse_seeds

@@ -5,10 +5,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.claim import claim
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256, write_json
+from fairseq_xling.folders import claim
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config

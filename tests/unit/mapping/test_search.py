@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from fairseq_xling.folders import WorkFolder
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
-from fairseq_xling.work_folder import WorkFolder
 
 NONE = torch.empty(0, 2, dtype=torch.int64)
 
