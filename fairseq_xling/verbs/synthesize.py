@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.corpus.write import Settings, write_corpus
+    from fairseq_xling.corpus.settings import Settings
+    from fairseq_xling.corpus.write import write_corpus
     from fairseq_xling.languages import parse_languages
 
     settings = Settings(
