@@ -82,8 +82,11 @@ def source_side(tokens: torch.Tensor, lengths: torch.Tensor, lang: int) -> dict[
     return {"tokens": tokens, **_places(lengths, tokens.shape[1], lang)}
 
 
-def target_side(lengths: torch.Tensor, lang: int) -> dict[str, torch.Tensor]:
+def target_side(lengths: torch.Tensor, lang: int | torch.Tensor) -> dict[str, torch.Tensor]:
     """``langs``, ``positions`` and perhaps ``padding_mask`` (R, U) of targets of ``lengths`` (R,).
+
+    Args:
+        lang: the language's number; (R,) if each row has its own.
 
     >>> target_side(torch.tensor([3, 2]), 1)["positions"].tolist()
     [[0, 1, 2], [0, 1, 0]]
@@ -91,9 +94,10 @@ def target_side(lengths: torch.Tensor, lang: int) -> dict[str, torch.Tensor]:
     return _places(lengths, int(lengths.max()), lang)
 
 
-def _places(lengths: torch.Tensor, width: int, lang: int) -> dict[str, torch.Tensor]:
+def _places(lengths: torch.Tensor, width: int, lang: int | torch.Tensor) -> dict[str, torch.Tensor]:
     positions = torch.arange(width, device=lengths.device).expand(len(lengths), -1)
-    side = {"langs": torch.full_like(positions, lang), "positions": positions}
+    langs = torch.as_tensor(lang, device=lengths.device).reshape(-1, 1).expand_as(positions)
+    side = {"langs": langs, "positions": positions}
     if int(lengths.min()) < width:
         mask = positions >= lengths[:, None]
         side |= {"positions": positions.masked_fill(mask, 0), "padding_mask": mask}

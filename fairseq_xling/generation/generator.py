@@ -2,8 +2,7 @@
 
 TreLM (Li et al., 2021), Section 5.3: the lower half encodes the sentence, an ordering determines
 the translation's length and the source position of each of its positions, and the TRILayer and the
-upper half predict all of it at once. Each position outputs its most probable token; then
-consecutive repeats are collapsed and everything after the first ``</s>`` is cut.
+upper half predict all of it at once, from which the model's emission reads the words.
 
 B sentences, K candidates for each, R = B K rows, T source length, U target length, D width.
 """
@@ -13,13 +12,14 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.data.batch import source_side, target_side
-from fairseq_xling.data.folder import PAD, SEP
+from fairseq_xling.data.batch import source_side
+from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
-from fairseq_xling.generation.tokens import best_tokens, ended, kept
+from fairseq_xling.models.emissions import Emission, Reading, Written
 
 Hypothesis = dict[str, Any]
 
@@ -32,11 +32,11 @@ class NonAutoregressiveGenerator:
 
     Args:
         ordering: makes the candidates.
+        emission: reads words from their final states.
         pair: source and target language.
         lang_ids: the number of each language.
         length_weight: see above; without effect if the ordering has no probabilities.
-        keep_repeats: do not collapse consecutive repeats.
-        unk_penalty: as fairseq's `--unkpen`.
+        reading: the emission's options.
         align: return for each hypothesis the source token that each of its tokens comes from.
     """
 
@@ -45,17 +45,18 @@ class NonAutoregressiveGenerator:
     def __init__(
         self,
         ordering: Ordering,
+        emission: Emission,
         pair: tuple[str, str],
         lang_ids: Mapping[str, int],
         *,
         length_weight: float = 1.0,
-        keep_repeats: bool = False,
-        unk_penalty: float = 0.0,
+        reading: Reading | None = None,
         align: bool = False,
     ):
-        self.ordering, self.pair, self.lang_ids = ordering, pair, lang_ids
-        self.length_weight, self.keep_repeats = length_weight, keep_repeats
-        self.unk_penalty, self.align = unk_penalty, align
+        self.ordering, self.emission = ordering, emission
+        self.pair, self.lang_ids = pair, lang_ids
+        self.length_weight, self.reading = length_weight, reading or Reading()
+        self.align = align
 
     @torch.no_grad()
     def generate(
@@ -85,66 +86,65 @@ class NonAutoregressiveGenerator:
             given=net_input,
         )
         candidates = self.ordering(sources)
-        tokens, log_probs = self._write(models, sources, candidates)
-        return self._hypotheses(sources, candidates, tokens, log_probs)
+        return self._hypotheses(sources, *self._write(models, sources, candidates))
 
     def _write(
         self, models: Sequence[Any], sources: Sources, candidates: Candidates
-    ) -> tuple[Tensor, Tensor]:
-        """The best token at each position but the first, and its log-probability: (R, U - 1) each.
+    ) -> tuple[Written, Tensor]:
+        """What the candidates' rows say, and their scores (R,).
 
         Rows of similar length go through the upper half together, as many at a time as the source
         had slots: candidates cost little padding and no extra memory.
         """
         lengths = candidates.lengths
-        on_cpu = lengths.cpu()
-        width = int(on_cpu.max())
         per_source = len(lengths) // len(sources.lengths)
-        tokens = lengths.new_full((len(lengths), width - 1), PAD)
-        log_probs = torch.zeros(tokens.shape, device=lengths.device)
-        heads = [partial(model.encoder.logits, pair=self.pair) for model in models]
-        groups = cut(on_cpu.numpy(), Limits(sources.src["tokens"].numel(), None))
-        for group in groups:
+        logits = [partial(model.encoder.logits, pair=self.pair) for model in models]
+        langs = torch.full_like(lengths, sources.target_lang)
+        groups, found = [], []
+        for group in cut(lengths.cpu().numpy(), Limits(sources.src["tokens"].numel(), None)):
             rows = torch.from_numpy(group).to(lengths.device)
-            tgt = target_side(lengths[rows], sources.target_lang)
-            longest = tgt["positions"].shape[1]
-            order = candidates.order
-            if order is not None:
-                order = order[rows, :longest]
-            written = torch.arange(1, longest, device=rows.device) < lengths[rows, None]
+            longest = int(lengths[rows].max())
+            order = None if candidates.order is None else candidates.order[rows, :longest]
+            placed = self.emission.place(lengths[rows], order, langs[rows])
             own = rows // per_source
             src = {name: value[own] for name, value in sources.src.items()}
             states = [
                 model.encoder.upper(
-                    middle[own], model.encoder.target_side(src, tgt, order), order, self.pair
+                    middle[own],
+                    model.encoder.target_side(src, placed.tgt, placed.order),
+                    placed.order,
+                    self.pair,
                 )[-1]
                 for model, middle in zip(models, sources.middles, strict=True)
             ]
-            found = best_tokens(
-                [state[:, 1:][written] for state in states], heads, self.unk_penalty
-            )
-            where, place = written.nonzero(as_tuple=True)
-            tokens[rows[where], place] = found[0]
-            log_probs[rows[where], place] = found[1]
-        return tokens, log_probs
-
-    def _hypotheses(
-        self, sources: Sources, candidates: Candidates, tokens: Tensor, log_probs: Tensor
-    ) -> list[list[Hypothesis]]:
-        lengths = candidates.lengths
-        scores = log_probs.sum(1)
+            written = self.emission.write(states, placed, logits, self.reading)
+            links = placed.order
+            if links is None:
+                links = torch.arange(states[0].shape[1], device=rows.device).expand(len(rows), -1)
+            groups.append(rows)
+            found.append(written._replace(slots=links.gather(1, written.slots)))
+        back = torch.cat(groups).argsort()
+        width = max(written.tokens.shape[1] for written in found)
+        parts = zip(*found, strict=True)
+        whole = Written(*(torch.cat([_widened(x, width) for x in part])[back] for part in parts))
+        scores = whole.log_probs.sum(1)
         if candidates.log_scores is not None:
             scores = scores + self.length_weight * candidates.log_scores
-        scores = scores / (lengths - 1)
-        tokens, log_probs = tokens.cpu(), log_probs.cpu()
-        real = torch.arange(tokens.shape[1]) < (lengths.cpu() - 1)[:, None]
-        keep = kept(tokens, real, self.keep_repeats)
-        sizes = keep.sum(1).tolist()
+        return Written(*(part.cpu() for part in whole)), scores.cpu() / whole.sizes.cpu()
+
+    def _hypotheses(
+        self, sources: Sources, written: Written, scores: Tensor
+    ) -> list[list[Hypothesis]]:
+        count = len(written.tokens) // len(sources.lengths)
+        # A line with nothing between the frames has nothing to translate, whatever a model says.
+        empty = (sources.lengths.cpu() <= 2).repeat_interleave(count)
+        kept = written.kept & ~empty[:, None]
+        sizes = kept.sum(1).tolist()
         rows = zip(
-            tokens[keep].split(sizes),
-            log_probs[keep].split(sizes),
+            written.tokens[kept].split(sizes),
+            written.log_probs[kept].split(sizes),
             scores.tolist(),
-            self._alignments(sources, candidates, tokens, real, keep),
+            self._alignments(sources, written._replace(kept=kept)),
             strict=True,
         )
         hypotheses = [
@@ -157,28 +157,23 @@ class NonAutoregressiveGenerator:
             }
             for row_tokens, row_scores, score, alignment in rows
         ]
-        count = len(hypotheses) // len(sources.lengths)
         return [
             sorted(hypotheses[start : start + count], key=lambda hypothesis: -hypothesis["score"])
             for start in range(0, len(hypotheses), count)
         ]
 
-    def _alignments(
-        self,
-        sources: Sources,
-        candidates: Candidates,
-        tokens: Tensor,
-        real: Tensor,
-        keep: Tensor,
-    ) -> list[list[tuple[int, int]] | None]:
+    def _alignments(self, sources: Sources, written: Written) -> list[list[tuple[int, int]] | None]:
         """Links from source to target tokens, without the frames; repeats pass theirs on."""
         if not self.align:
-            return [None] * len(tokens)
-        order = candidates.order
-        if order is None:
-            order = torch.arange(tokens.shape[1] + 1).expand(len(tokens), -1)
-        order = order.cpu()[:, 1 : tokens.shape[1] + 1]
-        last = sources.lengths.cpu().repeat_interleave(len(tokens) // len(sources.lengths)) - 1
-        word = real & ~ended(tokens) & (tokens != SEP) & (order > 0) & (order < last[:, None])
-        pairs = torch.stack([order - 1, keep.cumsum(1) - 1], -1)[word]
+            return [None] * len(written.tokens)
+        count = len(written.tokens) // len(sources.lengths)
+        last = sources.lengths.cpu().repeat_interleave(count) - 1
+        links, word = written.slots, written.real & (written.tokens != SEP)
+        word &= (links > 0) & (links < last[:, None])
+        pairs = torch.stack([links - 1, written.kept.cumsum(1) - 1], -1)[word]
         return [sorted(set(map(tuple, row.tolist()))) for row in pairs.split(word.sum(1).tolist())]
+
+
+def _widened(part: Tensor, width: int) -> Tensor:
+    """(R, W) with zeros up to ``width``; (R,) as it is."""
+    return part if part.dim() == 1 else F.pad(part, (0, width - part.shape[1]))

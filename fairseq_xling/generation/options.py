@@ -63,6 +63,14 @@ class TranslationOptions(FairseqDataclass):
         default=False,
         metadata={"help": "translation: do not collapse consecutive repeated tokens"},
     )
+    blank_penalty: float = field(
+        default=0.0,
+        metadata=ranged(
+            "translation: taken from the logit of writing nothing, with `--emission ctc`; more "
+            "makes translations longer",
+            ANY,
+        ),
+    )
     # Shares of the text for several processes; fairseq has the options, and no use for them.
     num_shards: int = II("dataset.num_shards")
     shard_id: int = II("dataset.shard_id")

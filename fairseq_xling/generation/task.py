@@ -1,7 +1,7 @@
 """What a task needs for fairseq-generate and fairseq-interactive to translate with its models."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Optional
 
@@ -18,6 +18,7 @@ from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.models.emissions import Emission, Reading
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 
@@ -197,6 +198,7 @@ class Translates:
                     "`--path` must name a model with a TRILayer, such as tri_bert_base, got "
                     f"{type(model).__name__}"
                 )
+        emission = _emission(models, self.cfg.ordering)
         ordering = orderings[self.cfg.ordering](self.cfg, models)
         nbest = getattr(args, "nbest", 1)
         if nbest > ordering.candidates:
@@ -210,11 +212,13 @@ class Translates:
                 model.bfloat16()
         return NonAutoregressiveGenerator(
             ordering,
+            emission,
             self.direction,
             {lang: number for number, lang in enumerate(self.languages)},
             length_weight=self.cfg.length_weight,
-            keep_repeats=self.cfg.keep_repeats,
-            unk_penalty=getattr(args, "unkpen", 0.0),
+            reading=Reading(
+                self.cfg.keep_repeats, getattr(args, "unkpen", 0.0), self.cfg.blank_penalty
+            ),
             align=align is not None,
         )
 
@@ -260,3 +264,29 @@ class Translates:
         """What fairseq-interactive translates."""
         tokens = [torch.as_tensor(ids).numpy() for ids in src_tokens]
         return self._checked(TranslationDataset(Sentences(tokens), self.max_positions()), "input")
+
+
+def _emission(models: Sequence[Any], ordering: str) -> Emission:
+    """The emission of the models, which must have the same.
+
+    Raises:
+        UserError: if they do not, or if the ordering cannot arrange its slots.
+    """
+    facts = [model.emission.facts() for model in models]
+    for one in facts:
+        if one != facts[0]:
+            raise UserError(
+                f"`--path` must name models of one `--emission`, got {_shown(facts[0])} and "
+                f"{_shown(one)}"
+            )
+    emission = models[0].emission
+    if emission.orderings and ordering not in emission.orderings:
+        raise UserError(
+            f"`--ordering` must be {' or '.join(emission.orderings)} for a model with `--emission "
+            f"{_shown(facts[0])}`, got {ordering}"
+        )
+    return emission
+
+
+def _shown(facts: Mapping[str, Any]) -> str:
+    return " ".join(map(str, facts.values())) or "aligned"

@@ -37,11 +37,13 @@ class EncoderShape:
     norm_eps: float = 1e-5
     copy_embeddings: bool = False  # only a TRILayer has them
     token_positions: bool = True  # whether position embeddings are added to words
+    emission: str = "aligned"  # how a translation is written (`models.emissions`)
+    upsample: int = 1  # slots of each source position in the upper half, if there is a TRILayer
 
     def __post_init__(self) -> None:
         for names, least, below in (
             (("layers", "num_segments"), 0, math.inf),
-            (("dim", "ffn_dim", "heads", "max_positions"), 1, math.inf),
+            (("dim", "ffn_dim", "heads", "max_positions", "upsample"), 1, math.inf),
             (("dropout", "attention_dropout"), 0, 1),
             (("norm_eps",), 0, math.inf),
         ):

@@ -8,12 +8,19 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import torch
 from fairseq.models import register_model, register_model_architecture
+from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.checkpoints import origin
+from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.models.auxiliary import AuxiliaryHead, Emitted, Prediction, View
+from fairseq_xling.models.emissions import emissions
+from fairseq_xling.models.encoder import Pair, SeparableEncoder
+from fairseq_xling.models.glancing import show
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.phases import check_succession, fingerprint, freeze
 from fairseq_xling.models.separable_transformer import (
@@ -23,8 +30,11 @@ from fairseq_xling.models.separable_transformer import (
     preset,
 )
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.models.trilayer import COPIES, TriEncoder
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
+from fairseq_xling.ranges import Range, ranged
+
+ALIGNED = "aligned"  # the paper's emission
 
 
 @dataclass
@@ -39,6 +49,17 @@ class TriTransformerConfig(SeparableTransformerConfig):
             "number; helps "
             "translation, not in the paper"
         },
+    )
+    emission: str = field(
+        default="aligned",
+        metadata={
+            "help": "how slots become the words of a translation: aligned (a word each, as in the "
+            "paper), ctc (a word or nothing, several slots a source token)"
+        },
+    )
+    upsample: int = field(
+        default=2,
+        metadata=ranged("slots of each source token, unless they are aligned", Range(1, COPIES)),
     )
     compat: bool = field(
         default=False,
@@ -66,6 +87,16 @@ class TriTransformer(SeparableTransformer):
 
     config = TriTransformerConfig
 
+    def __init__(
+        self,
+        encoder: SeparableEncoder,
+        identity: Mapping[str, Any],
+        auxiliary: Mapping[str, AuxiliaryHead] | None = None,
+    ):
+        super().__init__(encoder, identity, auxiliary)
+        self.emission = emissions[encoder.shape.emission](encoder.shape)
+        self.glancing = 0.0  # in training, the share that is shown; the task sets it
+
     @classmethod
     def build_encoder(
         cls, cfg: TriTransformerConfig, task: Any, plan: SharingPlan
@@ -77,7 +108,17 @@ class TriTransformer(SeparableTransformer):
             if getattr(cfg, option) and cfg.no_trilayer:
                 name = option.replace("_", "-")
                 raise UserError(f"`--{name}` needs a TRILayer, got `--no-trilayer`")
-        shape = dataclasses.replace(shape, copy_embeddings=cfg.copy_embeddings)
+        with about("`--emission`"):
+            emissions.check(cfg.emission)
+        if not emissions[cfg.emission].in_order:
+            for option in ("compat", "no_trilayer"):
+                if getattr(cfg, option):
+                    name = option.replace("_", "-")
+                    raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
+            shape = dataclasses.replace(shape, emission=cfg.emission, upsample=cfg.upsample)
+        # Slots of one position are as different as tokens of one source word.
+        copies = cfg.copy_embeddings or shape.upsample > 1
+        shape = dataclasses.replace(shape, copy_embeddings=copies)
         if cfg.no_token_positional_embeddings and not cfg.no_trilayer:
             raise UserError(
                 "`--no-token-positional-embeddings` leaves a TRILayer without target positions; "
@@ -91,25 +132,101 @@ class TriTransformer(SeparableTransformer):
     @exits_on_user_error
     def build_model(cls, cfg: TriTransformerConfig, task: Any) -> "TriTransformer":
         model = super().build_model(cfg, task)
+        model.identity |= model.emission.facts()
         phase = getattr(task, "phase", "")
         model.identity |= {"phase": phase, "parent": ""}
         if phase:
             freeze(model, phase, cfg.encoder_layers)
         return model
 
+    def forward(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+        extra: Mapping[str, Tensor] | None = None,
+    ) -> Prediction:
+        """As the base class's, but rows of CdLM are predicted as their emission does."""
+        translates = (extra or {}).get("reordered")
+        if self.emission.in_order or translates is None or not bool(translates.any()):
+            return super().forward(src, tgt, order, pair, extra)
+        rows = translates[:, 0] > 0
+        middle = self.encoder.lower(src, pair)[-1]
+        final = middle.new_zeros(*tgt["tokens"].shape, middle.shape[-1])
+        if not bool(rows.all()):
+            final[~rows] = self._upper(middle, src, tgt, order, pair, ~rows)
+        view = View(src, tgt, order, extra or {}, middle, final)
+        auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
+        predict = tgt["predict"] & ~rows[:, None]
+        emitted = self._emitted(middle, src, tgt, pair, rows)
+        return Prediction(self.encoder.logits(final[predict], pair), auxiliary, predict, emitted)
+
+    def _upper(
+        self,
+        middle: Tensor,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None,
+        pair: Pair | None,
+        rows: Tensor,
+    ) -> Tensor:
+        """The final states of some of the rows."""
+        src, tgt = ({name: value[rows] for name, value in side.items()} for side in (src, tgt))
+        order = None if order is None else order[rows]
+        tgt = self.encoder.target_side(src, tgt, order)
+        return self.encoder.upper(middle[rows], tgt, order, pair)[-1]
+
+    def _emitted(
+        self,
+        middle: Tensor,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        pair: Pair | None,
+        rows: Tensor,
+    ) -> Emitted:
+        """The loss of the rows that translate."""
+        number = rows.nonzero()[:, 0]
+        lengths, ends = (_lengths(side)[rows] for side in (src, tgt))
+        placed = self.emission.place(lengths, None, tgt["langs"][rows, 0])
+        inputs = {"padding_mask": src.get("padding_mask"), "attn_group": src.get("attn_group")}
+        inputs = {name: value[rows] for name, value in inputs.items() if value is not None}
+        side = self.encoder.target_side(inputs, placed.tgt, placed.order)
+        sizes = ends - 2  # without the frame
+        words = tgt["tokens"][rows, 1 : 1 + int(sizes.max())]
+        logits = partial(self.encoder.logits, pair=pair)
+
+        def states(shown: Mapping[str, Tensor]) -> Tensor:
+            return self.encoder.upper(middle[rows], {**side, **shown}, placed.order, pair)[-1]
+
+        plain, shown = None, {}
+        if self.training and self.glancing:
+            with torch.no_grad():
+                best = self.emission.best(states({}), placed, words, sizes, logits)
+            plain, shown = best.nll, {"shown": show(best, self.glancing)}
+        nll = self.emission.loss(states(shown), placed, words, sizes, logits)
+        fits = self.emission.fits(placed, words, sizes)
+        return Emitted(number, nll, torch.where(fits, sizes + 1, 0), plain)
+
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As the base class's; a checkpoint of an earlier phase may have other auxiliary heads."""
+        """As the base class's; a checkpoint of an earlier phase may have other auxiliary heads,
+        and one with an aligned emission may become one with another."""
         state = dict(state_dict)
         theirs = read_identity(state)
         begins = theirs.get("phase", "") != self.identity["phase"]
+        own = self.state_dict()
         if begins:
-            own = self.state_dict()
             for name in [n for n in {**state, **own} if n.startswith("auxiliary.")]:
                 if name in own:
                     state.setdefault(name, own[name])
                 else:
                     del state[name]
+        if emission_of(theirs) != emission_of(self.identity):
+            begins = True
+            for name in own:
+                if name.startswith(("emission.", "encoder.copy_table.")):
+                    state.setdefault(name, own[name])
         result = super().load_state_dict(state, strict, model_cfg, args)
         self.identity["parent"] = fingerprint(state_dict) if begins else theirs.get("parent", "")
         return result
@@ -117,7 +234,28 @@ class TriTransformer(SeparableTransformer):
     def check_identity(self, theirs: Mapping[str, Any]) -> None:
         check_succession(self.identity["phase"], theirs.get("phase", ""))
         own = {"phase": self.identity["phase"], "parent": self.identity["parent"]}
+        if emission_of(theirs) == ALIGNED:
+            own |= {name: self.identity[name] for name in self.emission.facts()}
+        elif emission_of(self.identity) == ALIGNED:
+            raise UserError(
+                f"{origin()} does not fit: it was trained with `--emission {emission_of(theirs)}`, "
+                f"this model has {ALIGNED}"
+            )
         super().check_identity({**theirs, **own})
+
+
+def emission_of(identity: Mapping[str, Any]) -> str:
+    """The name of the emission in a checkpoint's identity; the aligned one is not recorded."""
+    return identity.get("emission", ALIGNED)
+
+
+def _lengths(side: Mapping[str, Tensor]) -> Tensor:
+    """How many positions of each row are no padding, (B,)."""
+    mask = side.get("padding_mask")
+    positions = side["positions"]
+    if mask is None:
+        return positions.new_full((len(positions),), positions.shape[1])
+    return (~mask).sum(1)
 
 
 def _bert(args: Any, **sizes: Any) -> None:

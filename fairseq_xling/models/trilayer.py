@@ -114,11 +114,15 @@ class TriEncoder(SeparableEncoder):
         Args:
             middle: (B, T + 1, D), the last of `lower`.
             tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded; see
-                `target_side`.
+                `target_side`; in training perhaps ``shown`` (B, U): target words that are given
+                instead of states, -1 for none.
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
         """
         lang = self._language(pair, 1)
         x = take(middle, order, tgt["positions"].shape[1])
+        if "shown" in tgt:
+            words = self.embedding_norm(self.tokens.select(lang)(tgt["shown"].clamp(min=0)))
+            x = torch.where((tgt["shown"] >= 0)[..., None], words.to(x), x)
         x = x + self.positions.select(lang)(tgt["positions"])
         if self.shape.language_embeddings:
             x = x + self.language_table(tgt["langs"])

@@ -6,15 +6,19 @@ row by row.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
+from omegaconf import II
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.task import Translates
+from fairseq_xling.models.glancing import share_at
 from fairseq_xling.models.phases import phases
+from fairseq_xling.ranges import SHARE, ranged
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
 
@@ -38,6 +42,22 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
             "forward, backward or language (default: nothing is frozen)"
         },
     )
+    glancing: float = field(
+        default=0.0,
+        metadata=ranged(
+            "unless slots are aligned: share of the slots that a first pass gets wrong "
+            "to show the words of; 0 saves that pass",
+            SHARE,
+        ),
+    )
+    glancing_end: float = field(
+        default=0.3,
+        metadata=ranged(
+            "that share after the last of --max-update updates, if less than --glancing",
+            SHARE,
+        ),
+    )
+    max_update: int = II("optimization.max_update")
 
 
 @register_task("cdlm", dataclass=CdlmConfig)
@@ -54,9 +74,29 @@ class CdlmTask(Translates, UnifiedTask):
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         model = super().build_model(cfg, from_checkpoint)
+        if self.cfg.glancing and getattr(getattr(model, "emission", None), "in_order", True):
+            raise UserError(
+                "`--glancing` needs an `--emission` that sums over alignments, such as ctc, got "
+                f"{self.cfg.glancing:g}"
+            )
         if self.phase != getattr(model, "identity", {}).get("phase", ""):
             raise UserError(
                 f"`--trelm-phase` {self.phase} needs an `--arch` that supports phases, such as "
                 f"tri_bert_base, got {type(model).__name__}"
             )
         return model
+
+    def train_step(
+        self,
+        sample: dict[str, Any],
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        update_num: int,
+        ignore_grad: bool = False,
+    ):
+        if self.cfg.glancing:
+            first, last = self.cfg.glancing, self.cfg.glancing_end
+            share = share_at(update_num, self.cfg.max_update, first, min(first, last))
+            getattr(model, "module", model).glancing = share
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)

@@ -68,33 +68,46 @@ class UnifiedLMCriterion(FairseqCriterion):
 
         The divisor is the number of predicted tokens, or of examples with `--sentence-avg`.
         """
-        predict = sample["net_input"]["tgt"]["predict"]
-        logits, auxiliary = model(**sample["net_input"])
+        prediction = model(**sample["net_input"])
+        logits, auxiliary = prediction.logits, prediction.auxiliary
+        tgt = sample["net_input"]["tgt"]
+        predict = tgt["predict"] if prediction.predict is None else prediction.predict
         nll = F.cross_entropy(logits.float(), sample["target"][predict], reduction="none")
-
+        sizes, size, unfit = torch.ones_like(nll), nll.numel(), 0
         rows = sample["objective"][:, None].expand_as(predict)[predict]
-        langs = sample["net_input"]["tgt"]["langs"][predict]
+        langs = tgt["langs"][predict]
+        if prediction.emitted is not None:
+            whole = prediction.emitted
+            nll, sizes = torch.cat([nll, whole.nll]), torch.cat([sizes, whole.sizes.to(sizes)])
+            rows = torch.cat([rows, sample["objective"][whole.rows]])
+            langs = torch.cat([langs, tgt["langs"][whole.rows, 0]])
+            size, unfit = int(sizes.sum()), int((whole.sizes == 0).sum())
+
         key = rows * self.num_languages + langs
         sums = nll.new_zeros(2, len(self.keys))
         sums[0].index_add_(0, key, nll.detach())
-        sums[1].index_add_(0, key, torch.ones_like(nll))
+        sums[1].index_add_(0, key, sizes)
 
         loss = nll.sum() if self.weights is None else (nll * self.weights.to(nll)[rows]).sum()
         logs = {
             "loss": loss.detach(),
             "ntokens": sample["ntokens"],
             "nsentences": sample["nsentences"],
-            "sample_size": nll.numel(),
+            "sample_size": size,
+            "unfit": unfit,
         }
         for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
+        plain = getattr(prediction.emitted, "plain", None)
+        logs["plain_nll"] = 0.0 if plain is None else plain.sum()
+        logs["plain_count"] = 0 if plain is None else prediction.emitted.sizes.sum()
         for name, (total, count) in auxiliary.items():
             # Its mean is added to the language model's mean, which the trainer computes later.
             mean = total / count.clamp(min=1)
-            loss = loss + self.auxiliary_weights[name] * mean * nll.numel()
+            loss = loss + self.auxiliary_weights[name] * mean * size
             logs[f"{name}_nll"], logs[f"{name}_count"] = total.detach(), count
-        return loss, sample["nsentences"] if self.sentence_avg else nll.numel(), logs
+        return loss, sample["nsentences"] if self.sentence_avg else size, logs
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
@@ -103,6 +116,8 @@ class UnifiedLMCriterion(FairseqCriterion):
         size = sums["sample_size"]
         metrics.log_scalar("loss", sums["loss"] / max(size, 1) / LOG2, size, round=3)
         metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
+        if sums["unfit"]:  # translations that need more slots than their emission has
+            metrics.log_scalar_sum("unfit", sums["unfit"])
         for name in sums:
             if not name.endswith("_nll"):
                 continue

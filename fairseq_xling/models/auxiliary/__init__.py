@@ -39,11 +39,35 @@ class View:
     final: Tensor
 
 
+class Emitted(NamedTuple):
+    """Rows that are predicted as a whole.
+
+    Attributes:
+        rows: (R,) their numbers; nll: (R,) the loss of each in nats.
+        sizes: (R,) the number of tokens that it is for, 0 where a translation does not fit.
+        plain: (R,) the loss without glancing, or ``None``.
+    """
+
+    rows: Tensor
+    nll: Tensor
+    sizes: Tensor
+    plain: Tensor | None = None
+
+
 class Prediction(NamedTuple):
-    """A step's output: logits (n, V), and for each auxiliary head (loss sum, count)."""
+    """A step's output.
+
+    Attributes:
+        logits: (n, V) at the positions ``predict``, row by row.
+        auxiliary: for each auxiliary head (loss sum, count).
+        predict: (B, U); ``None`` for those that the batch marks.
+        emitted: rows with no such positions, or ``None``.
+    """
 
     logits: Tensor
     auxiliary: dict[str, tuple[Tensor, Tensor]]
+    predict: Tensor | None = None
+    emitted: Emitted | None = None
 
 
 class AuxiliaryHead(nn.Module):

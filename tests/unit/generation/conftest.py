@@ -13,6 +13,7 @@ from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.models.auxiliary import auxiliary_heads
+from fairseq_xling.models.emissions import Reading
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.tri_encoder import TriTransformer
@@ -79,6 +80,10 @@ def make_generator() -> Callable[..., NonAutoregressiveGenerator]:
     def make(models, ordering="identity", pair=("en", "de"), length_candidates=1, **options):
         cfg = SimpleNamespace(length_candidates=length_candidates, order_beam=10)
         made = orderings[ordering](cfg, models)
-        return NonAutoregressiveGenerator(made, pair, LANG_IDS, **options)
+        reading = Reading(**{x: options.pop(x) for x in list(options) if hasattr(Reading, x)})
+        emission = models[0].emission
+        return NonAutoregressiveGenerator(
+            made, emission, pair, LANG_IDS, reading=reading, **options
+        )
 
     return make

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import source_side, target_side
-from fairseq_xling.data.folder import NULL, SEP, SPECIALS
+from fairseq_xling.data.folder import NULL, SEP, SPECIALS, UNK
 from fairseq_xling.generation.orderings import Candidates, Ordering
-from fairseq_xling.generation.tokens import best_tokens
+from fairseq_xling.models.best_tokens import best_tokens
 from tests.word_by_word import make_word_by_word
 
 WORDS = ([10, 11, 12, 13, 14], [20], [], [30, 31, 30, 32, 33, 34, 35, 36])
@@ -65,6 +65,13 @@ def test_a_batch_of_one_gives_what_its_row_in_a_padded_batch_gives(
     for words, order, row in zip(WORDS, ORDERS, together, strict=True):
         alone = generator.generate(models, make_sample(words, orders=[order]))
         same(alone[0][0], row[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_sentence_comes_out_empty(of_kind, make_sample, kind):
+    models, generator = of_kind(kind)
+    rows = generator.generate(models, make_sample(*WORDS, orders=ORDERS))
+    assert [len(row[0]["tokens"]) == 0 for row in rows] == [not words for words in WORDS]
 
 
 def test_candidates_scored_together_are_those_scored_alone(of_kind, make_sample):
@@ -229,11 +236,12 @@ def test_half_precision_gives_scores_close_to_full_precision(make_sample, of_kin
 
 
 def test_each_side_is_read_and_written_in_its_language(make_model, make_generator, make_sample):
+    words = [words for words in WORDS if words]
     model = make_model(separate="emb,1-4")
-    there = make_generator([model]).generate([model], make_sample(*WORDS))
+    there = make_generator([model]).generate([model], make_sample(*words))
     model.encoder.tokens.select("de").weight.data.zero_()[NULL] = 1.0  # English is read
     model.encoder.softmax.select("de").bias.data[german(1)] = 1e4
-    rows = make_generator([model]).generate([model], make_sample(*WORDS))
+    rows = make_generator([model]).generate([model], make_sample(*words))
     assert all(row[0]["tokens"].tolist() == [german(1)] for row in rows)
     assert rows[0][0]["tokens"].tolist() != there[0][0]["tokens"].tolist()
 
@@ -268,7 +276,7 @@ def test_generation_attends_as_training_does_with_compat(
     net, order = sample["net_input"], torch.tensor(ORDERS[:1])
     src = source_side(net["src_tokens"], net["src_lengths"], 0)
     final = models[0].encoder.output(src, target_side(net["tgt_lengths"], 1), order)[1]
-    tokens, scores = best_tokens([final[0, 1:]], [models[0].encoder.logits])
+    tokens, scores = best_tokens([final[0, 1:]], [models[0].encoder.logits], {SEP: 0.0, UNK: 0.0})
     count = len(found["tokens"])
     assert found["tokens"].tolist() == tokens[:count].tolist()
     assert torch.allclose(found["positional_scores"], scores[:count], atol=1e-5)

@@ -288,8 +288,8 @@ def test_the_options_reach_the_generator(make_task, make_model):
     models = [make_model("order")]
     generator = task.build_generator(models, Namespace(nbest=3, unkpen=2.0, print_alignment="hard"))
     assert generator.ordering.candidates == 3
-    assert (generator.length_weight, generator.unk_penalty) == (0.5, 2.0)
-    assert (generator.keep_repeats, generator.align) == (True, True)
+    assert (generator.length_weight, generator.reading.unk_penalty) == (0.5, 2.0)
+    assert (generator.reading.keep_repeats, generator.align) == (True, True)
     assert {str(parameter.dtype) for parameter in models[0].parameters()} == {"torch.bfloat16"}
 
 

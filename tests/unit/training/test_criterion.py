@@ -110,7 +110,8 @@ def test_every_step_has_the_same_keys_whatever_was_in_it():
     full = criterion(FakeModel({"order": (1.0, 2), "nsp": (1.0, 1)}), sample())[2]
     empty = criterion(FakeModel({"order": (0.0, 0), "nsp": (0.0, 0)}, 0), sample(0))[2]
     assert list(full) == list(empty)
-    expected = {f"{o}_{lang}" for o in ("cdlm", "mlm") for lang in ("en", "de")} | {"order", "nsp"}
+    expected = {f"{o}_{lang}" for o in ("cdlm", "mlm") for lang in ("en", "de")}
+    expected |= {"order", "nsp", "plain"}
     assert {key.removesuffix("_nll") for key in full if key.endswith("_nll")} == expected
     assert {key.removesuffix("_count") for key in full if key.endswith("_count")} == expected
 

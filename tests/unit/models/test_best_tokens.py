@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, UNK
-from fairseq_xling.generation.tokens import best_tokens, ended, kept
+from fairseq_xling.models.best_tokens import best_tokens
+from fairseq_xling.models.emissions.aligned import ended, kept
 
 A, B, C = 7, 8, 9
 BANNED = [CLS, PAD, MASK, NULL]
+WRITTEN = {SEP: 0.0, UNK: 0.0}
 
 
 def slow_best(logits: torch.Tensor, unk_penalty: float = 0.0) -> tuple[list[int], list[float]]:
@@ -32,7 +34,7 @@ def identity(states: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("count", [1, 3, 256, 257, 600])
 def test_the_best_token_and_its_log_probability_are_those_of_a_slow_search(size, count):
     logits = torch.randn(count, size, generator=torch.Generator().manual_seed(size + count)) * 4
-    tokens, scores = best_tokens([logits], [identity])
+    tokens, scores = best_tokens([logits], [identity], WRITTEN)
     expected_tokens, expected_scores = slow_best(logits)
     assert tokens.tolist() == expected_tokens
     assert scores.tolist() == pytest.approx(expected_scores, abs=1e-5)
@@ -42,14 +44,14 @@ def test_the_best_token_and_its_log_probability_are_those_of_a_slow_search(size,
 def test_the_best_token_is_found_in_every_part_of_the_vocabulary(place):
     logits = torch.zeros(2, 71)
     logits[1, place] = 3.0
-    assert best_tokens([logits], [identity])[0].tolist()[1] == place
+    assert best_tokens([logits], [identity], WRITTEN)[0].tolist()[1] == place
 
 
 @pytest.mark.parametrize("symbol", BANNED)
 def test_special_tokens_are_never_written(symbol):
     logits = torch.zeros(1, 20)
     logits[0, symbol], logits[0, A] = 50.0, 1.0
-    tokens, scores = best_tokens([logits], [identity])
+    tokens, scores = best_tokens([logits], [identity], WRITTEN)
     assert tokens.tolist() == [A]
     assert scores.item() == pytest.approx(1 - torch.tensor([1.0] + [0.0] * 15).logsumexp(0).item())
 
@@ -58,14 +60,14 @@ def test_special_tokens_are_never_written(symbol):
 def test_the_end_and_the_unknown_word_can_be_written(symbol):
     logits = torch.zeros(1, 20)
     logits[0, symbol] = 5.0
-    assert best_tokens([logits], [identity])[0].tolist() == [symbol]
+    assert best_tokens([logits], [identity], WRITTEN)[0].tolist() == [symbol]
 
 
 def test_the_penalty_on_the_unknown_word_is_taken_from_its_logit():
     logits = torch.zeros(1, 20)
     logits[0, UNK], logits[0, A] = 5.0, 4.0
     for penalty, best in ((0.5, UNK), (1.5, A)):
-        tokens, scores = best_tokens([logits], [identity], penalty)
+        tokens, scores = best_tokens([logits], [identity], {SEP: 0.0, UNK: penalty})
         assert (tokens.tolist(), scores.tolist()) == (
             [best],
             pytest.approx(slow_best(logits, penalty)[1], abs=1e-6),
@@ -75,7 +77,7 @@ def test_the_penalty_on_the_unknown_word_is_taken_from_its_logit():
 def test_an_ensemble_averages_log_probabilities():
     generator = torch.Generator().manual_seed(0)
     both = [torch.randn(300, 90, generator=generator) * 3 for _ in range(2)]
-    tokens, scores = best_tokens(both, [identity, identity])
+    tokens, scores = best_tokens(both, [identity, identity], WRITTEN)
     logs = []
     for logits in both:
         logits = logits.clone()
@@ -89,7 +91,7 @@ def test_an_ensemble_averages_log_probabilities():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_scores_in_half_precision_are_full_precision_numbers(dtype):
     logits = (torch.randn(40, 130, generator=torch.Generator().manual_seed(3)) * 4).to(dtype)
-    tokens, scores = best_tokens([logits], [identity])
+    tokens, scores = best_tokens([logits], [identity], WRITTEN)
     expected_tokens, expected_scores = slow_best(logits)
     values = logits[torch.arange(40), tokens]  # two equal logits are both the best
     assert values.tolist() == logits[torch.arange(40), torch.tensor(expected_tokens)].tolist()
@@ -98,7 +100,7 @@ def test_scores_in_half_precision_are_full_precision_numbers(dtype):
 
 
 def test_no_positions_give_no_tokens():
-    tokens, scores = best_tokens([torch.zeros(0, 20)], [identity])
+    tokens, scores = best_tokens([torch.zeros(0, 20)], [identity], WRITTEN)
     assert (tokens.shape, scores.shape, tokens.dtype) == ((0,), (0,), torch.long)
 
 

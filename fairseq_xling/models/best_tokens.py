@@ -1,35 +1,34 @@
-"""From final states to words: the best token of each position, and which of them are kept.
+"""From final states to words: the best token of each position.
 
-n positions, M models, D width, V vocabulary, R rows, W written positions (all but the ``<s>``).
+n positions, D width, V vocabulary.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, UNK
+from fairseq_xling.data.folder import SPECIALS
 
-_NEVER = (slice(CLS, PAD + 1), slice(MASK, NULL + 1))
 _BLOCK = 64
 
 
 def best_tokens(
     states: Sequence[Tensor],
     heads: Sequence[Callable[[Tensor], Tensor]],
-    unk_penalty: float = 0.0,
+    specials: Mapping[int, float],
 ) -> tuple[Tensor, Tensor]:
     """The most probable token at each position, and its log-probability in nats, (n,) each.
 
-    Of the special tokens only ``</s>`` and ``<unk>`` can be predicted; the others have probability
-    0. Logits are computed for some positions at a time, so that memory does not grow with n V and
+    Logits are computed for some positions at a time, so that memory does not grow with n V and
     they are read while they are still in the processor's cache.
 
     Args:
         states: for each model of an ensemble (n, D).
         heads: for each model a function from (n, D) to its (n, V) logits. Log-probabilities are
             averaged, and normalised again.
-        unk_penalty: taken from the logit of ``<unk>``.
+        specials: the special tokens that can be predicted, each with what is taken from its logit;
+            the others have probability 0.
     """
     on_cpu = states[0].device.type == "cpu"
     rows = 256 if on_cpu else 8192
@@ -38,7 +37,7 @@ def best_tokens(
     for pieces in zip(*(state.split(rows) for state in states), strict=True):
         scores = 0
         for state, head in zip(pieces, heads, strict=True):
-            logits = _allowed(head(state), unk_penalty)
+            logits = _allowed(head(state), specials)
             if len(states) > 1:
                 scores = scores + logits.float().log_softmax(-1)
         if len(states) > 1:
@@ -53,11 +52,12 @@ def best_tokens(
     return tuple(map(torch.cat, zip(*found, strict=True)))
 
 
-def _allowed(logits: Tensor, unk_penalty: float) -> Tensor:
-    for span in _NEVER:
-        logits[:, span] = float("-inf")
-    if unk_penalty:
-        logits[:, UNK] -= unk_penalty
+def _allowed(logits: Tensor, specials: Mapping[int, float]) -> Tensor:
+    for token in range(SPECIALS):
+        if token not in specials:
+            logits[:, token] = float("-inf")
+        elif specials[token]:
+            logits[:, token] -= specials[token]
     return logits
 
 
@@ -74,28 +74,3 @@ def _argmax(logits: Tensor) -> Tensor:
         return token
     rest, place = logits[:, whole:].max(-1)
     return torch.where(rest > value, whole + place, token)
-
-
-def kept(tokens: Tensor, real: Tensor, keep_repeats: bool = False) -> Tensor:
-    """Which of the predicted ``tokens`` (R, W) the translation consists of, (R, W) bool.
-
-    Everything after the first ``</s>`` is left out, and so are consecutive repeats (TreLM,
-    Section 5.3, Table 6), unless ``keep_repeats``.
-
-    Args:
-        real: (R, W), False at padding.
-
-    >>> tokens = torch.tensor([[7, 7, 8, 2, 9]])  # a a b </s> c
-    >>> tokens[kept(tokens, torch.ones(1, 5, dtype=torch.bool))].tolist()
-    [7, 8, 2]
-    """
-    keep = real & ~ended(tokens)
-    if not keep_repeats:
-        keep[:, 1:] &= tokens[:, 1:] != tokens[:, :-1]
-    return keep
-
-
-def ended(tokens: Tensor) -> Tensor:
-    """(R, W) bool: True after the first ``</s>`` of a row."""
-    ends = (tokens == SEP).int()
-    return ends.cumsum(1) > ends

@@ -1,0 +1,141 @@
+"""Emissions: how the slots of the upper half become the words of a translation, found by name.
+
+A slot is a position of the upper half that starts from a source position's state. `--emission` is a
+property of the model: it decides which slots there are, what the loss of a translation is, and how
+one is read from the final states. To add one, put a file here, or in your own folder, with a class
+registered under ``@emissions.register("name")``.
+
+R rows (sentences, or candidates for them), T source length, S slots, U words of the translation,
+D width, V vocabulary, W what is written.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.registry import Registry
+
+emissions: Registry = Registry("`--emission`", __name__)
+
+Logits = Callable[[Tensor], Tensor]  # (n, D) states to (n, V)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How translations are read from final states, where an emission has a choice.
+
+    Attributes:
+        keep_repeats: do not collapse consecutive repeats.
+        unk_penalty: taken from the logit of ``<unk>``.
+        blank_penalty: taken from the logit of the symbol that writes nothing.
+    """
+
+    keep_repeats: bool = False
+    unk_penalty: float = 0.0
+    blank_penalty: float = 0.0
+
+
+class Placed(NamedTuple):
+    """The slots of some rows.
+
+    Attributes:
+        tgt: their ``langs``, ``positions`` and perhaps ``padding_mask`` (R, S), as `upper` reads.
+        order: (R, S) source positions, -1 for the null state; ``None`` is the identity.
+        lengths: (R,) slots of each row.
+    """
+
+    tgt: dict[str, Tensor]
+    order: Tensor | None
+    lengths: Tensor
+
+
+class Written(NamedTuple):
+    """What is read from rows.
+
+    Attributes:
+        tokens: (R, W); log_probs: theirs, in nats.
+        slots: (R, W), the slot that each was read from.
+        real: (R, W), False at padding and after the end; kept: which the translation consists of.
+        sizes: (R,) number of tokens by which a row's log-probability is divided for its score.
+    """
+
+    tokens: Tensor
+    log_probs: Tensor
+    slots: Tensor
+    real: Tensor
+    kept: Tensor
+    sizes: Tensor
+
+
+class Best(NamedTuple):
+    """How slots write a given translation, and what they would write by themselves.
+
+    Attributes:
+        path: (R, S) the token that each slot would have to write, -1 for a slot that does not
+            matter; guess: (R, S) the token that it finds most probable.
+        nll: (R,) the loss.
+    """
+
+    path: Tensor
+    guess: Tensor
+    nll: Tensor
+
+
+class Emission(nn.Module):
+    """Base class of the emissions.
+
+    Attributes:
+        in_order: whether each slot is a position of the translation, predicted as such; if not,
+            `loss` sums over the ways in which slots can write it.
+        orderings: names of the orderings that can arrange its slots; empty for all.
+    """
+
+    in_order: ClassVar[bool] = False
+    orderings: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, shape: EncoderShape):
+        super().__init__()
+        self.shape = shape
+
+    def facts(self) -> Mapping[str, Any]:
+        """What a checkpoint's identity records: ``emission``, its name, and its settings; nothing
+        of the aligned one, as in checkpoints that are older than the others."""
+        return {}
+
+    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
+        """The slots of rows of ``lengths`` (R,) in ``order`` (R, T), for languages (R,)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
+        """Which translations the slots are enough for, (R,) bool; arguments as of `loss`."""
+        raise NotImplementedError(type(self).__name__)
+
+    def loss(
+        self, states: Tensor, placed: Placed, words: Tensor, sizes: Tensor, logits: Logits
+    ) -> Tensor:
+        """The negative log-probability of each translation in nats, (R,); 0 where it has none.
+
+        Args:
+            states: (R, S, D), final.
+            words: (R, U) of the translations, without the frame; sizes: (R,) their numbers.
+        """
+        raise NotImplementedError(type(self).__name__)
+
+    def best(
+        self, states: Tensor, placed: Placed, words: Tensor, sizes: Tensor, logits: Logits
+    ) -> Best:
+        """The likeliest of the ways that `loss` sums over, for glancing; arguments as there."""
+        raise NotImplementedError(type(self).__name__)
+
+    def write(
+        self,
+        states: Sequence[Tensor],
+        placed: Placed,
+        logits: Sequence[Logits],
+        reading: Reading,
+    ) -> Written:
+        """Translations from the final states (R, S, D) of each model of an ensemble."""
+        raise NotImplementedError(type(self).__name__)

@@ -1,0 +1,119 @@
+"""Translation with the CTC emission, and its training next to rows that predict positions."""
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from fairseq_xling.data.folder import CLS, NULL, PAD, SEP, SPECIALS
+from fairseq_xling.models.emissions import Reading
+
+WORDS = ([7, 8, 9], [10], [11, 12, 13, 14, 7, 8], [9, 9])
+
+
+@pytest.fixture
+def translator(make_model):
+    return make_model(emission="ctc", upsample=3, copy_embeddings=True)
+
+
+def slow_path(model, words, penalty=0.0):
+    """One slot at a time: the best allowed token of each, and its log-probability."""
+    tokens = torch.tensor([[CLS, *words, SEP]])
+    length = tokens.shape[1]
+    langs = torch.zeros_like(tokens)
+    src = {"tokens": tokens, "langs": langs, "positions": torch.arange(length)[None]}
+    middle = model.encoder.lower(src)[-1]
+    order = torch.tensor([[n // 3 for n in range(3 * length)]])
+    tgt = {"langs": torch.ones_like(order), "positions": order}
+    logits = model.encoder.logits(model.encoder.upper(middle, tgt, order)[-1][0])
+    logits[:, [CLS, PAD, SEP, 4]] = -torch.inf
+    logits[:, NULL] -= penalty
+    return logits.log_softmax(-1).max(-1)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 3.0])
+def test_the_best_token_of_each_slot_is_written_without_blanks_and_repeats(
+    translator, make_generator, make_sample, penalty
+):
+    generator = make_generator([translator], align=True, blank_penalty=penalty)
+    rows = generator.generate([translator], make_sample(*WORDS))
+    with torch.no_grad():
+        for words, (hypothesis,) in zip(WORDS, rows, strict=True):
+            scores, path = slow_path(translator, words, penalty)
+            said, links, before = [], set(), NULL
+            for slot, token in enumerate(path.tolist()):
+                if token not in (NULL, before):
+                    said.append(token)
+                if token != NULL and 0 < slot // 3 <= len(words):
+                    links.add((slot // 3 - 1, len(said) - 1))
+                before = token
+            assert hypothesis["tokens"].tolist() == [*said, SEP]
+            assert hypothesis["alignment"] == sorted(links)
+            assert hypothesis["positional_scores"][-1] == 0
+            assert hypothesis["score"] == pytest.approx(scores.sum().item() / (len(said) + 1), 1e-4)
+
+
+def test_a_sentence_is_translated_alone_as_in_company(translator, make_generator, make_sample):
+    generator = make_generator([translator])
+    together = generator.generate([translator], make_sample(*WORDS))
+    for words, (theirs,) in zip(WORDS, together, strict=True):
+        ((own,),) = generator.generate([translator], make_sample(words))
+        assert own["tokens"].tolist() == theirs["tokens"].tolist()
+        assert own["score"] == pytest.approx(theirs["score"], abs=1e-5)
+
+
+def batch(rows, translates):
+    """Pairs of the same words on both sides, some of which translate."""
+    tokens = pad_sequence([torch.tensor([CLS, *row, SEP]) for row in rows], True, PAD)
+    padding = tokens == PAD
+    positions = torch.arange(tokens.shape[1]).expand_as(tokens).masked_fill(padding, 0)
+    side = {"tokens": tokens, "positions": positions, "padding_mask": padding}
+    src = {**side, "langs": torch.zeros_like(tokens)}
+    tgt = {**side, "langs": torch.ones_like(tokens), "predict": ~padding}
+    extra = {"reordered": torch.tensor(translates, dtype=torch.long)[:, None]}
+    return {"src": src, "tgt": tgt, "order": positions, "extra": extra}
+
+
+def test_rows_that_translate_and_others_are_predicted_together_as_alone(translator, make_model):
+    whole = translator(**batch(WORDS, [1, 0, 1, 0]))
+    assert whole.emitted.rows.tolist() == [0, 2]
+    assert whole.emitted.sizes.tolist() == [4, 7]
+    for row, number in enumerate((0, 2)):
+        alone = translator(**batch([WORDS[number]], [1]))
+        assert len(alone.logits) == 0
+        assert torch.allclose(alone.emitted.nll[0], whole.emitted.nll[row], rtol=1e-4)
+    kept = [batch([WORDS[number]], [0]) for number in (1, 3)]
+    logits = torch.cat([translator(**one).logits for one in kept])
+    assert torch.allclose(whole.logits, logits, atol=1e-4)
+    assert whole.predict.sum().item() == len(logits)
+
+
+def test_glancing_is_for_training_and_shows_words_to_the_upper_half(translator):
+    translator.glancing = 1.0
+    assert translator(**batch(WORDS, [1, 1, 1, 1])).emitted.plain is None
+    translator.train()
+    torch.manual_seed(1)
+    emitted = translator(**batch(WORDS, [1, 1, 1, 1])).emitted
+    translator.eval()
+    assert torch.allclose(emitted.plain, translator(**batch(WORDS, [1, 1, 1, 1])).emitted.nll)
+    assert not torch.allclose(emitted.plain, emitted.nll)
+    assert emitted.nll.grad_fn is not None and not emitted.plain.requires_grad
+
+
+def test_a_word_that_is_shown_replaces_the_state(make_model):
+    encoder = make_model(emission="ctc").encoder
+    middle = torch.randn(1, 4, 32)
+    order = torch.tensor([[0, 0, 1, 1]])
+    tgt = {"langs": torch.ones_like(order), "positions": order}
+    shown = torch.tensor([[-1, SPECIALS, -1, -1]])
+    nothing = encoder.upper(middle, {**tgt, "shown": torch.full_like(order, -1)}, order)[0]
+    assert torch.equal(nothing, encoder.upper(middle, tgt, order)[0])
+    word = encoder.embedding_norm(encoder.tokens.select(None)(torch.tensor(SPECIALS)))
+    same = torch.stack([middle[0, 0], word, middle[0, 1], middle[0, 1]])[None]
+    found = encoder.upper(middle, {**tgt, "shown": shown}, order)[0]
+    direct = {"langs": torch.ones(1, 4, dtype=torch.long), "positions": order}
+    expected = encoder.upper(torch.cat([same, middle[:, -1:]], 1), direct, None)[0]
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_reading_defaults_to_no_penalty():
+    assert Reading() == Reading(False, 0.0, 0.0)
