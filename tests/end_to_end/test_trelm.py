@@ -34,6 +34,7 @@ map_args: --epochs 1 --epoch-size 64 --hidden 8
 commonality_steps: 6
 transfer_steps: 6
 language_steps: 6
+translator_steps: 6
 warmup: 1
 every: 2
 batch_size: 16
@@ -205,15 +206,15 @@ def test_the_numbers_lie_beside_the_report(migrated):
     (one,) = record["migrations"]
     assert [phase["steps"] for phase in one["phases"]] == [0, 6, 6, 6, 0, 6]
     assert one["phases"][-1]["bpw"]["de"] < one["uniform_bpw"]["de"] + 1
-    assert one["cost"]["sums"]["steps"] == 24
+    assert one["cost"]["sums"]["steps"] == 30
     assert one["cost"]["sums"]["steps_as_the_paper_counts"] == 18
     assert one["data"]["pairs"] == {"en-de": 100}
     assert [found["best_seed"] in (1, 2) for found in one["maps"]] == [True]
-    assert set(one["translation"]) == {"identity", "predicted", "oracle"}
+    assert set(one["translation"]) == {"identity", "predicted", "oracle", "ctc"}
     assert len(one["samples"]) == 10
-    trained = {cost["phase"]: cost["trained"] for cost in one["cost"]["trainings"]}
-    assert trained["commonality"] < trained["forward"]
-    assert trained["language"] == one["cost"]["trainings"][-1]["parameters"]
+    costs = {cost["phase"]: cost for cost in one["cost"]["trainings"]}
+    assert costs["commonality"]["trained"] < costs["forward"]["trained"]
+    assert costs["language"]["trained"] == costs["language"]["parameters"]
     html = (folder / "report.html").read_text(encoding="utf-8")
     for title in ("after each phase", "forward model", "Map of the", "Cost of de", "commands"):
         assert title in html
@@ -267,6 +268,7 @@ def test_one_more_language_is_one_more_word(world):
     plan = trelm(world, *both, "--dry-run").stdout
     assert "] language-de-1: run" in plan and "] language-id-1: run" in plan
     only = "--embeddings random --mapping none --transfer-steps 0 --language-steps 0".split()
+    only += ["--translator-steps", "0"]
     printed = trelm(world, *both, *only, "--output", "three-out", "--jobs", "2").stdout
     for lang in ("de", "id"):
         assert re.search(rf"^{lang} +1 +commonality +6 ", printed, re.M)
@@ -284,6 +286,9 @@ def test_one_more_language_is_one_more_word(world):
         ("--mapping rotate", "`--mapping`: unknown value 'rotate'; known: adversarial"),
         ("--preset trelmm", "unknown `--preset` 'trelmm'; did you mean 'trelm'"),
         ("--jobs 0", "`--jobs` must be at least 1, got 0"),
+        ("--emission lattices", "unknown `--emission` 'lattices'; known: aligned, ctc"),
+        ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
+        ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],
 )

@@ -277,7 +277,7 @@ class TrelmParts(TrelmStudy):
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
         from fairseq_xling.studies.trelm.vector_ways import trained_way
 
-        alone = {"autoregressive": False}
+        alone = {"autoregressive": False, "translator_steps": 0}
         return [
             Row("full", "the full migration"),
             Row(

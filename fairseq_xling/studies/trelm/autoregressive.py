@@ -15,6 +15,7 @@ from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.steps import Outcome, add_migration, translation_name
+from fairseq_xling.studies.trelm.translator import add_translator
 
 NAME = "autoregressive"
 _MAX_TOKENS = 4096
@@ -25,8 +26,10 @@ _GENERATE_BATCH = 64
 def add_compared(
     book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
 ) -> Outcome:
-    """`add_migration`, and the autoregressive model next to it if the settings ask for one."""
+    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
     outcome = add_migration(book, config, facts, target, seed, label)
+    if config.translator_steps and outcome.translations:
+        add_translator(book, config, facts, outcome)
     if config.autoregressive and outcome.translations:
         add_autoregressive(book, config, facts, outcome)
     return outcome

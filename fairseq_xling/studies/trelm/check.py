@@ -82,22 +82,45 @@ def _check_training(config: TrelmConfig) -> None:
                 f"{config.transfer_objectives!r}"
             )
     _check_orderings(config)
+    if config.translator_steps:
+        _check_translator(config)
     for stage in stages:
         with about(f"`--{stage.name}-objectives`"):
             for name in names_in(stage.objectives):
                 objectives.check(name)
 
 
+def _check_translator(config: TrelmConfig) -> None:
+    """Refuse a translator that has no model to start from, or an emission that needs an order."""
+    from fairseq_xling.models.emissions import emissions  # imports torch
+
+    if config.translator_steps <= config.warmup:
+        raise UserError(
+            f"`--warmup` must be less than `--translator-steps` {config.translator_steps}, got "
+            f"{config.warmup}"
+        )
+    if not config.predicts_translations:
+        raise UserError(
+            "`--translator-steps` needs a forward model that predicts translations: "
+            "`--transfer-steps` above 0, and cdlm among `--transfer-objectives`"
+        )
+    emissions.check(config.emission)
+    if emissions[config.emission].in_order:
+        raise UserError(
+            f"`--emission` of a translator must not be {config.emission}, which the forward model "
+            "has already"
+        )
+
+
 def _check_orderings(config: TrelmConfig) -> None:
     """Refuse to translate in an order that no head of the transfer phases predicts."""
     from fairseq_xling.generation.orderings import orderings  # imports torch
 
-    chosen = names_in(config.transfer_objectives)
-    if not any(name in objectives and objectives[name].reorders for name in chosen):
+    if not config.predicts_translations:
         return
     for name in config.ordering_list:
         head = getattr(orderings[name], "head", "")
-        if config.transfer_steps and head and head not in names_in(config.auxiliary):
+        if head and head not in names_in(config.auxiliary):
             raise UserError(
                 f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
             )

@@ -14,6 +14,7 @@ from fairseq_xling.data.splits import check_split
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.objectives import objectives
 from fairseq_xling.options import option
 from fairseq_xling.ranges import option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
@@ -136,6 +137,19 @@ class TrelmConfig:
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
 
+    translator_steps: int = option(
+        0,
+        "steps of a translator with --emission, from the forward model; 0 leaves it out",
+        least=0,
+    )
+    translator_lr: float = option(7e-4, "its peak learning rate", least=0)
+    emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")
+    upsample: int = option(2, "slots that each source token has in it", least=1)
+    glancing: float = option(
+        0.0, "share of its errors that training shows the words of at first", least=0
+    )
+    translator_args: str = option("", "more options of its fairseq-train, as one text")
+
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option(
         "identity,predicted,oracle", "orderings of translation, comma-separated"
@@ -177,6 +191,13 @@ class TrelmConfig:
     @property
     def ordering_list(self) -> list[str]:
         return names_in(self.orderings)
+
+    @property
+    def predicts_translations(self) -> bool:
+        """Whether an objective of the transfer phase predicts words in another order."""
+        chosen = names_in(self.transfer_objectives)
+        reorders = any(name in objectives and objectives[name].reorders for name in chosen)
+        return self.transfer_steps > 0 and reorders
 
     def stage(self, name: str) -> Stage:
         """``commonality``, ``transfer`` or ``language``."""

@@ -16,7 +16,8 @@ from fairseq_xling.runs.training_log import read_records
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+) \(num\. trained: ([\d,]+)\)")
 _DEVICES = re.compile(r"training on (\d+) devices")
 _SECONDS_PER_DAY = 86_400
-_COUNTED_ONCE = "backward"  # the paper counts the two halves of the transfer phase as one
+# The paper counts the two halves of the transfer phase as one, and has no translator.
+_NOT_COUNTED = ("backward", "translator")
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,10 @@ def cost_table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
 
 
 def sums(costs: list[Cost]) -> dict[str, Any]:
-    """Totals over all trainings; the paper's count of steps leaves one direction out."""
+    """Totals over all trainings; the paper's count leaves one direction and the translator out."""
     return {
         "steps": sum(cost.steps for cost in costs),
-        "steps_as_the_paper_counts": sum(c.steps for c in costs if c.phase != _COUNTED_ONCE),
+        "steps_as_the_paper_counts": sum(c.steps for c in costs if c.phase not in _NOT_COUNTED),
         "tokens": sum(cost.tokens for cost in costs),
         "seconds": sum(cost.seconds for cost in costs),
         "device_days": sum(cost.device_days for cost in costs),

@@ -104,7 +104,7 @@ class _Phases:
     def translates(self) -> bool:
         """Whether there is a model and a text to translate with."""
         there = self.facts.parallel.issuperset(self.config.translate_list)
-        return there and "forward" in self.outcome.checkpoints and self._has_heads()
+        return there and "forward" in self.outcome.checkpoints and self.config.predicts_translations
 
     def commonality(self) -> None:
         if self.config.commonality_steps:
@@ -118,7 +118,7 @@ class _Phases:
         data = transfer_folder(*self._where())
         for phase, pair in (("forward", self.pair), ("backward", self.pair[::-1])):
             options = ["--directions", "-".join(pair), "--mono-text", "parallel"]
-            heads = self.config.auxiliary if self._has_heads() else ""
+            heads = self.config.auxiliary if self.config.predicts_translations else ""
             self._train(phase, "transfer", data, self.pair[1:], options, heads)
         name = self._add("combine", self._combine)
         self.last = self.book.run / "models" / f"{name}.pt"
@@ -131,10 +131,6 @@ class _Phases:
             if self.config.nsp:  # it is also MLM, over two segments
                 heads, instead = "nsp", {"mlm": "nsp"}
             self._train("language", "language", data, self.pair[1:], heads=heads, instead=instead)
-
-    def _has_heads(self) -> bool:
-        """Whether an objective trains prediction in another order."""
-        return any(objectives[name].reorders for name in names_in(self.config.transfer_objectives))
 
     def _where(self) -> tuple[Book, TrelmConfig, Path, str, str]:
         outcome = self.outcome
@@ -194,21 +190,37 @@ class _Phases:
         return self.book.run / "translations" / name / f"generate-{split}.txt"
 
     def _translate(self, ordering: str, split: str, name: str) -> Step:
-        config, data = self.config, self.outcome.data
-        model, folder = self.outcome.checkpoints["forward"], self.book.run / "translations" / name
-        command = [
-            *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
-            *("--path", str(model), "--gen-subset", split),
-            *("-s", self.pair[0], "-t", self.pair[1], "--ordering", ordering),
-            *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
-            *(("--cpu",) if config.device == "cpu" else ()),
-            *config.words("generate_args"),
-        ]
-        return Step(name, commands=[command], inputs=[data, model], outputs=[folder])
+        model = self.outcome.checkpoints["forward"]
+        return translate_step(
+            name, self.book.run, self.config, self.outcome.data, model, self.pair, split, ordering
+        )
 
     def _add(self, phase: str, build) -> str:
         kind = f"{phase}-{self.outcome.target}-{self.outcome.seed}"
         return self.book.add(kind, self.outcome.label, build)
+
+
+def translate_step(
+    name: str,
+    run: Path,
+    config: TrelmConfig,
+    data: Path,
+    model: Path,
+    pair: tuple[str, str],
+    split: str,
+    ordering: str,
+) -> Step:
+    """fairseq-generate with one of our models, into the folder ``translations/name`` of the run."""
+    folder = run / "translations" / name
+    command = [
+        *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
+        *("--path", str(model), "--gen-subset", split),
+        *("-s", pair[0], "-t", pair[1], "--ordering", ordering),
+        *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
+        *(("--cpu",) if config.device == "cpu" else ()),
+        *config.words("generate_args"),
+    ]
+    return Step(name, commands=[command], inputs=[data, model], outputs=[folder])
 
 
 def add_bpw(book: Book, config: TrelmConfig, outcome: Outcome) -> Path:

@@ -83,6 +83,8 @@ def row_config(config: TrelmConfig, row: "Row") -> TrelmConfig:
         UserError: if they are incompatible; names the row.
     """
     changed = dataclasses.replace(config, **row.changes)
+    if not changed.predicts_translations:
+        changed = dataclasses.replace(changed, translator_steps=0)  # nothing to start it from
     try:
         check_config(changed)
     except UserError as error:

@@ -1,0 +1,66 @@
+"""A translator whose slots write a word or nothing, trained from a migration's forward model.
+
+The forward model knows which words a source word becomes, but has to be told their order; with an
+emission such as CTC the same weights learn to write whole sentences in one pass.
+"""
+
+import functools
+from pathlib import Path
+
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.config import Stage, TrelmConfig
+from fairseq_xling.studies.trelm.facts import Facts
+from fairseq_xling.studies.trelm.steps import Outcome, translate_step, translation_name
+from fairseq_xling.studies.trelm.text import transfer_folder
+from fairseq_xling.studies.trelm.training import checkpoint, model_options, training_step
+
+NAME = "translator"
+
+
+def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
+    """Train it, all of its weights; what it writes is one of the translations of ``outcome``."""
+    pair = (config.source_lang, outcome.target)
+    stage = Stage(
+        NAME, config.translator_steps, config.translator_lr, "cdlm", config.words("translator_args")
+    )
+    options = [
+        *model_options(config, facts.shape),
+        *("--emission", config.emission, "--upsample", str(config.upsample)),
+        *(("--glancing", str(config.glancing)) if config.glancing else ()),
+        *("--objectives", stage.objectives, "--directions", "-".join(pair)),
+    ]
+    build = functools.partial(
+        training_step,
+        run=book.run,
+        config=config,
+        stage=stage,
+        data=transfer_folder(book, config, outcome.data, outcome.target, outcome.label),
+        languages=pair,
+        options=options,
+        seed=outcome.seed,
+        start=outcome.checkpoints["forward"],
+        validate=facts.validates((), False, True),
+    )
+    kind = f"{outcome.target}-{outcome.seed}"
+    name = book.add(f"{NAME}-{kind}", outcome.label, build)
+    outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
+    model = checkpoint(book.run, name, config)
+    for split in config.translate_list:
+        which = "" if split == config.translate_list[0] else f"{split}-"
+        write = functools.partial(_translate, book.run, config, outcome.data, model, pair, split)
+        step = book.add(f"translate-{which}{config.emission}-{kind}", outcome.label, write)
+        called = translation_name(config, config.emission, split)
+        outcome.translations[called] = book.run / "translations" / step / f"generate-{split}.txt"
+
+
+def _translate(
+    run: Path,
+    config: TrelmConfig,
+    data: Path,
+    model: Path,
+    pair: tuple[str, str],
+    split: str,
+    name: str,
+) -> Step:
+    return translate_step(name, run, config, data, model, pair, split, "identity")
