@@ -117,6 +117,12 @@ SNAPSHOT = {
     "seeds": "1",
     "device": "cuda",
     "precision": "auto",
+    "translator_steps": 0,
+    "translator_lr": 7e-4,
+    "emission": "ctc",
+    "upsample": 2,
+    "glancing": 0.0,
+    "translator_args": "",
     "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
     "translate_split": "test",
