@@ -84,6 +84,8 @@ BELOW_ONE = Range(0, 1, below=True)
 POSITIVE = Range(0, above=True)
 COUNT = Range(1)
 NOT_NEGATIVE = Range(0)
+# Candidates of a sentence go through a model together, and so do hypotheses.
+CANDIDATES, HYPOTHESES = Range(1, 16), Range(1, 1000)
 
 
 @dataclasses.dataclass(frozen=True)

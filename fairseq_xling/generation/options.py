@@ -6,10 +6,7 @@ from typing import Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.ranges import ANY, Range, ranged
-
-# Candidates of a sentence go through a model together, and so do hypotheses.
-MOST_CANDIDATES, MOST_HYPOTHESES = 16, 1000
+from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, ranged
 
 
 @dataclass
@@ -40,14 +37,14 @@ class TranslationOptions(FairseqDataclass):
         default=2,
         metadata=ranged(
             "translation: lengths to try per sentence with predicted or relative",
-            Range(1, MOST_CANDIDATES),
+            CANDIDATES,
         ),
     )
     order_beam: int = field(
         default=10,
         metadata=ranged(
             "translation: beam width of the search for an order with relative",
-            Range(1, MOST_HYPOTHESES),
+            HYPOTHESES,
         ),
     )
     length_weight: float = field(
@@ -70,6 +67,10 @@ class TranslationOptions(FairseqDataclass):
             "makes translations longer",
             ANY,
         ),
+    )
+    int8: bool = field(
+        default=False,
+        metadata={"help": "translation: products with weights in 8 bits, on a CPU in fp32"},
     )
     # Shares of the text for several processes; fairseq has the options, and no use for them.
     num_shards: int = II("dataset.num_shards")

@@ -19,6 +19,7 @@ from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.models.emissions import Emission, Reading
+from fairseq_xling.models.int8 import quantise
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 
@@ -206,10 +207,7 @@ class Translates:
                 f"`--nbest` must be at most {ordering.candidates}, the number of candidates of "
                 f"`--ordering {self.cfg.ordering}`, got {nbest}"
             )
-        if self.cfg.bf16 or computes_in_bf16(self.cfg):
-            # Weights too: autocast, as in training, would convert them again for every batch.
-            for model in models:
-                model.bfloat16()
+        self._convert(models)
         return NonAutoregressiveGenerator(
             ordering,
             emission,
@@ -221,6 +219,18 @@ class Translates:
             ),
             align=align is not None,
         )
+
+    def _convert(self, models: Sequence[Any]) -> None:
+        """Weights in the precision of translation; autocast, as in training, would convert them
+        again for every batch."""
+        if self.cfg.int8:
+            if self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16":
+                raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
+            for model in models:
+                quantise(model)
+        elif self.cfg.bf16 or computes_in_bf16(self.cfg):
+            for model in models:
+                model.bfloat16()
 
     @exits_on_user_error
     def inference_step(

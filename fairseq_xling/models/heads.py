@@ -16,10 +16,11 @@ class LinearHead(nn.Module):
     def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
+        self.project = F.linear  # `models.int8` has another one
 
     def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
         """(n, D) states and (V, D) embeddings to (n, V) logits."""
-        return F.linear(x, embeddings, self.bias)
+        return self.project(x, embeddings, self.bias)
 
 
 @lm_heads.register("bert")
