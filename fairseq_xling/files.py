@@ -273,8 +273,11 @@ def open_binary(path: str | Path) -> IO[bytes]:
     return open(path, "rb")
 
 
-def byte_lines(path: str | Path) -> Iterator[bytes]:
+def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[bytes]:
     """The lines of a file with their ends, one at a time, through gzip if its name says so.
+
+    Args:
+        file: what to read instead, which is open; ``path`` is its name in messages.
 
     Raises:
         UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound
@@ -282,7 +285,7 @@ def byte_lines(path: str | Path) -> Iterator[bytes]:
     """
     most, number = bound("line"), 0
     try:
-        with open_binary(path) as file:
+        with file or open_binary(path) as file:
             while line := file.readline(most + 1):
                 number += 1
                 if len(line) > most:
@@ -297,8 +300,9 @@ def without_bom(line: str) -> str:
     return line.removeprefix("\ufeff")
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``).
+def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
+    """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``);
+    ``file`` as in `byte_lines`.
 
     Only ``\\n`` ends a line: ``str.splitlines`` would also split at control characters that occur
     inside real sentences, and shift every line after them.
@@ -307,7 +311,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
         UserError: if the file is missing, is not gzip where its name says so, is not UTF-8, or has
             a line that exceeds the bound (names file and line).
     """
-    for number, line in enumerate(byte_lines(path), start=1):
+    for number, line in enumerate(byte_lines(path, file), start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -18,6 +18,8 @@ from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.registry import unknown_name
 
+MODEL = "model.pt"  # in a folder of `interop.export`
+
 
 class Encoder:
     """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
@@ -42,6 +44,9 @@ class Encoder:
     ) -> "Encoder":
         """The model in a fairseq ``checkpoint``; ``data`` if its data folder has moved.
 
+        Args:
+            checkpoint: may be a folder of `fairseq-xling export`, which is its own data folder.
+
         Raises:
             UserError: if the file is missing, truncated or not plain data, if its model is of
                 another kind, if the data folder is not the one it was trained with, or if there is
@@ -53,6 +58,8 @@ class Encoder:
         import fairseq_xling.plugin  # noqa: F401
 
         device = usable_device(device)
+        if Path(checkpoint, MODEL).is_file():
+            checkpoint, data = Path(checkpoint, MODEL), checkpoint if data is None else data
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint")
         overrides = {"data": str(data)} if data is not None else {}

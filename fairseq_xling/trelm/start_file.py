@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import write_vectors
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.provenance import provenance
-from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
 from fairseq_xling.trelm.initialise import InitOptions
 from fairseq_xling.trelm.start import ModelOptions, Start, start
 

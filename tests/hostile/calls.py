@@ -110,6 +110,7 @@ VERBS = {
     "eval-tatoeba": "{w}/sentences-en {w}/sentences-de --output out.json",
     "eval-transfer": f"{_TUNING} --dry-run",
     "eval-word-order": "{w}/ner --features {w}/features.tsv --output out",
+    "export": f"{{w}}/lm.pt {_DATA} --output out",
     "extract": f"{{w}}/lm.pt {_DATA} --lang en --text {_TEXT} --output out",
     "import": "{w}/hf --languages en --output out",
     "init": f"{{w}}/lm.pt {_DATA} --arch tri_bert_tiny --output start.pt",
@@ -138,6 +139,7 @@ VERBS = {
     "--trees-data {w}/data --output out",
     "struct train": f"{_STRUCTURES} --pool mean",
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
+    "translate": f"{{w}}/translator.pt {_DATA} --input {_TEXT} --output out.txt",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "
     "--output out.txt",
     "trelm run": f"{_TRELM} --dry-run",

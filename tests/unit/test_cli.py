@@ -77,7 +77,7 @@ def test_the_list_of_verbs_says_what_each_does():
     ("typed", "line"),
     [
         (["preprare", "x"], "unknown verb 'preprare'; did you mean 'prepare'? "),
-        (["translate"], "unknown verb 'translate'; did you mean 'translate-mds'? "),
+        (["user"], "unknown verb 'user'; did you mean 'user-dir'? "),
         (["xyzzy"], "unknown verb 'xyzzy'; "),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from fairseq_xling.trelm.fresh_checkpoint import write_fresh_checkpoint
+from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
 
 
 @pytest.fixture(scope="session")

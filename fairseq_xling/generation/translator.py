@@ -1,0 +1,184 @@
+"""Text to text: a trained translation model outside fairseq's programs.
+
+translator = Translator.load("translator/")               # an exported folder, or a checkpoint
+translator.translate(["A dog runs.", "Two men talk."])
+"""
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fairseq.utils import apply_to_sample
+
+from fairseq_xling.data.folder import SEP
+from fairseq_xling.data.plan import Limits
+from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.generation.task import Translates
+from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.precision import AUTO, resolve
+from fairseq_xling.text.encoder import TextEncoder
+
+BATCH_TOKENS, BUFFER = 4096, 2048
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One hypothesis.
+
+    Attributes:
+        text: the translation.
+        score: the mean log-probability of its tokens, in nats, with its order's if it has one.
+        source, tokens: the pieces of both sides, as the data folder cuts text.
+        alignment: links from a piece of ``source`` to one of ``tokens``, from 0; empty unless they
+            were asked for.
+    """
+
+    text: str
+    score: float
+    source: list[str]
+    tokens: list[str]
+    alignment: list[tuple[int, int]]
+
+
+class Translator:
+    """A model with a TRILayer, its vocabulary, and one direction."""
+
+    def __init__(self, encoder: Encoder):
+        self.task, self.models, self.device = encoder.task, [encoder.model], encoder.device
+        self.pair: tuple[str, str] = self.task.direction
+        self.source, self.target = (
+            TextEncoder.load(self.task.folder.path, lang) for lang in self.pair
+        )
+
+    @classmethod
+    def load(
+        cls,
+        model: str | Path,
+        data: str | Path | None = None,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        device: str = "cpu",
+        precision: str = AUTO,
+        int8: bool = False,
+        **options: Any,
+    ) -> "Translator":
+        """The model in ``model``, a checkpoint or a folder of `fairseq-xling export`.
+
+        Args:
+            data: the model's data folder, if it has moved.
+            source, target: the languages, if the model can translate between several.
+            precision: fp32, bf16, fp16 (on a GPU) or auto.
+            int8: products in 8 bits, on a CPU.
+            options: others of translation, such as ``ordering`` (default: by the model's emission
+                and heads) and ``length_candidates``; see `TranslationOptions`.
+
+        Raises:
+            UserError: as `Encoder.load`, for a model that cannot translate, and for options that
+                have no effect on it.
+        """
+        encoder = Encoder.load(model, data, device)
+        task = encoder.task
+        if not isinstance(task, Translates) or not getattr(encoder.model, "reorders", False):
+            raise UserError(
+                f"{model}: must be a model with a TRILayer, of `--task cdlm`, to translate"
+            )
+        kind = encoder.device.type
+        number = "fp32" if int8 and precision == AUTO else resolve(precision, kind)
+        if number == "fp16":
+            encoder.model.half()
+        options.setdefault("ordering", default_ordering(encoder.model))
+        settings = {
+            "source_lang": source,
+            "target_lang": target,
+            "int8": int8,
+            "cpu": kind == "cpu",
+            "bf16": kind != "cpu" and number == "bf16",
+            "cpu_bf16": False,
+            "cpu_precision": number if kind == "cpu" else "fp32",
+            **options,
+        }
+        for name, value in settings.items():
+            setattr(task.cfg, name, value)
+        task.check_translation()
+        return cls(encoder)
+
+    def translate(self, lines: Sequence[str], batch_tokens: int = BATCH_TOKENS) -> list[str]:
+        """The best translation of each line; an empty line's is empty."""
+        return [found[0].text for found in self.hypotheses(lines, batch_tokens=batch_tokens)]
+
+    def hypotheses(
+        self,
+        lines: Iterable[str],
+        *,
+        nbest: int = 1,
+        alignment: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        buffer: int = BUFFER,
+    ) -> Iterator[list[Translation]]:
+        """The ``nbest`` translations of each line, best first, in the order of the lines.
+
+        Args:
+            alignment: also find which piece of the source each piece comes from.
+            batch_tokens: maximum padded source tokens per batch.
+            buffer: how many lines are read, and sorted by length, before they are translated.
+
+        Raises:
+            UserError: for more than the ordering has candidates, and, with ``too_long`` of
+                ``refuse``, for a line that the model has no positions for.
+        """
+        asked = SimpleNamespace(nbest=nbest, print_alignment="hard" if alignment else None)
+        rest = iter(lines)
+        with _raising():
+            generator = self.task.build_generator(self.models, asked)
+        while block := list(itertools.islice(rest, buffer)):
+            with _raising():
+                found = self._block(block, generator, nbest, batch_tokens)
+            yield from found
+
+    def _block(
+        self, lines: list[str], generator: Any, nbest: int, batch_tokens: int
+    ) -> list[list[Translation]]:
+        ids = self.source.encode(lines)
+        dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
+        found: list[list[Translation]] = [[] for _ in lines]
+        for batch in dataset.batches(Limits(batch_tokens, None)):
+            sample = apply_to_sample(lambda tensor: tensor.to(self.device), dataset[batch])
+            rows = self.task.inference_step(generator, self.models, sample)
+            for index, row in zip(batch.tolist(), rows, strict=True):
+                found[index] = [self._written(ids[index], one) for one in row[:nbest]]
+        return found
+
+    def _written(self, source: Any, hypothesis: dict[str, Any]) -> Translation:
+        tokens = [token for token in hypothesis["tokens"].tolist() if token != SEP]
+        both = (self.task.source_dictionary, source[:-1]), (self.task.target_dictionary, tokens)
+        pieces = [[dictionary[i] for i in ids] for dictionary, ids in both]
+        links = hypothesis.get("alignment") or []
+        return Translation(
+            self.target.decode(tokens), float(hypothesis["score"]), *pieces, list(links)
+        )
+
+
+@contextlib.contextmanager
+def _raising() -> Iterator[None]:
+    """What a task says to fairseq's programs, which it ends, as an error for whoever calls it."""
+    try:
+        yield
+    except SystemExit as error:
+        raise program_error(error) from None
+
+
+def default_ordering(model: Any) -> str:
+    """The ordering that suits a model: the only one of its emission, or that of its head."""
+    only = model.emission.orderings
+    if only:
+        return only[0]
+    suited = [
+        name for name in orderings if getattr(orderings[name], "head", None) in model.auxiliary
+    ]
+    return suited[0] if suited else "identity"

@@ -1,0 +1,83 @@
+"""A trained model with its vocabulary, in one folder that needs no data folder.
+
+    model.pt              weights and settings, without the optimiser's state
+    dict*.txt, ...        the vocabulary: dictionaries and what cuts text into pieces
+    meta.json             languages and vocabulary, as in a data folder, which has no text
+
+`Encoder.load` and `Translator.load` read it, and it can stand wherever a command takes a checkpoint
+and its data folder.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.data.digests import describe_files
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256, write_json
+from fairseq_xling.folders import META, new_folder
+from fairseq_xling.guards import prepare_engine
+from fairseq_xling.interop.encoder import MODEL, Encoder
+from fairseq_xling.provenance import versions
+from fairseq_xling.text.tokenizers.pieces import pieces_file
+from fairseq_xling.text.vocabularies import mode_of
+
+_KEPT = ("format", "languages", "segment", "settings", "versions", "vocab", "dictionaries")
+_NEEDED = ("optimizer_history.-1.criterion_name", "optimizer_history.-1.optimizer_name")
+
+
+def export(checkpoint: str | Path, output: str | Path, data: str | Path | None = None) -> str:
+    """Write the model in ``checkpoint`` and its vocabulary into the new folder ``output``.
+
+    Args:
+        data: the model's data folder, if it has moved.
+
+    Returns:
+        What was written, in one line.
+
+    Raises:
+        UserError: as `Encoder.load`, and if ``output`` is there.
+    """
+    output = Path(output)
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise UserError(f"`--output` must be a new folder, got {output}")
+    prepare_engine()
+    encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's
+    state = load_trained(checkpoint, _NEEDED)
+    folder: DataFolder = encoder.folder
+    names = [*folder.meta["dictionaries"], *_pieces(folder)]
+    last = state["optimizer_history"][-1]
+    settings = {"checkpoint": str(checkpoint), "data": str(folder.path)}
+    with new_folder(output, settings, "export") as partial:
+        for name in names:
+            shutil.copyfile(folder.path / name, partial / name)
+        write_fresh_checkpoint(
+            partial / MODEL,
+            {**_without_places(state["cfg"]), "checkpoint": {}},
+            state["model"],
+            {name: last[name] for name in ("criterion_name", "optimizer_name")},
+            {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
+        )
+        kept = {name: folder.meta[name] for name in _KEPT if name in folder.meta}
+        write_json(partial / META, {**kept, "files": describe_files(partial, names)})
+    size = sum(path.stat().st_size for path in output.iterdir()) / 1e6
+    return f"{','.join(encoder.languages)}, {size:.1f} MB"
+
+
+def _pieces(folder: DataFolder) -> list[str]:
+    """The files that cut the text of each language, by name."""
+    models = map(mode_of(folder).model_name, folder.languages)
+    return list(dict.fromkeys(pieces_file(folder.path, model).name for model in models))
+
+
+def _without_places(settings: Any) -> Any:
+    """``settings`` without folders of the machine: of a path only its last part stays."""
+    if isinstance(settings, dict):
+        return {name: _without_places(value) for name, value in settings.items()}
+    if isinstance(settings, str) and os.path.isabs(settings):
+        return os.path.basename(settings)
+    return settings

@@ -1,0 +1,69 @@
+"""The run of `fairseq-xling translate`."""
+
+import argparse
+import contextlib
+import sys
+from typing import IO, Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, check_files, read_lines, same_place
+from fairseq_xling.generation.translator import BUFFER, Translation, Translator
+from fairseq_xling.progress import progress
+
+_OPTIONS = ("ordering", "length_candidates", "blank_penalty", "too_long")
+_BETWEEN = " ||| "
+
+
+def translate_text(args: argparse.Namespace) -> None:
+    """Translate ``args.input``, or standard input, line by line.
+
+    Raises:
+        UserError: for a model that cannot translate, options without effect on it, and a line that
+            is not UTF-8; a file of ``args.output`` is not written then.
+    """
+    check_files(args.input, of="`--input`")
+    if args.input and args.output and same_place(args.input, args.output):
+        raise UserError(f"`--output` must be another file than `--input`, got {args.output}")
+    given = {name: getattr(args, name) for name in _OPTIONS}
+    translator = Translator.load(
+        args.model,
+        args.data,
+        source=args.source,
+        target=args.target,
+        device=args.device,
+        precision=args.precision,
+        int8=args.int8,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    at_terminal = args.input is None and sys.stdin.isatty()
+    found = translator.hypotheses(
+        read_lines(args.input or "standard input", None if args.input else sys.stdin.buffer),
+        nbest=args.nbest,
+        alignment=args.alignment,
+        batch_tokens=args.batch_tokens,
+        buffer=args.buffer or (1 if at_terminal else BUFFER),
+    )
+    plain = args.nbest == 1 and not args.alignment
+    with (
+        _opened(args.output) as output,
+        progress(None, "translate", " lines", checks=at_terminal) as bar,
+    ):
+        for number, row in enumerate(found):
+            for one in row:
+                output.write(f"{one.text if plain else _shown(number, one, args.alignment)}\n")
+            if output is sys.stdout and at_terminal:
+                output.flush()
+            bar.update()
+
+
+def _opened(path: str | None) -> contextlib.AbstractContextManager[IO[Any]]:
+    return atomic_write(path, "w") if path else contextlib.nullcontext(sys.stdout)
+
+
+def _shown(number: int, one: Translation, alignment: bool) -> str:
+    """A line of an n-best list, as statistical translation has written them."""
+    parts = [str(number), one.text, f"{one.score:.4f}"]
+    if alignment:
+        links = " ".join(f"{i}-{j}" for i, j in one.alignment)
+        parts += [" ".join(one.source), " ".join(one.tokens), links]
+    return _BETWEEN.join(parts)

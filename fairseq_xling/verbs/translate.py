@@ -1,0 +1,67 @@
+"""Translate plain text with a model of `--task cdlm`, all words of a sentence at once.
+
+  fairseq-xling translate translator/checkpoint_best.pt < text.en > text.de
+  fairseq-xling translate FOLDER --input text.en --nbest 3 --alignment
+
+MODEL is a checkpoint, or a folder that `fairseq-xling export` wrote. A line in is a line out, in
+the same order; an empty one stays empty. With --nbest or --alignment a line out is a hypothesis:
+
+  LINE ||| TRANSLATION ||| SCORE
+  LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
+
+LINE counts from 0, SCORE is the mean log-probability of a token (in nats).
+"""
+
+import argparse
+
+from fairseq_xling import precision
+from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, Number
+
+GROUP = "Migrate"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="checkpoint, or folder of `fairseq-xling export`")
+    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("--from", dest="source", metavar="LANG", help="language of the text, if several are known")
+    add("--to", dest="target", metavar="LANG", help="language to write, if several are known")
+    add("--input", metavar="FILE", help="UTF-8 text, also .gz (default: standard input)")
+    add("--output", metavar="FILE", help="file to write (default: standard output)")
+    add(
+        "--ordering",
+        metavar="NAME",
+        help="source of the order, as of fairseq-generate (default: what suits the model)",
+    )
+    add("--length-candidates", type=Number(int, CANDIDATES), metavar="N", help="lengths to try")
+    add(
+        "--blank-penalty",
+        type=Number(float, ANY),
+        metavar="X",
+        help="for --emission ctc: taken from the logit of writing nothing; more is longer",
+    )
+    add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")
+    add("--alignment", action="store_true", help="write which pieces come from which")
+    add(
+        "--batch-tokens",
+        type=Number(int, COUNT),
+        default=4096,
+        metavar="N",
+        help="maximum padded source tokens per batch",
+    )
+    add(
+        "--buffer",
+        type=Number(int, COUNT),
+        metavar="N",
+        help="lines that are read before they are translated (default: 2048, 1 at a terminal)",
+    )
+    add("--too-long", choices=("truncate", "refuse"), help="lines too long for the model")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add("--precision", default=precision.AUTO, choices=precision.CHOICES, help=precision.HELP)
+    add("--int8", action="store_true", help="products with weights in 8 bits, on a CPU")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.verbs.parts.translate import translate_text
+
+    translate_text(args)

@@ -1,0 +1,143 @@
+"""`fairseq-xling translate` and `export`, and `Translator`, on a model that knows every word."""
+
+import gzip
+import shutil
+
+import pytest
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.cli import main
+from fairseq_xling.errors import UserError
+from fairseq_xling.generation.translator import Translator
+from fairseq_xling.interop.encoder import Encoder
+from tests.end_to_end.engine import BIN, launch
+from tests.end_to_end.test_translate import Study
+
+LINES = ["dog cat", "", "sun zebra tree", "one", "red blue green one two three runs sees"]
+OTHERS = ["xdog xcat", "", "xsun <unk> xtree", "xone", " ".join(f"x{w}" for w in LINES[4].split())]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("translate"), backwards=False)
+
+
+@pytest.fixture(scope="module")
+def exported(study, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    assert main(["export", str(study.checkpoint), "--output", str(folder)]) == 0
+    return folder
+
+
+def translate(*arguments, typed=None):
+    """As a process; both streams."""
+    return launch([BIN / "fairseq-xling", "translate", *arguments], typed=typed)
+
+
+def test_lines_come_out_translated_and_in_their_order(study):
+    typed = "".join(f"{line}\n" for line in LINES)
+    options = ("--ordering", "identity", "--buffer", "2")
+    done = translate(study.checkpoint, *options, typed=typed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == OTHERS
+    assert "5 lines" in done.stderr
+
+
+@pytest.mark.parametrize("options", [{}, {"int8": True}, {"precision": "bf16"}])
+def test_neither_precision_nor_batches_nor_the_buffer_change_them(study, options):
+    translator = Translator.load(study.checkpoint, ordering="identity", **options)
+    for batch_tokens, buffer in ((4096, 100), (16, 100), (4096, 1)):
+        found = translator.hypotheses(LINES, batch_tokens=batch_tokens, buffer=buffer)
+        assert [row[0].text for row in found] == OTHERS
+    assert translator.translate(LINES) == OTHERS
+
+
+def test_hypotheses_are_written_with_scores_pieces_and_links(study, tmp_path):
+    text, output = tmp_path / "text.gz", tmp_path / "found"
+    text.write_bytes(gzip.compress(b"dog cat\n\n"))
+    call = ["translate", study.checkpoint, "--input", text, "--output", output, "--nbest", 2]
+    assert main([*map(str, call), "--alignment", "--ordering", "predicted"]) == 0
+    rows = [line.split(" ||| ") for line in output.read_text().splitlines()]
+    assert [row[0] for row in rows] == ["0", "0", "1", "1"]
+    assert float(rows[0][2]) >= float(rows[1][2])
+    assert rows[0][3] == "▁dog ▁cat"
+    for row in rows[:2]:
+        pieces, links = row[4].split(), [link.split("-") for link in row[5].split()]
+        assert row[1] == " ".join(pieces).replace("▁", "")
+        assert all(int(i) < 2 and int(j) < len(pieces) for i, j in links)
+
+
+def test_the_ordering_is_that_of_the_models_head(study):
+    translator = Translator.load(study.checkpoint)
+    assert translator.task.cfg.ordering == "predicted"
+    assert len(next(translator.hypotheses(["dog"], nbest=2))) == 2
+    with pytest.raises(UserError) as error:
+        next(translator.hypotheses(["dog"], nbest=3))
+    assert str(error.value).startswith("`--nbest` must be at most 2, the number of candidates")
+
+
+def test_an_exported_folder_translates_without_the_data_folder(study, exported, tmp_path):
+    moved = shutil.copytree(exported, tmp_path / "elsewhere")
+    assert Translator.load(moved, ordering="identity").translate(LINES) == OTHERS
+    there = {path.name for path in moved.iterdir()}
+    assert there == {"model.pt", "meta.json", "dict.txt", "sentencepiece.model"}
+    assert (moved / "model.pt").stat().st_size < study.checkpoint.stat().st_size / 2
+    assert str(study.data.parent).encode() not in (moved / "model.pt").read_bytes()
+    assert load_plain(moved / "model.pt")["last_optimizer_state"] is None
+
+
+def test_fairseqs_programs_and_encoders_read_the_folder(exported):
+    encoder = Encoder.load(exported)
+    assert encoder.languages == ["en", "xx"]
+    done = launch(
+        [
+            *(BIN / "fairseq-interactive", exported, "--path", exported / "model.pt", "--cpu"),
+            *("--task", "cdlm", "--user-dir", USER_DIR, "--directions", "en-xx"),
+        ],
+        typed="dog cat\n",
+    )
+    assert "D-0" in done.stdout and "xdog xcat" in done.stdout, done.stderr
+
+
+MISTAKES = [
+    (("--input", "none"), "`--input` none: no such file"),
+    (("--input", "text", "--output", "text"), "`--output` must be another file than `--input`"),
+    (("--to", "fr"), "unknown language in `--source-lang` or `--target-lang` 'fr'"),
+    (("--ordering", "sideways"), "unknown `--ordering` 'sideways'"),
+    (("--ordering", "oracle"), "`--ordering oracle` reads the word alignments of a data folder"),
+    (("--int8", "--precision", "bf16"), "`--int8` and bf16 exclude each other"),
+    (("--precision", "fp16"), "`--precision fp16` needs `--device cuda`"),
+    (("--nbest", "9"), "`--nbest` must be at most 2"),
+    (("--nbest", "0"), "`--nbest` must lie in [1, 16], got 0"),
+    (("--length-candidates", "99"), "`--length-candidates` must lie in [1, 16]"),
+    (("--input", "latin"), "latin:2: not UTF-8"),
+    (("--data", "text"), "text: no such folder (no meta.json)"),
+]
+
+
+@pytest.mark.parametrize(("options", "line"), MISTAKES, ids=[line for _, line in MISTAKES])
+def test_mistakes_are_one_line_and_write_nothing(
+    study, tmp_path, monkeypatch, capsys, options, line
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("dog\n")
+    (tmp_path / "latin").write_bytes(b"dog\n\xff\n")
+    given = options if "--input" in options else (*options, "--input", "text")
+    given = given if "--output" in given else (*given, "--output", "found")
+    assert main(["translate", str(study.checkpoint), *given]) == 1
+    found = capsys.readouterr().err.strip().splitlines()[-1]
+    assert found.startswith("fairseq-xling: error: ") and line in found
+    assert {path.name for path in tmp_path.iterdir()} == {"text", "latin"}
+
+
+def test_an_encoder_without_a_trilayer_cannot_translate(study, tmp_path, capsys):
+    (tmp_path / "text").write_text("dog\n")
+    call = ["translate", str(tmp_path / "none.pt"), "--input", str(tmp_path / "text")]
+    assert main(call) == 1
+    assert f"{tmp_path}/none.pt: no such checkpoint" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_there_is_not_overwritten(study, exported, capsys):
+    assert main(["export", str(study.checkpoint), "--output", str(exported)]) == 1
+    assert "`--output` must be a new folder" in capsys.readouterr().err
