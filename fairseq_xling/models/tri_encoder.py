@@ -115,7 +115,8 @@ class TriTransformer(SeparableTransformer):
                 if getattr(cfg, option):
                     name = option.replace("_", "-")
                     raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
-            shape = dataclasses.replace(shape, emission=cfg.emission, upsample=cfg.upsample)
+            shape = dataclasses.replace(shape, upsample=cfg.upsample)
+        shape = dataclasses.replace(shape, emission=cfg.emission)
         # Slots of one position are as different as tokens of one source word.
         copies = cfg.copy_embeddings or shape.upsample > 1
         shape = dataclasses.replace(shape, copy_embeddings=copies)
@@ -210,11 +211,12 @@ class TriTransformer(SeparableTransformer):
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As the base class's; a checkpoint of an earlier phase may have other auxiliary heads,
-        and one with an aligned emission may become one with another."""
+        """As the base class's; a checkpoint of an earlier phase, or with an aligned emission where
+        this model has another, may have other auxiliary heads."""
         state = dict(state_dict)
         theirs = read_identity(state)
-        begins = theirs.get("phase", "") != self.identity["phase"]
+        becomes = emission_of(theirs) != emission_of(self.identity)
+        begins = becomes or theirs.get("phase", "") != self.identity["phase"]
         own = self.state_dict()
         if begins:
             for name in [n for n in {**state, **own} if n.startswith("auxiliary.")]:
@@ -222,8 +224,7 @@ class TriTransformer(SeparableTransformer):
                     state.setdefault(name, own[name])
                 else:
                     del state[name]
-        if emission_of(theirs) != emission_of(self.identity):
-            begins = True
+        if becomes:
             for name in own:
                 if name.startswith(("emission.", "encoder.copy_table.")):
                     state.setdefault(name, own[name])

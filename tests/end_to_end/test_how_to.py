@@ -11,6 +11,7 @@ LEAVES = {
         *(f"data-{name}/meta.json" for name in ("mine", "sets", "linked")),
         "roles-synthetic/scores.json",
     ],
+    "how-to/emission.md": ["smooth-ctc/checkpoint_best.pt"],
     "how-to/encoder.md": ["minilm/checkpoint.pt", "states/meta.json"],
     "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
     "how-to/head.md": ["mean-nli/checkpoint_best.pt"],
@@ -33,7 +34,11 @@ LEAVES = {
         f"{name}/checkpoint_last.pt" for name in ("separate", "tlm", "anchors")
     ],
     "how-to/transfer-studies.md": ["transfer-ner/results.json", "transfer-ner/plot.svg"],
-    "how-to/translate.md": ["translator/checkpoint_best.pt"],
+    "how-to/translate.md": [
+        "translator/checkpoint_best.pt",
+        "ctc/checkpoint_best.pt",
+        "translator-en-de/model.pt",
+    ],
     "how-to/word-alignment.md": ["aligned/checkpoint_last.pt"],
 }
 

@@ -3,7 +3,8 @@
 A slot is a position of the upper half that starts from a source position's state. `--emission` is a
 property of the model: it decides which slots there are, what the loss of a translation is, and how
 one is read from the final states. To add one, put a file here, or in your own folder, with a class
-registered under ``@emissions.register("name")``.
+registered under ``@emissions.register("name")``. Every emission has `place` and `write`; one whose
+slots are not the positions of the translation also has `fits` and `loss`, and `best` for glancing.
 
 R rows (sentences, or candidates for them), T source length, S slots, U words of the translation,
 D width, V vocabulary, W what is written.
@@ -101,12 +102,19 @@ class Emission(nn.Module):
         self.shape = shape
 
     def facts(self) -> Mapping[str, Any]:
-        """What a checkpoint's identity records: ``emission``, its name, and its settings; nothing
-        of the aligned one, as in checkpoints that are older than the others."""
-        return {}
+        """What a checkpoint's identity records: ``emission``, its name, and then its settings."""
+        return {"emission": self.shape.emission}
 
     def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        """The slots of rows of ``lengths`` (R,) in ``order`` (R, T), for languages (R,)."""
+        """The slots of rows, in training and in translation.
+
+        Args:
+            lengths: (R,) positions of each row, with the frame: of the source, or what an ordering
+                has found.
+            order: (R, U) the source position of each, or ``None`` for the source's own order, which
+                is the only one in training unless the emission is ``in_order``.
+            langs: (R,) the language of each row.
+        """
         raise NotImplementedError(type(self).__name__)
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class Ctc(Emission):
     orderings: ClassVar[tuple[str, ...]] = ("identity",)
 
     def facts(self) -> Mapping[str, Any]:
-        return {"emission": "ctc", "upsample": self.shape.upsample}
+        return {**super().facts(), "upsample": self.shape.upsample}
 
     def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
         k = self.shape.upsample

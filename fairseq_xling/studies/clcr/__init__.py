@@ -1,1 +1,1 @@
-"""`clcr run`: from text to sequences of vectors."""
+"""`clcr run`: from two encoders and text to sequences of vectors."""
