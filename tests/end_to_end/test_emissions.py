@@ -1,0 +1,173 @@
+"""`--emission ctc` through fairseq-train and fairseq-generate, from one that knows the words."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.cli import main
+from fairseq_xling.generation.translator import Translator
+from fairseq_xling.models.identity import read_identity
+from tests.end_to_end.engine import in_process
+from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
+
+MODEL = (
+    f"--task cdlm --arch tri_bert_tiny --criterion unified_lm --encoder-layers {LAYERS} "
+    f"--encoder-embed-dim {DIM} --lm-head linear --encoder-ffn-embed-dim {FFN} "
+    f"--max-positions {POSITIONS}"
+)
+TRAIN = (
+    "--objectives cdlm --directions en-xx --optimizer adam --lr 3e-3 --max-tokens 512 --cpu "
+    "--num-workers 0 --disable-validation --dropout 0 --attention-dropout 0 --seed 1"
+)
+
+
+@pytest.fixture(scope="module")
+def backwards(tmp_path_factory):
+    """The other language comes backwards: no order is given, and none is predicted."""
+    return Study(tmp_path_factory.mktemp("emissions"), backwards=True)
+
+
+@pytest.fixture(scope="module")
+def aligned(backwards, tmp_path_factory):
+    """Which words to write, learnt with the right order."""
+    folder = tmp_path_factory.mktemp("aligned")
+    train(backwards, folder, "--max-update 150 --epoch-updates 150")
+    return folder / "checkpoint_last.pt"
+
+
+def train(study, folder, *options, start=None):
+    begun = ("--finetune-from-model", start) if start else ()
+    options = " ".join(map(str, options)).split()
+    return in_process(
+        "train",
+        *(study.data, "--user-dir", USER_DIR, "--save-dir", folder),
+        *(*MODEL.split(), *TRAIN.split(), *begun, *options),
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(backwards, aligned, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ctc")
+    options = "--emission ctc --upsample 2 --max-update 150 --epoch-updates 150"
+    train(backwards, folder, options, start=aligned)
+    return folder / "checkpoint_last.pt"
+
+
+def test_slots_learn_an_order_that_nobody_gives(backwards, aligned, trained):
+    given = backwards.generate("--path", aligned, "--ordering", "oracle")
+    outputs = backwards.generate("--path", aligned), backwards.generate("--path", trained), given
+    without, learnt, oracle = (
+        float(re.search(r"BLEU = (\d+\.\d+)", output)[1]) for output in outputs
+    )
+    assert without < 40 < 60 < learnt and oracle > 80
+    identity = read_identity(load_plain(trained)["model"])
+    assert (identity["emission"], identity["upsample"]) == ("ctc", 2)
+
+
+def test_a_blank_penalty_makes_translations_longer(trained):
+    lines = ["dog cat", "sun tree red blue"]
+    words = [
+        sum(
+            len(line.split()) for line in Translator.load(trained, blank_penalty=x).translate(lines)
+        )
+        for x in (-30.0, 0.0, 30.0)
+    ]
+    assert words[0] == 0 < words[1] <= words[2] and words[0] < words[2]
+
+
+def test_a_killed_training_resumes_and_glancing_is_logged(backwards, aligned, tmp_path):
+    options = (
+        "--emission ctc --upsample 3 --glancing 0.5 --log-format json --log-interval 1 "
+        "--lr-scheduler polynomial_decay --total-num-update 6"
+    )
+    assert "plain_loss" in train(
+        backwards, tmp_path / "whole", options, "--max-update 6",
+        start=aligned,
+    )  # fmt: skip
+    (tmp_path / "parts").mkdir()
+    half = tmp_path / "whole" / "checkpoint3.pt"
+    half.rename(tmp_path / "parts" / "checkpoint_last.pt")
+    train(backwards, tmp_path / "parts", options, "--max-update 6")
+    one, other = (
+        load_plain(tmp_path / name / "checkpoint_last.pt")["model"] for name in ("whole", "parts")
+    )
+    assert one.keys() == other.keys()
+    assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_translations_that_need_more_slots_are_counted(tmp_path):
+    (tmp_path / "en").write_text("dog cat\n" * 8)
+    (tmp_path / "xx").write_text(f"{'xdog xcat ' * 9}\n" * 8)
+    (tmp_path / "links").write_text("0-0 1-1\n" * 8)
+    data = tmp_path / "data"
+    words = ("--vocab-type", "word", "--vocab-size", "200")
+    pair = f"train.en-xx={tmp_path / 'en'},{tmp_path / 'xx'}"
+    links = f"train.en-xx={tmp_path / 'links'}"
+    call = ("prepare", data, "--languages", "en,xx", *words, "--parallel", pair)
+    assert main([*map(str, call), "--alignment", links]) == 0
+    output = train(
+        *(SimpleNamespace(data=data), tmp_path / "out"),
+        *("--emission ctc --upsample 2 --max-update 2", "--log-format json", "--log-interval 1"),
+    )
+    assert re.search(r'"unfit": "?8', output)
+    assert set(re.findall(r'"loss": "(\S+)"', output)) == {"0"}
+
+
+MISTAKES = [
+    ("--emission sideways", "unknown `--emission` 'sideways'"),
+    ("--emission ctc --upsample 0", "`--upsample` must"),
+    ("--emission ctc --upsample 99", "`--upsample` must"),
+    ("--emission ctc --no-trilayer", "`--emission ctc` cannot be used with `--no-trilayer`"),
+    ("--emission ctc --compat", "`--emission ctc` cannot be used with `--compat`"),
+    ("--glancing 0.5", "`--glancing`"),
+    ("--emission ctc --glancing 2", "`--glancing` must"),
+]
+
+
+@pytest.mark.parametrize(("options", "line"), MISTAKES, ids=[text for text, _ in MISTAKES])
+def test_a_mistaken_emission_is_one_line(backwards, tmp_path, options, line):
+    with pytest.raises(SystemExit) as error:
+        train(backwards, tmp_path / "out", options, "--max-update 1")
+    assert str(error.value).startswith("fairseq-xling: error: ") and line in str(error.value)
+    assert not list(tmp_path.rglob("*.pt"))
+
+
+def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_path):
+    for options, line in (
+        ("", "it was trained with `--emission ctc`, this model has aligned"),
+        ("--emission ctc --upsample 3", "upsample"),
+    ):
+        with pytest.raises(SystemExit) as error:
+            train(
+                *(backwards, tmp_path / "out", options, "--max-update 1"),
+                start=trained,
+            )
+        assert line in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            ("--ordering", "predicted"),
+            "`--ordering` must be identity for a model with `--emission ctc",
+        ),
+        (
+            ("--ordering", "oracle"),
+            "`--ordering` must be identity for a model with `--emission ctc",
+        ),
+        (
+            ("--path", "BOTH"),
+            "`--path` must name models of one `--emission`, got ctc 2 and aligned",
+        ),
+    ],
+)
+def test_slots_have_no_other_order_and_no_other_company(backwards, aligned, trained, options, line):
+    both = f"{trained}:{aligned}"
+    given = ("--path", trained, *(both if option == "BOTH" else option for option in options))
+    with pytest.raises(SystemExit) as error:
+        backwards.generate(*given)
+    assert line in str(error.value)
