@@ -88,6 +88,17 @@ def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
             makers[f"ours predicted x{count} {kind}"] = lambda h=is_half, c=count: ours.system(
                 *predicted, c, half=h
             )
+    slots = {"emission": "ctc", "upsample": 2}
+    makers |= {
+        "ours ctc x2 fp32": lambda: ours.system(**slots),
+        f"ours ctc x2 {half}": lambda: ours.system(half=True, **slots),
+    }
+    if args.device == "cpu":
+        makers |= {
+            "ours identity int8": lambda: ours.system("--int8"),
+            "ours predicted x1 int8": lambda: ours.system(*predicted, "1", "--int8"),
+            "ours ctc x2 int8": lambda: ours.system("--int8", **slots),
+        }
     makers |= {
         "stock greedy fp32": lambda: stock(ours, 1),
         "stock beam 5 fp32": lambda: stock(ours, 5),

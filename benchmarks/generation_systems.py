@@ -136,7 +136,7 @@ class Ours:
 
         return step
 
-    def system(self, *flags: str, half: bool = False) -> System:
+    def system(self, *flags: str, half: bool = False, **model_options: Any) -> System:
         """Ours by the way of fairseq-generate, with the task options ``flags``."""
         s = self.setting
         task = self._task(*flags, *(("--cpu-bf16",) if half and s.device == "cpu" else ()))
@@ -148,6 +148,7 @@ class Ours:
             encoder_ffn_embed_dim=4 * s.dim,
             encoder_attention_heads=s.heads,
             auxiliary="order",
+            **model_options,
         )
         ARCH_CONFIG_REGISTRY["tri_bert_base"](cfg)
         task.cfg.objectives = "cdlm"
@@ -155,9 +156,10 @@ class Ours:
         _usual_lengths(model.auxiliary["order"])
         if half and s.device != "cpu":
             model.half()
+        parameters = _count(model)
         generator = task.build_generator([model], Namespace())
         step = self.all_batches(lambda batch: task.inference_step(generator, [model], batch))
-        return System(step, _count(model))
+        return System(step, parameters)
 
     def bare(self, half: bool = False) -> System:
         """One pass of an encoder of the same size without TRILayer: logits and argmax."""

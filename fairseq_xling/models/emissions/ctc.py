@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.data.batch import target_side
 from fairseq_xling.data.folder import NULL, SEP, UNK
 from fairseq_xling.models.best_tokens import best_tokens
 from fairseq_xling.models.emissions import (
@@ -26,6 +25,7 @@ from fairseq_xling.models.emissions import (
     emissions,
 )
 from fairseq_xling.models.label_log_probs import label_log_probs
+from fairseq_xling.models.repeated_slots import repeat_source
 
 BLANK = NULL
 _NEVER = -1e30  # finite: the gradient of the logarithm of 0 is not a number
@@ -41,11 +41,7 @@ class Ctc(Emission):
         return {**super().facts(), "upsample": self.shape.upsample}
 
     def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        k = self.shape.upsample
-        tgt = target_side(lengths * k, langs)
-        places = torch.arange(tgt["positions"].shape[1], device=lengths.device)
-        order = (places // k).expand_as(tgt["positions"])
-        return Placed({**tgt, "positions": order}, order, lengths * k)
+        return repeat_source(lengths, langs, self.shape.upsample)
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""

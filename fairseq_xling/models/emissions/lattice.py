@@ -1,0 +1,139 @@
+"""A directed acyclic graph over slots: each of its paths is a translation.
+
+Each source position has k slots, in the order of the source. A translation is a path from the first
+slot to the last: between them, each slot on it writes a word and says which later slot comes next.
+The loss sums over all paths of the translation's length (Huang et al., 2022, "Directed Acyclic
+Transformer for Non-Autoregressive Machine Translation"), so that several translations of a sentence
+need not be mixed: they are different paths.
+
+R rows, S slots, U words, D width, H heads.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_xling.data.folder import PAD, SEP, UNK
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.best_tokens import best_tokens
+from fairseq_xling.models.emissions import (
+    Best,
+    Emission,
+    Logits,
+    Placed,
+    Reading,
+    Written,
+    emissions,
+)
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.label_log_probs import label_log_probs
+from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
+from fairseq_xling.models.repeated_slots import repeat_source
+
+
+@emissions.register("lattice")
+class Lattice(Emission):
+    """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
+
+    orderings: ClassVar[tuple[str, ...]] = ("identity",)
+
+    def __init__(self, shape: EncoderShape):
+        super().__init__(shape)
+        self.query = nn.Linear(shape.dim, shape.dim)
+        self.key = nn.Linear(shape.dim, shape.dim)
+        self.gate = nn.Linear(shape.dim, shape.heads)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {**super().facts(), "upsample": self.shape.upsample}
+
+    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
+        return repeat_source(lengths, langs, self.shape.upsample)
+
+    def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
+        """The first and the last slot write nothing."""
+        return sizes + 2 <= placed.lengths
+
+    def steps(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """log-probabilities (R, S, S) float32 that a slot comes after another; `NEVER` unless it is
+        a later one of the row."""
+        rows, slots, dim = states.shape
+        heads = self.shape.heads
+        query, key = (
+            layer(states).view(rows, slots, heads, dim // heads).transpose(1, 2)
+            for layer in (self.query, self.key)
+        )
+        scores = (query @ key.transpose(2, 3)).float() * (dim // heads) ** -0.5  # (R, H, S, S)
+        place = torch.arange(slots, device=states.device)
+        later = (place > place[:, None]) & (place < lengths[:, None, None])
+        each = scores.masked_fill(~later[:, None], NEVER).log_softmax(-1)
+        gates = self.gate(states).float().log_softmax(-1).transpose(1, 2)  # (R, H, S)
+        return (each + gates[..., None]).logsumexp(1).masked_fill(~later, NEVER)
+
+    def loss(
+        self, states: Tensor, placed: Placed, words: Tensor, sizes: Tensor, logits: Logits
+    ) -> Tensor:
+        emitted = _emitted(logits(states.flatten(0, 1)), words)
+        nll = lattice_loss(self.steps(states, placed.lengths), emitted, placed.lengths, sizes)
+        return nll.masked_fill(~self.fits(placed, words, sizes), 0.0)
+
+    def best(
+        self, states: Tensor, placed: Placed, words: Tensor, sizes: Tensor, logits: Logits
+    ) -> Best:
+        found = logits(states.flatten(0, 1))
+        emitted, steps = _emitted(found, words), self.steps(states, placed.lengths)
+        fits = self.fits(placed, words, sizes)
+        slots = best_path(steps, emitted, placed.lengths, sizes)
+        written = (torch.arange(words.shape[1], device=words.device) < sizes[:, None]) & fits[
+            :, None
+        ]
+        path = words.new_full(states.shape[:2], -1)
+        rows, places = written.nonzero(as_tuple=True)
+        path[rows, slots[rows, places]] = words[rows, places]
+        nll = lattice_loss(steps, emitted, placed.lengths, sizes).masked_fill(~fits, 0.0)
+        return Best(path, found.argmax(-1).view_as(path), nll)
+
+    def write(
+        self,
+        states: Sequence[Tensor],
+        placed: Placed,
+        logits: Sequence[Logits],
+        reading: Reading,
+    ) -> Written:
+        """From each slot to the next by the product of a step and the best word there (lookahead,
+        Section 3.3); ``</s>`` stands at the last.
+
+        Raises:
+            UserError: for several models, whose graphs have no slots in common.
+        """
+        if len(states) > 1:
+            raise UserError("`--path` must name one model with `--emission lattice`, got several")
+        lengths = placed.lengths
+        slots = states[0].shape[1]
+        place = torch.arange(slots, device=lengths.device)
+        last = (lengths - 1)[:, None]
+        inside = (place > 0) & (place < last)
+        found = best_tokens([states[0][inside]], logits, {UNK: reading.unk_penalty})
+        best = lengths.new_full(inside.shape, SEP)
+        best[inside] = found[0]
+        log_probs = found[1].new_zeros(inside.shape)
+        log_probs[inside] = found[1]
+        scores = self.steps(states[0], lengths) + log_probs[:, None]
+        here, parts = lengths.new_zeros(len(lengths), 1), []
+        while not bool((here == last).all()):
+            ways = scores.gather(1, here[..., None].expand(-1, 1, slots))[:, 0]
+            value, there = ways.max(1, keepdim=True)
+            ended = here == last
+            here = torch.where(ended, here, there)
+            parts.append((here, value.masked_fill(ended, 0.0), ~ended))
+        chosen, values, real = (torch.cat(part, 1) for part in zip(*parts, strict=True))
+        tokens = best.gather(1, chosen).masked_fill(~real, PAD)
+        return Written(tokens, values, chosen, real & (tokens != SEP), real, real.sum(1))
+
+
+def _emitted(logits: Tensor, words: Tensor) -> Tensor:
+    """(R, U, S) log-probabilities of the words at each slot from (R S, V) logits."""
+    slots = len(logits) // max(1, len(words))
+    labels = words[:, None].expand(-1, slots, -1).flatten(0, 1)
+    return label_log_probs(logits, labels).unflatten(0, (len(words), slots)).transpose(1, 2)
