@@ -54,7 +54,8 @@ class TriTransformerConfig(SeparableTransformerConfig):
         default="aligned",
         metadata={
             "help": "how slots become the words of a translation: aligned (a word each, as in the "
-            "paper), ctc (a word or nothing, several slots a source token)"
+            "paper), ctc (a word or nothing, several slots a source token), lattice (paths through "
+            "several slots a source token)"
         },
     )
     upsample: int = field(
