@@ -286,7 +286,7 @@ def test_one_more_language_is_one_more_word(world):
         ("--mapping rotate", "`--mapping`: unknown value 'rotate'; known: adversarial"),
         ("--preset trelmm", "unknown `--preset` 'trelmm'; did you mean 'trelm'"),
         ("--jobs 0", "`--jobs` must be at least 1, got 0"),
-        ("--emission lattices", "unknown `--emission` 'lattices'; known: aligned, ctc"),
+        ("--emission sideways", "unknown `--emission` 'sideways'; known: aligned, ctc, lattice"),
         ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
         ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),

@@ -41,7 +41,7 @@ class Ctc(Emission):
         return {**super().facts(), "upsample": self.shape.upsample}
 
     def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        return repeat_source(lengths, langs, self.shape.upsample)
+        return Placed(*repeat_source(lengths, langs, self.shape.upsample))
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""

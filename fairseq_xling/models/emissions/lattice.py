@@ -49,7 +49,7 @@ class Lattice(Emission):
         return {**super().facts(), "upsample": self.shape.upsample}
 
     def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        return repeat_source(lengths, langs, self.shape.upsample)
+        return Placed(*repeat_source(lengths, langs, self.shape.upsample))
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """The first and the last slot write nothing."""
