@@ -6,8 +6,7 @@ translation (Graves et al., 2006; for translation Libovicky and Helcl, 2018, and
 so neither an alignment nor an order is needed: slots may write what their neighbours know.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -17,31 +16,21 @@ from fairseq_xling.data.folder import NULL, SEP, UNK
 from fairseq_xling.models.best_tokens import best_tokens
 from fairseq_xling.models.emissions import (
     Best,
-    Emission,
     Logits,
     Placed,
     Reading,
     Written,
     emissions,
 )
-from fairseq_xling.models.label_log_probs import label_log_probs
-from fairseq_xling.models.repeated_slots import repeat_source
+from fairseq_xling.models.emissions.repeated import Repeated, at_slots
+from fairseq_xling.models.lattice_paths import NEVER
 
 BLANK = NULL
-_NEVER = -1e30  # finite: the gradient of the logarithm of 0 is not a number
 
 
 @emissions.register("ctc")
-class Ctc(Emission):
+class Ctc(Repeated):
     """Slots of one position differ by the embedding of their number."""
-
-    orderings: ClassVar[tuple[str, ...]] = ("identity",)
-
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts(), "upsample": self.shape.upsample}
-
-    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        return Placed(*repeat_source(lengths, langs, self.shape.upsample))
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""
@@ -99,9 +88,7 @@ class Ctc(Emission):
 
 def _scores(logits: Tensor, words: Tensor) -> Tensor:
     """(R, S, 1 + U) log-probabilities of the blank and of the words from (R S, V) logits."""
-    slots = len(logits) // max(1, len(words))
-    labels = F.pad(words, (1, 0), value=BLANK)[:, None].expand(-1, slots, -1)
-    return label_log_probs(logits, labels.flatten(0, 1)).unflatten(0, (len(words), slots))
+    return at_slots(logits, F.pad(words, (1, 0), value=BLANK))
 
 
 def ctc_loss(scores: Tensor, words: Tensor, lengths: Tensor, sizes: Tensor) -> Tensor:
@@ -153,13 +140,13 @@ def _start(scores: Tensor, words: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     emitted = scores[:, :, torch.where(index % 2 == 0, 0, index // 2 + 1)]
     skips = torch.zeros(len(words), len(index), dtype=torch.bool, device=words.device)
     skips[:, 3::2] = words[:, 1:] != words[:, :-1]
-    return emitted[:, 0].masked_fill(index > 1, _NEVER), emitted, skips
+    return emitted[:, 0].masked_fill(index > 1, NEVER), emitted, skips
 
 
 def _ways(alpha: Tensor, skips: Tensor) -> Tensor:
     """(3, R, N): where each state can come from: itself, the one before, or the last but one."""
-    one = F.pad(alpha, (1, 0), value=_NEVER)[:, :-1]
-    two = F.pad(alpha, (2, 0), value=_NEVER)[:, :-2].masked_fill(~skips, _NEVER)
+    one = F.pad(alpha, (1, 0), value=NEVER)[:, :-1]
+    two = F.pad(alpha, (2, 0), value=NEVER)[:, :-2].masked_fill(~skips, NEVER)
     return torch.stack([alpha, one, two])
 
 
@@ -167,7 +154,7 @@ def _ends(alpha: Tensor, sizes: Tensor) -> Tensor:
     """(2, R): a translation ends in the last blank or in its last word, if it has one."""
     last = 2 * sizes[:, None]
     blank, word = (alpha.gather(1, (last - n).clamp(min=0))[:, 0] for n in (0, 1))
-    return torch.stack([blank, word.masked_fill(sizes == 0, _NEVER)])
+    return torch.stack([blank, word.masked_fill(sizes == 0, NEVER)])
 
 
 def collapsed(path: Tensor) -> Tensor:

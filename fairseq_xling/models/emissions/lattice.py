@@ -9,8 +9,7 @@ need not be mixed: they are different paths.
 R rows, S slots, U words, D width, H heads.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -20,36 +19,26 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.best_tokens import best_tokens
 from fairseq_xling.models.emissions import (
     Best,
-    Emission,
     Logits,
     Placed,
     Reading,
     Written,
     emissions,
 )
+from fairseq_xling.models.emissions.repeated import Repeated, at_slots
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.label_log_probs import label_log_probs
 from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
-from fairseq_xling.models.repeated_slots import repeat_source
 
 
 @emissions.register("lattice")
-class Lattice(Emission):
+class Lattice(Repeated):
     """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
-
-    orderings: ClassVar[tuple[str, ...]] = ("identity",)
 
     def __init__(self, shape: EncoderShape):
         super().__init__(shape)
         self.query = nn.Linear(shape.dim, shape.dim)
         self.key = nn.Linear(shape.dim, shape.dim)
         self.gate = nn.Linear(shape.dim, shape.heads)
-
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts(), "upsample": self.shape.upsample}
-
-    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        return Placed(*repeat_source(lengths, langs, self.shape.upsample))
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """The first and the last slot write nothing."""
@@ -134,6 +123,4 @@ class Lattice(Emission):
 
 def _emitted(logits: Tensor, words: Tensor) -> Tensor:
     """(R, U, S) log-probabilities of the words at each slot from (R S, V) logits."""
-    slots = len(logits) // max(1, len(words))
-    labels = words[:, None].expand(-1, slots, -1).flatten(0, 1)
-    return label_log_probs(logits, labels).unflatten(0, (len(words), slots)).transpose(1, 2)
+    return at_slots(logits, words).transpose(1, 2)

@@ -14,7 +14,7 @@ from fairseq_xling.studies.trelm.autoregressive_training import (
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import Outcome, add_migration, translation_name
+from fairseq_xling.studies.trelm.steps import Outcome, add_migration, add_translation
 from fairseq_xling.studies.trelm.translator import add_translator
 
 NAME = "autoregressive"
@@ -82,10 +82,7 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
     model = run / "models" / trained / f"checkpoint_{best}.pt"
     for split in config.translate_list:
         build = functools.partial(_translate, run, config, folder, model, pair, split)
-        which = "" if split == config.translate_list[0] else f"{split}-"
-        name = book.add(f"translate-{which}{kind}", outcome.label, build)
-        called = translation_name(config, f"{NAME}, beam 5", split)
-        outcome.translations[called] = run / "translations" / name / f"generate-{split}.txt"
+        add_translation(book, config, outcome, NAME, split, build, f"{NAME}, beam 5")
 
 
 def _translate(

@@ -5,7 +5,7 @@ prepare -> embed -> map -> init -> commonality -> forward  -> combine -> languag
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,8 +77,7 @@ def add_migration(
     outcome.bpw = add_bpw(book, config, outcome)
     for split in config.translate_list if maker.translates else []:
         for ordering in config.ordering_list:
-            name = translation_name(config, ordering, split)
-            outcome.translations[name] = maker.translation(ordering, split)
+            maker.translation(ordering, split)
     return outcome
 
 
@@ -182,22 +181,45 @@ class _Phases:
         command = ["fairseq-xling", "combine", *map(str, halves), "--output", str(output)]
         return Step(name, commands=[command], inputs=halves, outputs=[output])
 
-    def translation(self, ordering: str, split: str) -> Path:
-        """The output of fairseq-generate with the forward model."""
-        first = split == self.config.translate_list[0]
-        phase = f"translate-{ordering}" if first else f"translate-{split}-{ordering}"
-        name = self._add(phase, functools.partial(self._translate, ordering, split))
-        return self.book.run / "translations" / name / f"generate-{split}.txt"
-
-    def _translate(self, ordering: str, split: str, name: str) -> Step:
-        model = self.outcome.checkpoints["forward"]
-        return translate_step(
-            name, self.book.run, self.config, self.outcome.data, model, self.pair, split, ordering
+    def translation(self, ordering: str, split: str) -> None:
+        """Have the forward model translate, by fairseq-generate."""
+        build = functools.partial(
+            translate_step,
+            run=self.book.run,
+            config=self.config,
+            data=self.outcome.data,
+            model=self.outcome.checkpoints["forward"],
+            pair=self.pair,
+            split=split,
+            ordering=ordering,
         )
+        add_translation(self.book, self.config, self.outcome, ordering, split, build)
 
     def _add(self, phase: str, build) -> str:
         kind = f"{phase}-{self.outcome.target}-{self.outcome.seed}"
         return self.book.add(kind, self.outcome.label, build)
+
+
+def add_translation(
+    book: Book,
+    config: TrelmConfig,
+    outcome: Outcome,
+    what: str,
+    split: str,
+    build: Callable[[str], Step],
+    called: str = "",
+) -> None:
+    """Add a step that translates ``split``, and what it writes to the translations of ``outcome``.
+
+    Args:
+        what: translates, in the step's name; called: the same in tables, if it is another.
+        build: the step of a name, which writes into the folder ``translations/name`` of the run.
+    """
+    which = "" if split == config.translate_list[0] else f"{split}-"
+    kind = f"translate-{which}{what}-{outcome.target}-{outcome.seed}"
+    name = book.add(kind, outcome.label, build)
+    written = book.run / "translations" / name / f"generate-{split}.txt"
+    outcome.translations[translation_name(config, called or what, split)] = written
 
 
 def translate_step(

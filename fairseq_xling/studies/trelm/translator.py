@@ -5,13 +5,11 @@ emission such as CTC the same weights learn to write whole sentences in one pass
 """
 
 import functools
-from pathlib import Path
 
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import Stage, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import Outcome, translate_step, translation_name
+from fairseq_xling.studies.trelm.steps import Outcome, add_translation, translate_step
 from fairseq_xling.studies.trelm.text import transfer_folder
 from fairseq_xling.studies.trelm.training import checkpoint, model_options, training_step
 
@@ -42,25 +40,18 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
         start=outcome.checkpoints["forward"],
         validate=facts.validates((), False, True),
     )
-    kind = f"{outcome.target}-{outcome.seed}"
-    name = book.add(f"{NAME}-{kind}", outcome.label, build)
+    name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, build)
     outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
     model = checkpoint(book.run, name, config)
     for split in config.translate_list:
-        which = "" if split == config.translate_list[0] else f"{split}-"
-        write = functools.partial(_translate, book.run, config, outcome.data, model, pair, split)
-        step = book.add(f"translate-{which}{config.emission}-{kind}", outcome.label, write)
-        called = translation_name(config, config.emission, split)
-        outcome.translations[called] = book.run / "translations" / step / f"generate-{split}.txt"
-
-
-def _translate(
-    run: Path,
-    config: TrelmConfig,
-    data: Path,
-    model: Path,
-    pair: tuple[str, str],
-    split: str,
-    name: str,
-) -> Step:
-    return translate_step(name, run, config, data, model, pair, split, "identity")
+        write = functools.partial(
+            translate_step,
+            run=book.run,
+            config=config,
+            data=outcome.data,
+            model=model,
+            pair=pair,
+            split=split,
+            ordering="identity",
+        )
+        add_translation(book, config, outcome, config.emission, split, write)
