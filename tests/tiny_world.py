@@ -64,6 +64,7 @@ MORE_STEPS = [
         f"{_CDLM} --trelm-phase {phase} --finetune-from-model {{w}}/start.pt {_TRAIN} {phase}"
         for phase in ("forward", "backward")
     ),
+    f"{_CDLM} --emission ctc --finetune-from-model {{w}}/translator.pt {_TRAIN} slots",
     "fairseq-xling clcr label clcr.pt --output labels --threshold 100 --splits train,valid,test",
     f"{_CLCR} --clcr-start {{w}}/clcr.pt --clcr-labels labels --clcr-module extract {_TRAIN} "
     "points",

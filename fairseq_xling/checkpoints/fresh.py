@@ -12,6 +12,15 @@ import torch
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
 
+_NAMES = ("criterion_name", "optimizer_name")
+# What `load_trained` has to find in a checkpoint for `trained_by`.
+NEEDED = tuple(f"optimizer_history.-1.{name}" for name in _NAMES)
+
+
+def trained_by(state: Mapping[str, Any]) -> dict[str, str]:
+    """The criterion and the optimiser of a checkpoint, for one that is made from it."""
+    return {name: state["optimizer_history"][-1][name] for name in _NAMES}
+
 
 def write_fresh_checkpoint(
     path: str | Path,
@@ -23,7 +32,8 @@ def write_fresh_checkpoint(
     """Write ``weights`` and the configuration ``cfg`` (plain values), atomically.
 
     Args:
-        trained_by: ``criterion_name`` and ``optimizer_name``, which fairseq expects.
+        trained_by: ``criterion_name`` and ``optimizer_name``, which fairseq expects; see the
+            function of that name.
         about: plain values that are stored with it, in ``extra_state``.
 
     Raises:

@@ -54,8 +54,9 @@ class Objective:
     ``reads`` determines its rows: a name of `fairseq_xling.data.feeds.readers`, such as
     ``"mono"`` (one language) or ``"parallel"`` (a pair). ``cfg`` is the task's configuration.
     An objective that ``needs_order`` reads word alignments; one that ``reorders`` predicts in
-    another order than it reads, which requires a model with a TRILayer; one that ``asks`` for an
-    auxiliary head by name requires it. ``criterion`` is the only one that reads its batches, if
+    another order than it reads, which requires a model with a TRILayer; one that ``emits`` gives no
+    order, which requires an emission that finds it. One that ``asks`` for an auxiliary head by name
+    requires it. ``criterion`` is the only one that reads its batches, if
     it is not the language models'. ``segments`` is the number of rows of a segment table that it
     uses. ``spec_rows`` are the rows of the specification that it implements.
     """
@@ -64,6 +65,7 @@ class Objective:
     reads: ClassVar[str]
     needs_order: ClassVar[bool] = False
     reorders: ClassVar[bool] = False
+    emits: ClassVar[bool] = False
     asks: ClassVar[str] = ""
     criterion: ClassVar[str] = ""
     segments: ClassVar[int] = 0

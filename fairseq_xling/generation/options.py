@@ -60,11 +60,11 @@ class TranslationOptions(FairseqDataclass):
         default=False,
         metadata={"help": "translation: do not collapse consecutive repeated tokens"},
     )
-    blank_penalty: float = field(
-        default=0.0,
+    blank_penalty: Optional[float] = field(
+        default=None,
         metadata=ranged(
             "translation: taken from the logit of writing nothing, with `--emission ctc`; more "
-            "makes translations longer",
+            "makes translations longer (default: the model's own, see `fairseq-xling tune`)",
             ANY,
         ),
     )

@@ -100,11 +100,11 @@ class Translates:
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         # Only fairseq-generate passes a checkpoint's configuration and no epoch.
         if "task_cfg" in kwargs and "epoch" not in kwargs:
-            self.datasets[split] = self._sentences(split)
+            self.datasets[split] = self.sentences(split)
         else:
             super().load_dataset(split, combine, **kwargs)
 
-    def _sentences(self, split: str) -> TranslationDataset:
+    def sentences(self, split: str) -> TranslationDataset:
         """A split's parallel text in this direction, or else the source language's own text."""
         ordering = orderings[self.cfg.ordering]
         target = order = None
@@ -200,6 +200,11 @@ class Translates:
                     f"{type(model).__name__}"
                 )
         emission = _emission(models, self.cfg.ordering)
+        if self.cfg.blank_penalty is not None and "blank_penalty" not in emission.tuned:
+            raise UserError(
+                "`--blank-penalty` has no effect on a model with `--emission "
+                f"{_shown(emission.facts())}`, got {self.cfg.blank_penalty}"
+            )
         ordering = orderings[self.cfg.ordering](self.cfg, models)
         nbest = getattr(args, "nbest", 1)
         if nbest > ordering.candidates:

@@ -17,6 +17,7 @@ from fairseq.utils import apply_to_sample
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.generation.dataset import TranslationDataset
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
@@ -138,20 +139,34 @@ class Translator:
             generator = self.task.build_generator(self.models, asked)
         while block := list(itertools.islice(rest, buffer)):
             with _raising():
-                found = self._block(block, generator, nbest, batch_tokens)
+                ids = self.source.encode(block)
+                dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
+                found = self._found(dataset, generator, nbest, batch_tokens)
             yield from found
 
-    def _block(
-        self, lines: list[str], generator: Any, nbest: int, batch_tokens: int
+    def of_dataset(
+        self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
+    ) -> list[str]:
+        """The best translation of each sentence of a data folder's text.
+
+        Args:
+            dataset: of the task, `Translates.sentences`.
+        """
+        asked = SimpleNamespace(nbest=1, print_alignment=None)
+        with _raising():
+            generator = self.task.build_generator(self.models, asked)
+            return [row[0].text for row in self._found(dataset, generator, 1, batch_tokens)]
+
+    def _found(
+        self, dataset: TranslationDataset, generator: Any, nbest: int, batch_tokens: int
     ) -> list[list[Translation]]:
-        ids = self.source.encode(lines)
-        dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
-        found: list[list[Translation]] = [[] for _ in lines]
+        found: list[list[Translation]] = [[] for _ in range(len(dataset))]
         for batch in dataset.batches(Limits(batch_tokens, None)):
             sample = apply_to_sample(lambda tensor: tensor.to(self.device), dataset[batch])
             rows = self.task.inference_step(generator, self.models, sample)
             for index, row in zip(batch.tolist(), rows, strict=True):
-                found[index] = [self._written(ids[index], one) for one in row[:nbest]]
+                source = dataset.source[index]
+                found[index] = [self._written(source, one) for one in row[:nbest]]
         return found
 
     def _written(self, source: Any, hypothesis: dict[str, Any]) -> Translation:

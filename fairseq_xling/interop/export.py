@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
@@ -27,7 +27,6 @@ from fairseq_xling.text.tokenizers.pieces import pieces_file
 from fairseq_xling.text.vocabularies import mode_of
 
 _KEPT = ("format", "languages", "segment", "settings", "versions", "vocab", "dictionaries")
-_NEEDED = ("optimizer_history.-1.criterion_name", "optimizer_history.-1.optimizer_name")
 
 
 def export(checkpoint: str | Path, output: str | Path, data: str | Path | None = None) -> str:
@@ -47,10 +46,9 @@ def export(checkpoint: str | Path, output: str | Path, data: str | Path | None =
         raise UserError(f"`--output` must be a new folder, got {output}")
     prepare_engine()
     encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's
-    state = load_trained(checkpoint, _NEEDED)
+    state = load_trained(checkpoint, NEEDED)
     folder: DataFolder = encoder.folder
     names = [*folder.meta["dictionaries"], *_pieces(folder)]
-    last = state["optimizer_history"][-1]
     settings = {"checkpoint": str(checkpoint), "data": str(folder.path)}
     with new_folder(output, settings, "export") as partial:
         for name in names:
@@ -59,7 +57,7 @@ def export(checkpoint: str | Path, output: str | Path, data: str | Path | None =
             partial / MODEL,
             {**_without_places(state["cfg"]), "checkpoint": {}},
             state["model"],
-            {name: last[name] for name in ("criterion_name", "optimizer_name")},
+            trained_by(state),
             {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
         )
         kept = {name: folder.meta[name] for name in _KEPT if name in folder.meta}

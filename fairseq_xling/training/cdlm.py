@@ -28,7 +28,8 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
     objectives: str = field(
         default="cdlm,mlm",
         metadata={
-            "help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp; or only word-alignment"
+            "help": "objectives: cdlm, mlm, tlm, brlm-mask, brlm-attn, nsp; with an --emission "
+            "that finds the order itself, translation; or only word-alignment"
         },
     )
     sample_break_mode: str = field(

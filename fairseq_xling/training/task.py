@@ -10,7 +10,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
-from fairseq_xling.data.example import Vocabulary
+from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Limits, Plan
@@ -121,6 +121,8 @@ class UnifiedTask(PlannedTask):
         for objective in self._classes:
             if objective.reorders and not model.reorders:
                 raise UserError(f"`--objectives` {objective.name} needs a model with a TRILayer")
+            if objective.emits:
+                self._check_emits(objective, model)
             if objective.asks and objective.asks not in self.auxiliary_names:
                 raise UserError(
                     f"objective {objective.name!r} needs `--auxiliary {objective.asks}`, got "
@@ -136,6 +138,19 @@ class UnifiedTask(PlannedTask):
         if self.cfg.print_params and not from_checkpoint:
             print(parameter_table(model.encoder), flush=True)
         return model
+
+    def _check_emits(self, objective: type[Objective], model: Any) -> None:
+        if model.emission.in_order:
+            raise UserError(
+                f"`--objectives` {objective.name} needs an `--emission` that finds the order "
+                f"itself, such as ctc, got {model.emission.shape.emission}"
+            )
+        for name, head in model.auxiliary.items():
+            if head.needs_order:
+                raise UserError(
+                    f"`--auxiliary {name}` learns from word alignments, which `--objectives` "
+                    f"{objective.name} does not have"
+                )
 
     @exits_on_user_error
     def build_criterion(self, cfg: FairseqDataclass, from_checkpoint: bool = False):

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.errors import UserError
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
@@ -24,13 +24,6 @@ _OWN = {
     "phase",
     "parent",
 }  # where the identities of the two halves differ; everything else must be equal
-
-
-_NEEDED = (
-    "cfg.checkpoint",
-    "optimizer_history.-1.criterion_name",
-    "optimizer_history.-1.optimizer_name",
-)
 
 
 def combine_states(
@@ -74,12 +67,11 @@ def combine(forward: str | Path, backward: str | Path, output: str | Path) -> st
         raise UserError(f"{forward}: halves need an even number of layers, got a model of {layers}")
     weights = combine_states(first.weights, second.weights, layers)
     weights[KEY] = encode_identity({**first.identity, "phase": PHASE})
-    last = first.state["optimizer_history"][-1]
     write_fresh_checkpoint(
         output,
         _configuration(first, second),
         weights,
-        {name: last[name] for name in ("criterion_name", "optimizer_name")},
+        trained_by(first.state),
         {"combined": dict(provenance({"forward": forward, "backward": backward}))},
     )
     return (
@@ -93,7 +85,7 @@ class _Half:
 
     def __init__(self, path: str | Path, phase: str):
         self.path, self.phase = path, phase
-        self.state = load_trained(path, _NEEDED)
+        self.state = load_trained(path, ("cfg.checkpoint", *NEEDED))
         weights = self.state["model"]
         self.identity = read_identity(weights)
         self.weights = {k: v for k, v in weights.items() if k != KEY}

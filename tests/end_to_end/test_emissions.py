@@ -4,10 +4,12 @@ import re
 from types import SimpleNamespace
 
 import pytest
+import sacrebleu
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
+from fairseq_xling.files import read_json
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import read_identity
 from tests.end_to_end.engine import in_process
@@ -84,6 +86,41 @@ def test_a_blank_penalty_makes_translations_longer(trained):
         for x in (-30.0, 0.0, 30.0)
     ]
     assert words[0] == 0 < words[1] <= words[2] and words[0] < words[2]
+
+
+def test_the_best_blank_penalty_is_found_and_kept_with_the_model(trained, tmp_path, capsys):
+    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
+    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
+    assert main([*map(str, call)]) == 0
+    assert "chosen" in capsys.readouterr().out
+    found = read_json(record)["bleu"]["blank_penalty"]
+    best = max(one["bleu"] for one in found)
+    chosen = read_json(record)["chosen"]["blank_penalty"]
+    assert chosen == min(one["value"] for one in found if one["bleu"] == best)
+    assert float(load_plain(tuned)["model"]["emission.blank_penalty"]) == chosen
+    # What the table says is what each value gives, and the model's own value is used unasked.
+    metric = sacrebleu.BLEU()
+    own = Translator.load(tuned)
+    text = own.task.sentences("test")
+    references = [[own.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]]
+    for one in found:
+        other = Translator.load(trained, blank_penalty=one["value"]).of_dataset(text)
+        assert metric.corpus_score(other, references).score == pytest.approx(one["bleu"])
+    assert metric.corpus_score(own.of_dataset(text), references).score == pytest.approx(best)
+
+
+def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_path, capsys):
+    out = tmp_path / "tuned.pt"
+    for model, options, line in (
+        (aligned, (), "a model with `--emission aligned` has no value of decoding to tune"),
+        (lattice, (), "a model with `--emission lattice` has no value of decoding to tune"),
+        (trained, ("--split", "absent"), "absent"),
+        (trained, ("--output", trained), "`--output` must be another file than MODEL"),
+    ):
+        call = ("tune", model, "--output", out, *options)
+        assert main([*map(str, call)]) != 0
+        assert line in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_killed_training_resumes_and_glancing_is_logged(backwards, aligned, tmp_path):
@@ -171,11 +208,16 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             ("--path", "BOTH"),
             "`--path` must name models of one `--emission`, got ctc 2 and aligned",
         ),
+        (
+            ("--path", "ALIGNED", "--blank-penalty", "1"),
+            "`--blank-penalty` has no effect on a model with `--emission aligned`, got 1",
+        ),
     ],
 )
 def test_slots_have_no_other_order_and_no_other_company(backwards, aligned, trained, options, line):
     both = f"{trained}:{aligned}"
-    given = ("--path", trained, *(both if option == "BOTH" else option for option in options))
+    paths = {"BOTH": both, "ALIGNED": aligned}
+    given = ("--path", trained, *(paths.get(option, option) for option in options))
     with pytest.raises(SystemExit) as error:
         backwards.generate(*given)
     assert line in str(error.value)

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from fairseq.data import Dictionary
 
 from fairseq_xling.cli import main
+from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.phases import LOWER, REST, UPPER, part_of
+from fairseq_xling.text.encoder import TextEncoder
 from tests.end_to_end.engine import command, kill, load, run, start
 from tests.kill.disturb import wait_for_locks
 from tests.tiny_sources import write_folder
@@ -289,6 +292,12 @@ def test_one_more_language_is_one_more_word(world):
         ("--emission sideways", "unknown `--emission` 'sideways'; known: aligned, ctc, lattice"),
         ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
         ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
+        ("--teacher none.txt", "`--teacher` must be autoregressive, or name a checkpoint or a "),
+        ("--teacher-original", "`--teacher-original` needs a `--teacher`"),
+        (
+            "--teacher autoregressive --translator-steps 0",
+            "`--teacher` teaches a translator: give `--translator-steps`",
+        ),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],
 )
@@ -304,6 +313,68 @@ def test_bad_settings_are_one_line_before_anything_runs(
     assert printed.err.startswith(f"fairseq-xling: error: {message}")
     assert (printed.err.count("\n"), printed.out) == (1, "")
     assert not (world / "bad").exists()
+
+
+TAUGHT = (
+    "--languages en,de --embeddings random --mapping none --commonality-steps 0 --language-steps 0 "
+    "--transfer-steps 2 --translator-steps 2 --every 2 --orderings identity"
+).split()
+
+
+@pytest.mark.slow
+def test_a_translator_learns_from_a_teacher(world):
+    """Trained for it; its checkpoint with the references as well; then a file of text."""
+    ends = "--max-epoch 2 --encoder-layers 1 --decoder-layers 1"
+    call = (*TAUGHT, "--output", "taught", "--autoregressive-patience", "1")
+    patient = (*call, "--autoregressive-args", ends)
+    printed = trelm(world, *patient, "--teacher", "autoregressive").stdout
+    assert "autoregressive, beam 5" in printed  # it is a translator, too
+    folder = world / "taught"
+    before = DataFolder(folder / "data" / "prepare-de")
+    taught = DataFolder(folder / "data" / "taught-de-1")
+    texts = sorted(folder.glob("translations/teacher-de-1-*/generate-train.txt"))
+    assert len(texts) == 8
+    hypotheses = {}
+    for path in texts:
+        for line in path.read_text().splitlines():
+            if line.startswith("H-"):
+                number, _, text = line.split("\t")
+                hypotheses[int(number[2:])] = text
+    words = Dictionary.load(str(before.dictionary_path("de")))
+    sources, references = before.parallel("train", "en", "de")
+    for side, other in zip(taught.parallel("train", "en", "de"), (sources, None), strict=True):
+        assert len(side) == len(hypotheses) == 100
+        for i in range(100):
+            if other is not None:
+                assert side[i].tolist() == other[i].tolist()
+            else:
+                ids = [words.index(word) for word in hypotheses[i].split()]
+                assert side[i].tolist() == ([*ids, SEP] if ids else references[i].tolist())
+    assert not taught.is_aligned("train", "en", "de") and before.is_aligned("train", "en", "de")
+
+    model = folder / "models/autoregressive-de-1/checkpoint_best.pt"
+    trelm(world, *call, "--teacher", model, "--teacher-original", "yes")
+    both = DataFolder(folder / "data" / "taught-de-1").parallel("train", "en", "de")
+    assert [len(side) for side in both] == [200, 200]
+    assert all((both[1][100 + i] == references[i]).all() for i in range(100))
+    assert all((both[0][100 + i] == sources[i]).all() for i in range(100))
+
+    (world / "lines.de").write_text("".join(f"{n}\n" for n in ["der hund", *["die katze"] * 99]))
+    trelm(world, *call, "--teacher", "lines.de")
+    found = DataFolder(folder / "data" / "taught-de-1").parallel("train", "en", "de")[1]
+    encoder = TextEncoder.load(before.path, "de")
+    assert found[0].tolist() == encoder.encode(["der hund"])[0].tolist()
+    assert found[99].tolist() == encoder.encode(["die katze"])[0].tolist()
+
+    (world / "few.de").write_text("der hund\n")
+    other = folder / "models/forward-de-1/checkpoint_last.pt"
+    for teacher, message in (
+        ("few.de", "must have a line for each of the 100 training pairs of "),
+        (other, "must be a model of `--task translation`, got 'cdlm'"),
+    ):
+        done = trelm(world, *call, "--teacher", teacher, check=False)
+        assert done.returncode == 1 and message in done.stdout
+        assert "Traceback" not in done.stdout
 
 
 def test_an_unknown_key_in_the_file_is_answered_with_the_near_ones(world):

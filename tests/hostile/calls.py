@@ -16,7 +16,7 @@ from fairseq_xling.compat import lean_engine
 from fairseq_xling.runs.command_line import verbs
 
 CHECKPOINTS = (
-    *("lm", "start", "forward", "backward", "translator"),
+    *("lm", "start", "forward", "backward", "translator", "slots"),
     *("pos", "clcr", "points", "order", "names", "parse"),
 )
 
@@ -140,6 +140,7 @@ VERBS = {
     "struct train": f"{_STRUCTURES} --pool mean",
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
     "translate": f"{{w}}/translator.pt {_DATA} --input {_TEXT} --output out.txt",
+    "tune": f"{{w}}/slots.pt {_DATA} --split test --output out.pt --json out.json",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "
     "--output out.txt",
     "trelm run": f"{_TRELM} --dry-run",

@@ -71,9 +71,11 @@ class Prediction(NamedTuple):
 
 
 class AuxiliaryHead(nn.Module):
-    """Base class of the heads. ``needs_middle`` if it reads the states below a TRILayer."""
+    """Base class of the heads. ``needs_middle`` if it reads the states below a TRILayer;
+    ``needs_order`` if it learns from word alignments."""
 
     needs_middle: ClassVar[bool] = False
+    needs_order: ClassVar[bool] = False
 
     def __init__(self, shape: EncoderShape, num_languages: int):
         super().__init__()

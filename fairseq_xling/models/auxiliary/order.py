@@ -50,6 +50,7 @@ class OrderHead(AuxiliaryHead):
     """Proposes whole orders; loss: fertilities, ranks of pairs and nulls, per slot."""
 
     needs_middle = True
+    needs_order = True
 
     def __init__(self, shape: EncoderShape, num_languages: int):
         super().__init__(shape, num_languages)

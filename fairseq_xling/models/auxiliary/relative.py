@@ -29,6 +29,7 @@ class RelativeOrderHead(AuxiliaryHead):
     """Proposes orders of kept tokens; loss: kept or not, and order in pairs, per source token."""
 
     needs_middle = True
+    needs_order = True
 
     def __init__(self, shape: EncoderShape, num_languages: int):
         super().__init__(shape, num_languages)

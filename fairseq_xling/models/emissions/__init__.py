@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from fairseq_xling.models.encoder import EncoderShape
@@ -31,12 +32,13 @@ class Reading:
     Attributes:
         keep_repeats: do not collapse consecutive repeats.
         unk_penalty: taken from the logit of ``<unk>``.
-        blank_penalty: taken from the logit of the symbol that writes nothing.
+        blank_penalty: taken from the logit of the symbol that writes nothing; ``None`` for the
+            model's own.
     """
 
     keep_repeats: bool = False
     unk_penalty: float = 0.0
-    blank_penalty: float = 0.0
+    blank_penalty: float | None = None
 
 
 class Placed(NamedTuple):
@@ -92,14 +94,30 @@ class Emission(nn.Module):
         in_order: whether each slot is a position of the translation, predicted as such; if not,
             `loss` sums over the ways in which slots can write it.
         orderings: names of the orderings that can arrange its slots; empty for all.
+        tuned: fields of `Reading` of which a model has a value of its own, 0 until
+            `fairseq-xling tune` has found a better one, each with the values to try.
     """
 
     in_order: ClassVar[bool] = False
     orderings: ClassVar[tuple[str, ...]] = ()
+    tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
     def __init__(self, shape: EncoderShape):
         super().__init__()
         self.shape = shape
+        for name in self.tuned:
+            self.register_buffer(name, torch.zeros(()))
+
+    def of(self, reading: Reading, name: str) -> float:
+        """The field ``name`` of ``reading``, or the model's own value of it."""
+        value = getattr(reading, name)
+        return float(getattr(self, name)) if value is None else value
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        # A checkpoint from before these values were kept in it has none.
+        for name in self.tuned:
+            state_dict.setdefault(f"{prefix}{name}", torch.zeros(()))
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def facts(self) -> Mapping[str, Any]:
         """What a checkpoint's identity records: ``emission``, its name, and then its settings."""

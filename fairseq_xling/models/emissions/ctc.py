@@ -6,7 +6,8 @@ translation (Graves et al., 2006; for translation Libovicky and Helcl, 2018, and
 so neither an alignment nor an order is needed: slots may write what their neighbours know.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +32,11 @@ BLANK = NULL
 @emissions.register("ctc")
 class Ctc(Repeated):
     """Slots of one position differ by the embedding of their number."""
+
+    # Trained for probable alignments, a model writes too little; by how much falls as it learns.
+    tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "blank_penalty": (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+    }
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""
@@ -69,7 +75,7 @@ class Ctc(Repeated):
         rows, width = states[0].shape[:2]
         places = torch.arange(width + 1, device=lengths.device)
         inside = places < lengths[:, None]
-        allowed = {BLANK: reading.blank_penalty, UNK: reading.unk_penalty}
+        allowed = {BLANK: self.of(reading, "blank_penalty"), UNK: reading.unk_penalty}
         found = best_tokens([state[inside[:, :-1]] for state in states], logits, allowed)
         tokens = lengths.new_full((rows, width + 1), SEP)
         tokens[inside] = found[0]

@@ -1,7 +1,9 @@
-"""An autoregressive translation model next to a migration: same text, same width, same time."""
+"""An autoregressive translation model next to a migration: same text, same width, and the same time
+or until it no longer improves."""
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
@@ -10,36 +12,39 @@ from fairseq_xling.studies.trelm.autoregressive_training import (
     autoregressive_step,
     seconds_of,
     translation_data_step,
+    until_it_stops_improving,
 )
 from fairseq_xling.studies.trelm.book import Book
-from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import Outcome, add_migration, add_translation
-from fairseq_xling.studies.trelm.translator import add_translator
+from fairseq_xling.studies.trelm.steps import Outcome, add_translation
 
-NAME = "autoregressive"
+NAME = AUTOREGRESSIVE
 _MAX_TOKENS = 4096
 _LR = 5e-4
 _GENERATE_BATCH = 64
 
 
-def add_compared(
-    book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
-) -> Outcome:
-    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
-    outcome = add_migration(book, config, facts, target, seed, label)
-    if config.translator_steps and outcome.translations:
-        add_translator(book, config, facts, outcome)
-    if config.autoregressive and outcome.translations:
-        add_autoregressive(book, config, facts, outcome)
-    return outcome
-
-
 def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
-    """Train it for as long as everything that the forward model is built on took, except the data
-    folder; its beam search becomes one of the translations of ``outcome``.
+    """Train it; its beam search becomes one of the translations of ``outcome``."""
+    pair = (config.source_lang, outcome.target)
+    folder, model = train_autoregressive(book, config, facts, outcome)
+    options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
+    for split in config.translate_list:
+        build = functools.partial(
+            beam_search, book.run, config, folder, model, pair, split, options
+        )
+        add_translation(book, config, outcome, NAME, split, build, f"{NAME}, beam 5")
 
-    It has half of the source's layers in its encoder and half in its decoder.
+
+def train_autoregressive(
+    book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome
+) -> tuple[Path, Path]:
+    """Its data folder and its checkpoint.
+
+    It is trained for as long as everything that the forward model is built on took, except the data
+    folder, or until it no longer improves (`--autoregressive-patience`). It has half of the
+    source's layers in its encoder and half in its decoder.
     """
     run, pair = book.run, (config.source_lang, outcome.target)
     spent = [
@@ -47,23 +52,19 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
         for step in book.needed([outcome.checkpoints["forward"]])
         if not step.name.startswith("prepare-")
     ]
-    data = book.add(
-        f"{NAME}-data-{outcome.target}",
-        outcome.label,
-        lambda name: translation_data_step(name, outcome.data, run / "data" / name, pair),
-        plain=True,
-    )
-    folder = run / "data" / data
+    folder = linked_data(book, outcome, outcome.data, pair)
 
     def train(name: str) -> Step:
         options = () if "valid" in facts.parallel else ("--disable-validation",)
+        if config.autoregressive_patience:
+            options = until_it_stops_improving(config.autoregressive_patience)
         step = autoregressive_step(
             name,
             folder,
             run / "models" / name,
             run / "logs" / f"{name}.log",
             pair,
-            seconds_of(run, spent),
+            None if config.autoregressive_patience else seconds_of(run, spent),
             layers=max(1, facts.shape.layers // 2),
             dim=facts.shape.dim,
             max_tokens=config.max_tokens or _MAX_TOKENS,
@@ -73,34 +74,46 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
             options=[*options, *config.words("autoregressive_args")],
             device=config.device,
         )
+        if config.autoregressive_patience:
+            return step
         # It must not start before its time limit is known.
         return dataclasses.replace(step, inputs=[*step.inputs, outcome.checkpoints["forward"]])
 
     kind = f"{NAME}-{outcome.target}-{outcome.seed}"
     trained = book.add(kind, outcome.label, train)
     best = "best" if "valid" in facts.parallel else "last"
-    model = run / "models" / trained / f"checkpoint_{best}.pt"
-    for split in config.translate_list:
-        build = functools.partial(_translate, run, config, folder, model, pair, split)
-        add_translation(book, config, outcome, NAME, split, build, f"{NAME}, beam 5")
+    return folder, run / "models" / trained / f"checkpoint_{best}.pt"
 
 
-def _translate(
+def linked_data(book: Book, outcome: Outcome, data: Path, pair: tuple[str, str]) -> Path:
+    """The parallel text of ``data`` as fairseq's ``translation`` task expects it."""
+    folder = book.run / "data"
+    name = book.add(
+        f"{NAME}-data-{outcome.target}",
+        outcome.label,
+        lambda name: translation_data_step(name, data, folder / name, pair),
+        plain=True,
+    )
+    return folder / name
+
+
+def beam_search(
     run: Path,
     config: TrelmConfig,
     folder: Path,
     model: Path,
     pair: tuple[str, str],
     split: str,
+    options: Sequence[str],
     name: str,
 ) -> Step:
+    """fairseq-generate with beam 5, into the folder ``translations/name`` of the run."""
     output = run / "translations" / name
     command = [
         *("fairseq-generate", str(folder), "--user-dir", str(USER_DIR), "--path", str(model)),
         *("--task", "translation"),
         *("-s", pair[0], "-t", pair[1], "--gen-subset", split, "--beam", "5"),
-        *("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH)),
-        *("--required-batch-size-multiple", "1", "--results-path", str(output)),
+        *("--required-batch-size-multiple", "1", "--results-path", str(output), *options),
         *(("--cpu",) if config.device == "cpu" else ()),
     ]
     return Step(name, commands=[command], inputs=[folder, model], outputs=[output])

@@ -15,6 +15,8 @@ from fairseq_xling.files import read_json
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 
+_MAX_EPOCHS = 500
+
 
 def translation_data_step(name: str, data: Path, folder: Path, pair: tuple[str, str]) -> Step:
     """The parallel text of a data folder as fairseq's ``translation`` task expects it, by links."""
@@ -64,7 +66,7 @@ def autoregressive_step(
     save: Path,
     log: Path,
     pair: tuple[str, str],
-    seconds: Callable[[], float],
+    seconds: Callable[[], float] | None,
     *,
     layers: int,
     dim: int,
@@ -75,7 +77,7 @@ def autoregressive_step(
     options: Sequence[str] = (),
     device: str = "cpu",
 ) -> Step:
-    """Train it for ``seconds()``, known when the step begins.
+    """Train it for ``seconds()``, known when the step begins; or by what ``options`` say.
 
     Args:
         folder: made by `translation_data_step`.
@@ -110,8 +112,19 @@ def autoregressive_step(
         save,
         log,
         updates=0,
-        late=lambda: ["--stop-time-hours", str(seconds() / 3600)],
+        late=None if seconds is None else lambda: ["--stop-time-hours", str(seconds() / 3600)],
     )
+
+
+def until_it_stops_improving(epochs: int) -> list[str]:
+    """Options that stop a training when BLEU of its beam search on the validation text has not
+    risen for ``epochs`` epochs, and keep the best."""
+    return [
+        *("--patience", str(epochs), "--max-epoch", str(_MAX_EPOCHS)),
+        *("--eval-bleu", "--eval-bleu-args", '{"beam": 5}', "--eval-bleu-detok", "space"),
+        *("--eval-bleu-remove-bpe", "sentencepiece"),
+        *("--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
+    ]
 
 
 def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:

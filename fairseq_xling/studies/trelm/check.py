@@ -7,7 +7,14 @@ from pathlib import Path
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.objectives import objectives
 from fairseq_xling.runs.options import load_config, parse_seeds
-from fairseq_xling.studies.trelm.config import NO_MAP, PRESETS, STAGES, TrelmConfig, names_in
+from fairseq_xling.studies.trelm.config import (
+    AUTOREGRESSIVE,
+    NO_MAP,
+    PRESETS,
+    STAGES,
+    TrelmConfig,
+    names_in,
+)
 from fairseq_xling.studies.trelm.vector_ways import vector_ways
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
 
@@ -84,6 +91,10 @@ def _check_training(config: TrelmConfig) -> None:
     _check_orderings(config)
     if config.translator_steps:
         _check_translator(config)
+    elif config.teacher:
+        raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
+    if config.teacher_original and not config.teacher:
+        raise UserError("`--teacher-original` needs a `--teacher`")
     for stage in stages:
         with about(f"`--{stage.name}-objectives`"):
             for name in names_in(stage.objectives):
@@ -109,6 +120,18 @@ def _check_translator(config: TrelmConfig) -> None:
         raise UserError(
             f"`--emission` of a translator must not be {config.emission}, which the forward model "
             "has already"
+        )
+    if config.teacher in ("", AUTOREGRESSIVE):
+        return
+    if not Path(config.teacher).is_file():
+        raise UserError(
+            f"`--teacher` must be {AUTOREGRESSIVE}, or name a checkpoint or a file of "
+            f"translations, got {config.teacher!r}"
+        )
+    if len(config.targets) > 1:
+        raise UserError(
+            f"`--teacher` {config.teacher} is of one target language, and `--languages` names "
+            f"several: {','.join(config.targets)}"
         )
 
 

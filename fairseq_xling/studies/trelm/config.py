@@ -23,6 +23,7 @@ from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
+AUTOREGRESSIVE = "autoregressive"
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
 
@@ -148,6 +149,13 @@ class TrelmConfig:
     glancing: float = option(
         0.0, "share of its errors that training shows the words of at first", least=0
     )
+    teacher: str = option(
+        "",
+        "what it learns from instead of the references: autoregressive (translations of a model "
+        "that is trained for it), a checkpoint of fairseq's translation task in this vocabulary, "
+        "or a file of text, a line for each training pair",
+    )
+    teacher_original: bool = option(False, "learn from the references as well")
     translator_args: str = option("", "more options of its fairseq-train, as one text")
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
@@ -159,6 +167,12 @@ class TrelmConfig:
     generate_args: str = option("", "more options of fairseq-generate, as one text")
     autoregressive: bool = option(
         False, "train an autoregressive translation model for the same time, as a baseline"
+    )
+    autoregressive_patience: int = option(
+        0,
+        "train it until its BLEU on the validation text has not risen for this many epochs; 0 is "
+        "the same time",
+        least=0,
     )
     autoregressive_args: str = option("", "more options of its fairseq-train, as one text")
     jobs: int = option(1, "steps that run at the same time", least=1)

@@ -1,12 +1,14 @@
-"""Data folders derived from another: with fewer sentence pairs, or with more monolingual text.
+"""Data folders derived from another: with fewer sentence pairs, with more monolingual text, or with
+a teacher's translations.
 
-Vocabulary and alignments are unchanged, so models trained on different folders are comparable.
-Files that do not change are hard links.
+The vocabulary is unchanged, so models trained on different folders are comparable. Files that do
+not change are hard links.
 """
 
+import itertools
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,49 @@ def pairs_into_mono(data: Path, output: Path, pair: Sequence[str], lang: str) ->
     meta["mono"]["train"][lang]["sentences"] = len(mono) + len(side)
     _describe(meta, output, [stem])
     write_json(output / "meta.json", {**meta, "derived": {"pairs in mono": lang}})
+
+
+def with_translations(
+    data: Path, output: Path, pair: Sequence[str], written: Iterator[np.ndarray], original: bool
+) -> None:
+    """``data`` with other translations of its training pairs, which have no word alignment.
+
+    Args:
+        pair: source and target language.
+        written: ids of each, ending in ``</s>``; where there is nothing else, what ``data`` has is
+            kept.
+        original: have the pairs of ``data`` as well, after the others.
+
+    Raises:
+        UserError: whatever ``written`` raises; it must have one item for each pair.
+    """
+    folder = DataFolder(data)
+    source, target = folder.parallel("train", *pair)
+    name = _name(folder, pair)
+    stems = [f"parallel/train.{name}.{lang}" for lang in pair]
+    orders = [f"parallel/train.{a}-{b}.order" for a, b in (tuple(pair), tuple(pair)[::-1])]
+    _link(data, output, [*stems, *orders])
+    items = (
+        one if len(one) > 1 else target[i]
+        for i, one in zip(range(len(target)), written, strict=True)
+    )
+    times = 2 if original else 1
+    sides = (source[i] for _ in range(times) for i in range(len(source)))
+    more = (target[i] for i in range(len(target))) if original else ()
+    write_items(output / stems[0], sides, source.dtype)
+    write_items(output / stems[1], itertools.chain(items, more), target.dtype)
+    meta = read_json(data / "meta.json")
+    for stem in orders:
+        for end in ("bin", "idx"):
+            meta.get("files", {}).pop(f"{stem}.{end}", None)
+    tokens = {
+        lang: int(TokenFile(output / stem).sizes.sum())
+        for lang, stem in zip(pair, stems, strict=True)
+    }
+    found = {"pairs": len(target) * times, "tokens": tokens, "orders": []}
+    meta["parallel"]["train"][name] |= found
+    _describe(meta, output, stems)
+    write_json(output / "meta.json", {**meta, "derived": {"translations of": list(pair)}})
 
 
 def _name(folder: DataFolder, pair: Sequence[str]) -> str:

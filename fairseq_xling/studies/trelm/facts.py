@@ -144,6 +144,11 @@ def _check(config: TrelmConfig, pair: tuple[str, str], facts: Facts) -> None:
         raise UserError(
             "`--checkpoint best` needs validation text of both languages, parallel and monolingual"
         )
+    if config.autoregressive_patience and "valid" not in facts.parallel:
+        raise UserError(
+            f"`--autoregressive-patience` needs parallel validation text of {name}; give "
+            f"`--parallel valid.{name}=FILE,FILE`"
+        )
     if len(facts.dictionaries) > 1 and not {"tokens", "softmax"} <= _separate(config, facts):
         raise UserError(
             "a vocabulary for each language needs `--separate` with tokens,softmax, got "

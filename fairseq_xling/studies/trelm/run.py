@@ -7,9 +7,9 @@ from pathlib import Path
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.trelm.autoregressive import add_compared
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.check import read_config
+from fairseq_xling.studies.trelm.compared import add_compared
 from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import Facts, read_shape, survey
 from fairseq_xling.studies.trelm.run_result import FILES, write_run

@@ -24,7 +24,7 @@ class Row:
         changes: settings that differ from the study's.
         paper: the paper's bits per word, if reported.
         add: adds its steps, if it is not a migration: called like
-        `run_autoregressive.add_compared`.
+        `compared.add_compared`.
         needs_text: whether it makes its own data folder, and so cannot use an existing one.
     """
 

@@ -13,9 +13,9 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.trelm.autoregressive import add_compared
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.check import check_config, read_config
+from fairseq_xling.studies.trelm.compared import add_compared
 from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import read_shape, survey
 from fairseq_xling.studies.trelm.steps import Outcome

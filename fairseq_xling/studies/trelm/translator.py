@@ -5,12 +5,15 @@ emission such as CTC the same weights learn to write whole sentences in one pass
 """
 
 import functools
+from pathlib import Path
 
+from fairseq_xling.models.emissions import emissions
+from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import Stage, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.steps import Outcome, add_translation, translate_step
-from fairseq_xling.studies.trelm.text import transfer_folder
+from fairseq_xling.studies.trelm.teacher import taught_folder
 from fairseq_xling.studies.trelm.training import checkpoint, model_options, training_step
 
 NAME = "translator"
@@ -20,7 +23,8 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     """Train it, all of its weights; what it writes is one of the translations of ``outcome``."""
     pair = (config.source_lang, outcome.target)
     stage = Stage(
-        NAME, config.translator_steps, config.translator_lr, "cdlm", config.words("translator_args")
+        *(NAME, config.translator_steps, config.translator_lr, "translation"),
+        config.words("translator_args"),
     )
     options = [
         *model_options(config, facts.shape),
@@ -33,7 +37,7 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
         run=book.run,
         config=config,
         stage=stage,
-        data=transfer_folder(book, config, outcome.data, outcome.target, outcome.label),
+        data=taught_folder(book, config, facts, outcome),
         languages=pair,
         options=options,
         seed=outcome.seed,
@@ -43,6 +47,10 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, build)
     outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
     model = checkpoint(book.run, name, config)
+    if emissions[config.emission].tuned and "valid" in facts.parallel:
+        tune = functools.partial(_tune, book.run, config, outcome, model)
+        kind = f"tune-{outcome.target}-{outcome.seed}"
+        model = _tuned(book.run, book.add(kind, outcome.label, tune))
     for split in config.translate_list:
         write = functools.partial(
             translate_step,
@@ -55,3 +63,19 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
             ordering="identity",
         )
         add_translation(book, config, outcome, config.emission, split, write)
+
+
+def _tuned(run: Path, name: str) -> Path:
+    return run / "models" / f"{name}.pt"
+
+
+def _tune(run: Path, config: TrelmConfig, outcome: Outcome, model: Path, name: str) -> Step:
+    """`fairseq-xling tune` on the validation text."""
+    output, record = _tuned(run, name), run / "results" / f"{name}.json"
+    command = [
+        *("fairseq-xling", "tune", str(model), "--output", str(output), "--json", str(record)),
+        *("--data", str(outcome.data), "--split", "valid", "--device", config.device),
+        *("--from", config.source_lang, "--to", outcome.target),
+        *(("--tokenizer", config.bleu_tokenizer) if config.bleu_tokenizer else ()),
+    ]
+    return Step(name, commands=[command], inputs=[outcome.data, model], outputs=[output, record])

@@ -115,5 +115,5 @@ def test_a_word_that_is_shown_replaces_the_state(make_model):
     assert torch.allclose(found, expected, atol=1e-5)
 
 
-def test_reading_defaults_to_no_penalty():
-    assert Reading() == Reading(False, 0.0, 0.0)
+def test_reading_defaults_to_the_models_own_penalty():
+    assert Reading() == Reading(False, 0.0, None)

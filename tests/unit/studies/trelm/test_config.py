@@ -123,6 +123,8 @@ SNAPSHOT = {
     "upsample": 2,
     "glancing": 0.0,
     "translator_args": "",
+    "teacher": "",
+    "teacher_original": False,
     "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
     "translate_split": "test",
@@ -130,6 +132,7 @@ SNAPSHOT = {
     "generate_args": "",
     "autoregressive": False,
     "autoregressive_args": "",
+    "autoregressive_patience": 0,
     "jobs": 1,
 }
 

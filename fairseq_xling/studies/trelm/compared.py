@@ -1,0 +1,22 @@
+"""A migration with the translators that are asked for: from its forward model, autoregressive."""
+
+from fairseq_xling.studies.trelm.autoregressive import add_autoregressive
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
+from fairseq_xling.studies.trelm.facts import Facts
+from fairseq_xling.studies.trelm.steps import Outcome, add_migration
+from fairseq_xling.studies.trelm.translator import add_translator
+
+
+def add_compared(
+    book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
+) -> Outcome:
+    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
+    outcome = add_migration(book, config, facts, target, seed, label)
+    if not outcome.translations:
+        return outcome
+    if config.translator_steps:
+        add_translator(book, config, facts, outcome)
+    if config.autoregressive or config.teacher == AUTOREGRESSIVE:
+        add_autoregressive(book, config, facts, outcome)
+    return outcome

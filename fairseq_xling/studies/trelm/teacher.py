@@ -1,0 +1,199 @@
+"""Translations by a teacher, which a translator learns from instead of the references.
+
+Sequence-level distillation (Kim and Rush, 2016): what a model writes is more regular than what
+people write, which helps one that writes all words at once (Gu et al., 2018). A teacher is an
+autoregressive model, trained here or given, or a file of translations.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from fairseq.data import Dictionary
+
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.trelm.autoregressive import (
+    beam_search,
+    linked_data,
+    train_autoregressive,
+)
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
+from fairseq_xling.studies.trelm.data import with_translations
+from fairseq_xling.studies.trelm.facts import Facts
+from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.text import transfer_folder
+from fairseq_xling.text.encoder import TextEncoder
+
+NAME = "teacher"
+_BATCH = 64
+SHARDS = 8  # what an interruption costs, and how finely progress is seen
+
+
+def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
+    """The data folder that a translator trains on: the transfer phase's, or one with the
+    translations of `--teacher`."""
+    data = transfer_folder(book, config, outcome.data, outcome.target, outcome.label)
+    if not config.teacher:
+        return data
+    pair = (config.source_lang, outcome.target)
+    if config.teacher == AUTOREGRESSIVE:
+        _, model = train_autoregressive(book, config, facts, outcome)
+        files = _translations(book, config, outcome, data, model)
+    elif Path(config.teacher).suffix == ".pt":
+        files = _translations(book, config, outcome, data, Path(config.teacher))
+    else:
+        files = [Path(config.teacher)]
+    read = _of_file if config.teacher == str(files[0]) else of_model
+
+    def build(name: str) -> Step:
+        output = book.run / "data" / name
+        return Step(
+            name,
+            call=lambda: with_translations(
+                data, output, pair, read(data, pair, files), config.teacher_original
+            ),
+            settings={"pair": list(pair), "original": config.teacher_original},
+            inputs=[data, *files],
+            outputs=[output],
+        )
+
+    kind = f"taught-{outcome.target}-{outcome.seed}"
+    return book.run / "data" / book.add(kind, outcome.label, build)
+
+
+def _translations(
+    book: Book, config: TrelmConfig, outcome: Outcome, data: Path, model: Path
+) -> list[Path]:
+    """What ``model`` writes for the training text of ``data``, a file for each shard."""
+    pair = (config.source_lang, outcome.target)
+    folder = linked_data(book, outcome, data, pair)
+    check = functools.partial(_check, book.run, data, model, pair)
+    name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, check)
+    checked = book.run / "models" / f"{name}.pt"
+    files = []
+    for shard in range(SHARDS):
+        build = functools.partial(_translate, book.run, config, data, folder, checked, pair, shard)
+        kind = f"{NAME}-{outcome.target}-{outcome.seed}-{shard + 1}of{SHARDS}"
+        name = book.add(kind, outcome.label, build)
+        files.append(book.run / "translations" / name / "generate-train.txt")
+    return files
+
+
+def _translate(
+    run: Path,
+    config: TrelmConfig,
+    data: Path,
+    folder: Path,
+    model: Path,
+    pair: tuple[str, str],
+    shard: int,
+    name: str,
+) -> Step:
+    options = ("--num-shards", str(SHARDS), "--shard-id", str(shard))
+    step = beam_search(run, config, folder, model, pair, "train", options, name)
+
+    def batches() -> list[str]:
+        """fairseq-generate ends in a traceback if a shard has no batch."""
+        count = len(DataFolder(data).parallel("train", *pair)[0])
+        return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
+
+    return dataclasses.replace(step, late=batches)
+
+
+def _check(run: Path, data: Path, model: Path, pair: tuple[str, str], name: str) -> Step:
+    """A link to the teacher, once it is known that it translates this text."""
+    link = run / "models" / f"{name}.pt"
+
+    def call() -> None:
+        check_teacher(model, data, pair)
+        link.unlink(missing_ok=True)
+        link.symlink_to(model.resolve())
+
+    return Step(
+        name, call=call, settings={"pair": list(pair)}, inputs=[data, model], outputs=[link]
+    )
+
+
+def check_teacher(model: str | Path, data: str | Path, pair: tuple[str, str]) -> None:
+    """Check that a checkpoint translates in direction ``pair`` with the vocabulary of ``data``.
+
+    Raises:
+        UserError: if it cannot be read, is of another task or direction, or has embeddings for
+            another number of words.
+    """
+    state = load_plain(model, ("model", "cfg.task", "cfg.model"))
+    task, weights = state["cfg"]["task"], state["model"]
+    name = task.get("_name") if isinstance(task, dict) else None
+    if name != "translation":
+        raise UserError(
+            f"`--teacher` {model}: must be a model of `--task translation`, got {name!r}"
+        )
+    theirs = (task.get("source_lang"), task.get("target_lang"))
+    if theirs != pair:
+        raise UserError(
+            f"`--teacher` {model}: must translate {'-'.join(pair)}, got "
+            f"{'-'.join(map(str, theirs))}"
+        )
+    folder = DataFolder(data)
+    for part, lang in zip(("encoder", "decoder"), pair, strict=True):
+        table = weights.get(f"{part}.embed_tokens.weight")
+        size = folder.vocab_sizes[lang]
+        if table is None or len(table) != size:
+            got = "none" if table is None else f"{len(table):,}"
+            raise UserError(
+                f"`--teacher` {model}: must have the vocabulary of {data}, {size:,} words of "
+                f"{lang!r}, got {got}"
+            )
+
+
+def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+    """The lines of a file of text."""
+    count = len(DataFolder(data).parallel("train", *pair)[1])
+    lines = sum(1 for _ in read_lines(files[0]))
+    if lines != count:
+        raise UserError(
+            f"`--teacher` {files[0]}: must have a line for each of the {count:,} training pairs of "
+            f"{data}, got {lines:,}"
+        )
+    encoder = TextEncoder.load(data, pair[1])
+    for line in read_lines(files[0]):
+        yield encoder.encode([line])[0]
+
+
+def of_model(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+    """What fairseq-generate has written, in the order of the text.
+
+    Places in the files are kept, not what stands there, so memory hardly grows with the text.
+    """
+    folder = DataFolder(data)
+    count = len(folder.parallel("train", *pair)[1])
+    dictionary = Dictionary.load(str(folder.dictionary_path(pair[1])))
+    places = np.full((count, 2), -1, dtype=np.int64)
+    for number, path in enumerate(files):
+        with open(path, "rb") as file:
+            start = 0
+            for line in file:
+                if line.startswith(b"H-"):
+                    places[int(line[2 : line.index(b"\t")])] = number, start
+                start += len(line)
+    missing = int((places[:, 0] < 0).sum())
+    if missing:
+        raise UserError(
+            f"{files[0].parent}: {missing:,} of {count:,} training sentences have no translation"
+        )
+    opened = [open(path, "rb") for path in files]  # noqa: SIM115
+    try:
+        for number, start in places.tolist():
+            opened[number].seek(start)
+            words = opened[number].readline().decode().rstrip("\n").split("\t")[-1].split(" ")
+            yield np.array([*map(dictionary.index, filter(None, words)), SEP])
+    finally:
+        for file in opened:
+            file.close()

@@ -1,0 +1,30 @@
+"""Find the values of decoding that suit a translation model, and keep them with it.
+
+  fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt
+
+Translates a split of the model's data folder with each value of `--blank-penalty`, prints BLEU, and
+writes the model with the best one, which every program then uses unless another is given.
+"""
+
+import argparse
+
+GROUP = "Migrate"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="checkpoint of `--emission ctc`")
+    add("--output", required=True, metavar="FILE", help="checkpoint to write, to translate with")
+    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("--split", default="valid", metavar="SPLIT", help="parallel text to translate")
+    add("--from", dest="source", metavar="LANG", help="source language, if several are known")
+    add("--to", dest="target", metavar="LANG", help="target language, if several are known")
+    add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
+    add("--json", metavar="FILE", help="also write BLEU of each value as JSON")
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.verbs.parts.tune import tune_model
+
+    tune_model(args)

@@ -1,0 +1,33 @@
+"""The objective without word alignments, for models that find the order themselves."""
+
+import numpy as np
+import pytest
+
+from fairseq_xling.data.example import Vocabulary
+from fairseq_xling.data.folder import CLS, SEP
+from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.errors import UserError
+from fairseq_xling.objectives.cdlm import CrossLingualLM
+from fairseq_xling.objectives.translation import Translation
+
+VOCABULARY = Vocabulary({"en": 30, "de": 30}, {"en": 0, "de": 1})
+
+
+def side(words, lang):
+    return Side(np.array([CLS, *words, SEP]), lang)
+
+
+def test_it_is_cdlm_without_an_order(options):
+    rng = np.random.default_rng(1)
+    sides = side([7, 8, 9], "en"), side([20, 21], "de")
+    found = Translation(options(), VOCABULARY)(Row(*sides), rng)
+    cdlm = CrossLingualLM(options(), VOCABULARY)(Row(*sides, np.array([0, 3, -1, 4])), rng)
+    for one, other in ((found.src, cdlm.src), (found.tgt, cdlm.tgt), (found.extra, cdlm.extra)):
+        assert one.keys() == other.keys()
+        assert all((one[name] == other[name]).all() for name in one)
+    assert found.order.tolist() == [-1, -1, -1, -1]
+
+
+def test_it_needs_a_translation(options):
+    with pytest.raises(UserError, match="objective 'translation' needs parallel text"):
+        Translation(options(), VOCABULARY)(Row(side([7], "en")), np.random.default_rng(1))

@@ -1,0 +1,126 @@
+"""The training text of a translator that learns from a teacher."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fairseq.data import Dictionary
+
+from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.studies.trelm.data import with_translations
+from fairseq_xling.studies.trelm.run import trelm_steps
+from fairseq_xling.studies.trelm.teacher import SHARDS, check_teacher, of_model
+
+PAIR = ("en", "de")
+
+
+def rows(file):
+    return [file[i].tolist() for i in range(len(file))]
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_only_the_translations_of_the_training_text_change(tiny_corpus, tmp_path, original):
+    before = DataFolder(tiny_corpus.path)
+    sources, references = map(rows, before.parallel("train", *PAIR))
+    count = len(sources)
+    ids = [[7 + n % 5, SEP] for n in range(count)]
+    ids[3] = [SEP]  # the teacher wrote nothing: the reference stays
+    with_translations(tiny_corpus.path, tmp_path / "new", PAIR, iter(map(np.array, ids)), original)
+    after = DataFolder(tmp_path / "new")
+    found = [*map(rows, after.parallel("train", *PAIR))]
+    expected = [*ids[:3], references[3], *ids[4:]]
+    assert found[0] == sources * (1 + original)
+    assert found[1] == expected + (references if original else [])
+    meta = after.meta["parallel"]["train"]["en-de"]
+    assert (meta["pairs"], meta["orders"]) == (len(found[0]), [])
+    assert meta["tokens"]["de"] == sum(map(len, found[1]))
+    assert not after.is_aligned("train", *PAIR) and not after.is_aligned("train", *PAIR[::-1])
+    assert before.is_aligned("train", *PAIR)
+    assert rows(after.mono("train", "de")) == rows(before.mono("train", "de"))
+    for side, other in zip(
+        after.parallel("test", *PAIR), before.parallel("test", *PAIR), strict=True
+    ):
+        assert rows(side) == rows(other)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_there_is_a_translation_for_each_pair(tiny_corpus, tmp_path, change):
+    count = len(DataFolder(tiny_corpus.path).parallel("train", *PAIR)[0]) + change
+    with pytest.raises(ValueError, match="zip"):
+        with_translations(
+            tiny_corpus.path, tmp_path / "new", PAIR, iter([np.array([7, SEP])] * count), False
+        )
+
+
+def written(tiny_corpus, folder, left_out=()):
+    """Two outputs of fairseq-generate in another order, and the words in them by number."""
+    folder_of = DataFolder(tiny_corpus.path)
+    words = Dictionary.load(str(folder_of.dictionary_path("de")))
+    count = len(folder_of.parallel("train", *PAIR)[0])
+    texts = {n: [words[7 + n % 3]] * (n % 4) for n in range(count) if n not in left_out}
+    files = []
+    for shard in range(2):
+        lines = []
+        for n in sorted(texts, reverse=True):
+            if n % 2 == shard:
+                text = " ".join(texts[n])
+                lines += [f"S-{n}\tH-7 x", f"H-{n}\t-0.5\t{text}", f"D-{n}\t-0.5\tother"]
+        files.append(folder / f"{shard}.txt")
+        files[-1].write_text("\n".join([*lines, "Generate train with beam=5: BLEU4 = 1"]) + "\n")
+    return files, {n: [*map(words.index, text), SEP] for n, text in texts.items()}
+
+
+def test_what_shards_have_written_is_read_in_the_order_of_the_text(tiny_corpus, tmp_path):
+    files, ids = written(tiny_corpus, tmp_path)
+    found = [row.tolist() for row in of_model(tiny_corpus.path, PAIR, files)]
+    assert found == [ids[n] for n in range(len(ids))]
+
+
+def test_sentences_that_were_not_translated_are_counted(tiny_corpus, tmp_path):
+    files, ids = written(tiny_corpus, tmp_path, left_out=(2, 5))
+    count = len(ids) + 2
+    with pytest.raises(UserError, match=f"2 of {count} training sentences have no translation"):
+        next(of_model(tiny_corpus.path, PAIR, files))
+
+
+def test_a_teacher_is_trained_once_and_also_translates(config, facts):
+    settings = config(
+        transfer_steps=3, translator_steps=3, teacher="autoregressive", autoregressive_patience=2
+    )
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    shards = [name for name in steps if name.startswith("teacher-de-1-")]
+    assert len(shards) == SHARDS
+    assert all(steps["taught-de-1"].reads(steps[name]) for name in shards)
+    assert steps["translator-de-1"].reads(steps["taught-de-1"])
+    assert [name for name in steps if "autoregressive" in name] == [
+        *("autoregressive-data-de", "autoregressive-de-1", "translate-autoregressive-de-1")
+    ]
+    assert "--patience" in steps["autoregressive-de-1"].commands[0]
+    assert steps["autoregressive-de-1"].late is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "taken", "message"),
+    [
+        (("de", "en"), 0, "must translate de-en, got en-de"),
+        (("en", "de"), 1, "must have the vocabulary of "),
+    ],
+)
+def test_a_teacher_of_something_else_is_refused(pair, taken, message, tiny_corpus, tmp_path):
+    sizes = [DataFolder(tiny_corpus.path).vocab_sizes[lang] for lang in ("en", "de")]
+    parts = dict(zip(("encoder", "decoder"), sizes, strict=True))
+    task = {"_name": "translation", "source_lang": "en", "target_lang": "de"}
+    state = {
+        "cfg": {"task": task, "model": {}},
+        "model": {
+            f"{part}.embed_tokens.weight": torch.zeros(size - taken, 2)
+            for part, size in parts.items()
+        },
+    }
+    torch.save(state, tmp_path / "teacher.pt")
+    with pytest.raises(UserError, match=message):
+        check_teacher(tmp_path / "teacher.pt", tiny_corpus.path, pair)
+    if not taken:
+        check_teacher(tmp_path / "teacher.pt", tiny_corpus.path, pair[::-1])
