@@ -25,7 +25,7 @@ PAGE = "report.html"
 
 
 class Kind:
-    """A kind of result: a class in a module whose name ends in ``result``, or in `studies.pages`.
+    """A kind of result: a class in a module whose name ends in ``result``.
 
     One with ``join(results)`` makes further pages, of several results of its own kind or of the
     kinds in its ``joins``.
@@ -130,6 +130,8 @@ def kind_of(record: Mapping[str, Any]) -> str | None:
     Raises:
         RuntimeError: if several do; their fields must distinguish them.
     """
+    if record.get("kind") in KINDS:
+        return record["kind"]
     names = [name for name in KINDS if KINDS[name]().recognises(record)]
     if len(names) > 1:
         raise RuntimeError(f"several kinds recognise one record: {', '.join(names)}")

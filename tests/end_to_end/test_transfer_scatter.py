@@ -172,7 +172,9 @@ def test_word_order_counts_what_is_known_of_both(home, tmp_path):
     )
     assert set(record["provenance"]["inputs"]) == {"run ner", "features"}
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["plot.svg", "report.html", "results.json", "word_order.csv"]
+    assert names == [
+        *("correlations.csv", "plot.svg", "report.html", "results.json", "word_order.csv"),
+    ]
 
 
 def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_home, tmp_path):
@@ -185,7 +187,7 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
         {"encoder": f"joint ({name})", "points": 2, "Pearson": None, "Spearman": None}
         for name in ("pos", "new")
     ]
-    assert record["header"][-2] == "accuracy (%)"
+    assert record["metric"] == "accuracy"
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert report.count('<td class="word">-</td>') == 4
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, same_place
+from fairseq_xling.results.page import RESULTS
 from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.studies.transfer.plan import parse_tests
 from fairseq_xling.studies.transfer.table import lines_of
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import parse_files
-
-RESULTS = "results.json"
 
 
 @dataclasses.dataclass(frozen=True)

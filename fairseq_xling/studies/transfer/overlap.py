@@ -21,7 +21,12 @@ from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.transfer.finished import Cell, read_runs, training_files
 from fairseq_xling.studies.transfer.plan import data_folder
-from fairseq_xling.studies.transfer.scatter import Point, Property, check_output, write_scatter
+from fairseq_xling.studies.transfer.scatter_result import (
+    Point,
+    Property,
+    check_output,
+    write_scatter,
+)
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.heads import heads
@@ -148,7 +153,9 @@ PROPERTY = Property(
     title="Zero-shot transfer and entity overlap",
     lead="Does an encoder transfer because the entities of two languages share subwords? Then its "
     "points rise to the right; if they are level, it transfers more than shared subwords.",
-    csv="overlap.csv",
+    csv="overlap",
+    row="E9",
+    figure="Figure 2",
     xlabel="entity subword overlap (share of the union)",
     notes=(
         "Overlap: of the distinct subwords inside the spans of the training file (in train) or "

@@ -36,7 +36,7 @@ def run_study(
     # Their imports take long, and the options' help needs none of them.
     from fairseq_xling.studies.transfer.plan import check_languages, check_layers, encoders
     from fairseq_xling.studies.transfer.steps import study_steps
-    from fairseq_xling.studies.transfer.table import FILES, write_table
+    from fairseq_xling.studies.transfer.transfer_result import FILES, write_transfer
 
     config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
     check_config(config)
@@ -47,7 +47,7 @@ def run_study(
     steps, rows = study_steps(run, config, chosen, trained)
     table = Step(
         "table",
-        call=functools.partial(write_table, run, config, title, rows, steps),
+        call=functools.partial(write_transfer, run, config, title, rows, steps),
         settings={"config": repr(config), "title": title},
         inputs=[row.result for row in rows],
         outputs=[run / name for name in FILES],

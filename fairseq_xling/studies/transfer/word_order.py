@@ -13,7 +13,12 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 from fairseq_xling.studies.transfer.finished import Cell, read_runs
-from fairseq_xling.studies.transfer.scatter import Point, Property, check_output, write_scatter
+from fairseq_xling.studies.transfer.scatter_result import (
+    Point,
+    Property,
+    check_output,
+    write_scatter,
+)
 
 KEY = "language"
 _UNKNOWN = ("?", "-", "--", "nan")  # two unknown values must not count as equal
@@ -127,7 +132,9 @@ PROPERTY = Property(
     title="Zero-shot transfer and word order",
     lead="Does an encoder transfer better between languages with similar word order? Then "
     "its points rise to the right.",
-    csv="word_order.csv",
+    csv="word_order",
+    row="E10",
+    figure="Figure 3",
     xlabel="shared word-order features",
     whole=True,
     notes=(

@@ -229,48 +229,56 @@ RECORDS = {
         "migrations": [_MIGRATION],
     },
     "transfer": {
-        "config": {"head": "ner", "seeds": "1,2"},
+        "kind": "transfer",
+        "config": {
+            **{"head": "ner", "seeds": "1,2", "best": 1, "epochs": 2},
+            **{"shift_layer": 1, "shift_alphas": "0.5,1", "shift_alpha": "auto"},
+        },
         "title": "Zero-shot transfer",
         "metric": "f1",
-        "header": ["encoder", "en", "de", "mean of targets", "gap"],
-        "rows": [
-            ["model", "90.0 ± 1.0", "50.5 ± 2.0", "50.5", "39.5"],
-            ["model, shifted", None, "52.5 ± 2.0", "52.5", None],
-        ],
-        "notes": ["f1 in percent"],
+        "languages": ["en", "de"],
         "results": [
             {
+                "name": "model",
                 "encoder": "model",
                 "trained": "zero-shot",
                 "sources": ["en"],
                 "how": "",
                 "metric": "f1",
+                "dev": [{"setting": "lr0.001-b32", "seed": 1, "value": 91.0}],
+                "chosen": {"lr0.001-b32": 91.0},
                 "tests": [
                     {
                         "seed": 1,
                         "setting": "lr0.001-b32",
-                        "scores": _scores(en=90.0, de=50.0),
-                        "shifted": {"de": {"alpha": 0.5, "scores": {"f1": 52.0}}},
+                        "scores": _scores(en=90.0, de=50.5),
+                        "shifted": {"de": {"alpha": 0.5, "scores": {"f1": 52.5}}},
                     }
                 ],
             }
         ],
     },
     "scatter": {
-        "title": "Zero-shot transfer and entity overlap",
+        "kind": "scatter",
+        "property": {
+            "title": "Zero-shot transfer and entity overlap",
+            **{"lead": "Does it transfer more?", "csv": "overlap", "xlabel": "overlap"},
+            **{"row": "E9", "figure": "Figure 2", "whole": False, "notes": ["a note"]},
+        },
         "head": "ner",
         "metric": "f1",
-        "header": [
-            *("encoder", "trained on", "language", "zero-shot", "overlap", "f1 (%)", "seeds"),
-        ],
-        "rows": [
-            ["model", "en", "en", "no", 0.6, 90.0, 2],
-            ["model", "en", "de", "yes", 0.4, 70.0, 2],
-            ["model", "en", "fr", "yes", 0.2, 50.0, 2],
-            ["model", "en", "zh", "yes", 0.0, 35.0, 2],
+        "columns": ["overlap"],
+        "points": [
+            {
+                **{"encoder": "model", "sources": ["en"], "language": lang},
+                **{"zero-shot": lang != "en", "x": x, "details": [x]},
+                **{"values": [value - 1, value + 1], "mean": value},
+            }
+            for lang, x, value in (
+                *(("en", 0.6, 90.0), ("de", 0.4, 70.0), ("fr", 0.2, 50.0), ("zh", 0.0, 35.0)),
+            )
         ],
         "correlations": [{"encoder": "model", "points": 3, "Pearson": 0.9975, "Spearman": 1.0}],
-        "notes": ["f1 in percent"],
     },
     "demo": {
         "kind": "demo",

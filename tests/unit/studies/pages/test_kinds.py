@@ -153,20 +153,21 @@ def test_a_reference_is_drawn_beside_its_own_figure_alone(tmp_path):
     assert "source words" not in svg
 
 
-def test_shifted_scores_stand_in_the_table_beside_the_others(made):
-    _, rows = made("transfer")[0].tables["scores"]
-    assert [row[3:] for row in rows] == [
-        ["no", "lr0.001-b32", 1, "de", "f1", 50.0],
-        ["no", "lr0.001-b32", 1, "en", "f1", 90.0],
-        ["yes", "lr0.001-b32", 1, "de", "f1", 52.0],
+def test_shifted_scores_have_a_table_of_their_own(made):
+    tables = made("transfer")[0].tables
+    rows = {name: [row[3:] for row in tables[name][1]] for name in ("table", "shifted")}
+    assert sorted(rows["table"]) == [
+        ["lr0.001-b32", 1, "de", "f1", 50.5],
+        ["lr0.001-b32", 1, "en", "f1", 90.0],
     ]
+    assert rows["shifted"] == [["lr0.001-b32", 1, "de", "f1", 52.5]]
 
 
 def test_a_matrix_of_languages_is_a_heat_map(tmp_path):
     record = copy.deepcopy(RECORDS["transfer"])
     record["results"].append(record["results"][0] | {"sources": ["de"]})
     page = make_page(Result(tmp_path / "r.json", record))
-    assert "tested on" in page.sections[0].svg
+    assert "tested on" in page.sections[1].svg
     assert page.measured[0].row == "E7"
 
 

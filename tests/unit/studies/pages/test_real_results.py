@@ -45,7 +45,7 @@ def test_figures_against_entity_overlap(tmp_path):
     from fairseq_xling.studies.transfer.config import TransferConfig
     from fairseq_xling.studies.transfer.finished import Cell as Figure
     from fairseq_xling.studies.transfer.overlap import PROPERTY
-    from fairseq_xling.studies.transfer.scatter import Point, write_scatter
+    from fairseq_xling.studies.transfer.scatter_result import Point, write_scatter
 
     run = tmp_path / "run"
     write_json(run / "results.json", {})
@@ -68,7 +68,7 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
     from fairseq_xling.studies.transfer.config import TransferConfig
     from fairseq_xling.studies.transfer.plan import Encoder, Test, TrainSet
     from fairseq_xling.studies.transfer.steps import Row
-    from fairseq_xling.studies.transfer.table import write_table
+    from fairseq_xling.studies.transfer.transfer_result import write_transfer
 
     config = TransferConfig(head="ner", seeds="1,2")
     tests = tuple(Test(lang, lang, tmp_path / f"{lang}.test") for lang in ("en", "de"))
@@ -89,12 +89,12 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
         write_json(tmp_path / f"{lang}.json", result)
         encoder = Encoder("ours", tmp_path / "m.pt", tmp_path)
         rows.append(Row(encoder, trained, tmp_path / f"{lang}.json"))
-    write_table(tmp_path / "run", config, "Transfer", rows, [])
+    write_transfer(tmp_path / "run", config, "Transfer", rows, [])
     kind, page = page_of(tmp_path / "run")
     assert kind == "transfer"
     assert {one.row for one in page.measured} == ({"E7"} if "," in languages else {"E3"})
     assert page.measured[0].value == 61.5
-    assert len(page.tables["scores"][1]) == 4 * len(rows)
+    assert len(page.tables["table"][1]) == 4 * len(rows)
 
 
 def test_the_ablation_table(tmp_path):

@@ -1,1 +1,0 @@
-"""Kinds of results that stand apart from what writes them."""

@@ -1,0 +1,214 @@
+"""`fairseq-xling eval transfer` and `eval matrix`: trained on one language, tested on others.
+
+Conneau et al. 2020, section 3.2; Pires et al. 2019, Tables 1 and 2; with shifted states Liu et al.
+2020, section 4.3. Each head names its own row.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.files import read_json
+from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.heat_map import draw_heat_map
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, PAGE, Kind, write_results
+from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.transfer.config import TransferConfig
+from fairseq_xling.studies.transfer.steps import Row
+from fairseq_xling.studies.transfer.table import Line, lines_of, table
+
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
+MATRIX = "Pires et al. (2019), Tables 1 and 2"
+# trained on one language, tested on others: the row of each head's figure
+ROWS = {
+    "classification": "E2",
+    "ner": "E3",
+    "parsing": "E4",
+    "srl": "E5",
+    "span_qa": "E6",
+    "multiple_choice": "E6",
+}
+
+
+def write_transfer(
+    run: Path,
+    config: TransferConfig,
+    title: str,
+    rows: Sequence[Row],
+    steps: Sequence[Step],
+) -> None:
+    """Write `FILES` into ``run``."""
+    results = [
+        {
+            **read_json(row.result),
+            "name": ", ".join(filter(None, (row.encoder.name, row.trained.row))),
+        }
+        for row in rows
+    ]
+    # The order is that of the command; the results' files sort their keys.
+    languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
+    record = {"config": dataclasses.asdict(config), "title": title, "metric": config.figure}
+    record |= {"languages": languages, "results": results}
+    write_results(Transfer, run, record, {}, steps)
+
+
+@KINDS.register("transfer")
+class Transfer(Kind):
+    """The table, every seed, a heat map of a matrix, and what was chosen on dev files."""
+
+    name = "transfer"
+
+    def page(self, result: Result) -> Page:
+        record, config = result.record, result.record["config"]
+        metric, languages, results = (record[key] for key in ("metric", "languages", "results"))
+        matrix = len({tuple(one["sources"]) for one in results if not one["how"]}) > 1
+        source = MATRIX if matrix else SOURCE
+        lines = [line for one in results for line in lines_of(one["name"], one["sources"], one)]
+        about = f"Head {config['head']}, {metric}"
+        seeds = seeds_in_words(config["seeds"], dots=True)
+        header, cells = table(lines, languages)
+        sections = [
+            Section(
+                f"{metric} by language",
+                header=header,
+                rows=cells,
+                notes=_notes(config, metric, results, result.machine),
+                name="table",
+            ),
+            Section(
+                "Every seed",
+                svg=_dots(lines, languages, metric),
+                notes=caption(result, source, f"{about} in percent.", seeds),
+                name="plot",
+            ),
+        ]
+        if matrix:
+            svg = _heat(lines, languages, metric)
+            means = seeds_in_words(config["seeds"], whiskers=False)
+            notes = caption(result, source, f"{about} as a share.", means)
+            sections.insert(1, Section("Every language with every language", svg=svg, notes=notes))
+        if alphas := _alphas(results):
+            names = ["encoder", "seed", "language", "alpha"]
+            sections.append(Section("Chosen shifts", header=names, rows=alphas))
+        chosen = [
+            [one["name"], setting, round(value, 2)]
+            for one in results
+            for setting, value in one["chosen"].items()
+        ]
+        names = ["row", "setting", f"{metric} on dev"]
+        sections.append(Section("Chosen settings", header=names, rows=chosen))
+        tables = {"table": _scores(results)}
+        if alphas:
+            tables["shifted"] = _scores(results, shifted=True)
+        return Page(
+            title=record["title"],
+            source=source,
+            lead=[
+                "Epochs and settings were selected on the source language's dev file alone; the "
+                "test files were read only afterwards, for the test."
+            ],
+            sections=sections,
+            tables=tables,
+            measured=list(_measured(record, lines, matrix)),
+        )
+
+
+def _dots(lines: Sequence[Line], languages: Sequence[str], metric: str) -> str:
+    names = [line.name for line in lines]
+    panels = [
+        DotPanel(names, [line.values.get(lang, []) for line in lines], f"{metric} (%)", lang)
+        for lang in languages
+    ]
+    return to_svg(draw_dots(panels))
+
+
+def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> str:
+    shares = [
+        [
+            statistics.fmean(line.values[lang]) / 100 if line.values.get(lang) else math.nan
+            for lang in languages
+        ]
+        for line in lines
+    ]
+    names = [line.name for line in lines]
+    figure = draw_heat_map(shares, names, languages, "tested on", "trained on", f"{metric} (share)")
+    return to_svg(figure)
+
+
+def _alphas(results: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    return [
+        [one["encoder"], test["seed"], lang, shifted["alpha"]]
+        for one in results
+        for test in one["tests"]
+        for lang, shifted in test.get("shifted", {}).items()
+    ]
+
+
+def _scores(results: Sequence[Mapping[str, Any]], shifted: bool = False) -> Table:
+    """Every figure of every test; those of shifted states, or the others."""
+    header = ["encoder", "trained on", "how", "setting", "seed", "language", "figure", "value"]
+    rows = []
+    for one in results:
+        for test in one["tests"]:
+            found = test["scores"]
+            if shifted:
+                found = {lang: moved["scores"] for lang, moved in test.get("shifted", {}).items()}
+            about = [one["encoder"], "+".join(one["sources"]), one["how"], test["setting"]]
+            rows += [
+                [*about, test["seed"], lang, name, value]
+                for lang, scores in found.items()
+                for name, value in scores.items()
+            ]
+    return header, rows
+
+
+def _notes(
+    config: Mapping[str, Any], metric: str, results: Sequence[Mapping[str, Any]], where: str
+) -> list[str]:
+    seeds = f"seed {config['seeds']}"
+    if len(str(config["seeds"]).split(",")) > 1:
+        seeds = f"mean ± standard deviation over seeds {config['seeds']}"
+    tried = len({one["setting"] for one in results[0]["dev"]})
+    chosen = "the only setting" if tried == 1 else (
+        f"the mean of the best {config['best']} of {tried} settings by dev"
+    )  # fmt: skip
+    epochs = f"{config['epochs']} epoch{'s' * (config['epochs'] > 1)}"
+    notes = [
+        f"{metric} in percent; {seeds}; {chosen}; {epochs}, the best one by dev.",
+        "gap: the figure of the language trained on minus the mean of the targets'.",
+    ]
+    if config["shift_layer"]:
+        notes.append(
+            f"shifted: states of layer {config['shift_layer']} shifted by the languages' mean "
+            "difference at test time, alpha "
+            + (
+                f"the best of {config['shift_alphas']} on each target's dev file."
+                if config["shift_alpha"] == "auto"
+                else "given."
+            )
+        )
+    return [*notes, f"{where}."]
+
+
+def _measured(record: Mapping[str, Any], lines: Sequence[Line], matrix: bool) -> Iterator[Measured]:
+    metric, head = record["metric"], record["config"]["head"]
+    row = "E7" if matrix else ROWS.get(head)
+    for line in lines:
+        if row and line.mean is not None:
+            what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
+            yield Measured(row, what, line.mean)
+    for one in record["results"]:
+        gains = [
+            shifted["scores"][metric] - test["scores"][lang][metric]
+            for test in one["tests"]
+            for lang, shifted in test.get("shifted", {}).items()
+        ]
+        if gains:
+            what = f"gain in {metric} (points) by shifted states, {one['encoder']}"
+            yield Measured("S14", what, statistics.fmean(gains))
