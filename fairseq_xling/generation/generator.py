@@ -22,6 +22,7 @@ from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
 from fairseq_xling.models.emissions import Emission, Reading, Written
 
 Hypothesis = dict[str, Any]
+_NONE = -1e15  # below any score
 
 
 class NonAutoregressiveGenerator:
@@ -121,7 +122,10 @@ class NonAutoregressiveGenerator:
             links = placed.order
             if links is None:
                 links = torch.arange(states[0].shape[1], device=rows.device).expand(len(rows), -1)
-            groups.append(rows)
+            times = len(written.tokens) // len(rows)  # a search finds several for each row
+            links = links.repeat_interleave(times, 0)
+            each = torch.arange(times, device=rows.device)
+            groups.append((rows[:, None] * times + each).flatten())
             found.append(written._replace(slots=links.gather(1, written.slots)))
         back = torch.cat(groups).argsort()
         width = max(written.tokens.shape[1] for written in found)
@@ -129,7 +133,8 @@ class NonAutoregressiveGenerator:
         whole = Written(*(torch.cat([_widened(x, width) for x in part])[back] for part in parts))
         scores = whole.log_probs.sum(1)
         if candidates.log_scores is not None:
-            scores = scores + self.length_weight * candidates.log_scores
+            times = len(scores) // len(lengths)
+            scores += self.length_weight * candidates.log_scores.repeat_interleave(times)
         return Written(*(part.cpu() for part in whole)), scores.cpu() / whole.sizes.cpu()
 
     def _hypotheses(
@@ -157,10 +162,10 @@ class NonAutoregressiveGenerator:
             }
             for row_tokens, row_scores, score, alignment in rows
         ]
-        return [
-            sorted(hypotheses[start : start + count], key=lambda hypothesis: -hypothesis["score"])
-            for start in range(0, len(hypotheses), count)
-        ]
+        blocks = (hypotheses[start : start + count] for start in range(0, len(hypotheses), count))
+        ranked = [sorted(block, key=lambda hypothesis: -hypothesis["score"]) for block in blocks]
+        # A search finds fewer where there are fewer.
+        return [[one for one in block if one["score"] > _NONE] or block[:1] for block in ranked]
 
     def _alignments(self, sources: Sources, written: Written) -> list[list[tuple[int, int]] | None]:
         """Links from source to target tokens, without the frames; repeats pass theirs on."""

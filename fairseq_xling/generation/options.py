@@ -68,6 +68,14 @@ class TranslationOptions(FairseqDataclass):
             ANY,
         ),
     )
+    slot_beam: int = field(
+        default=1,
+        metadata=ranged(
+            "translation: prefixes that a search over the slots of --emission ctc keeps; 1 takes "
+            "the likeliest alignment",
+            HYPOTHESES,
+        ),
+    )
     int8: bool = field(
         default=False,
         metadata={"help": "translation: products with weights in 8 bits, on a CPU in fp32"},

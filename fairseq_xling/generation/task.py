@@ -206,11 +206,17 @@ class Translates:
                 f"{_shown(emission.facts())}`, got {self.cfg.blank_penalty}"
             )
         ordering = orderings[self.cfg.ordering](self.cfg, models)
-        nbest = getattr(args, "nbest", 1)
-        if nbest > ordering.candidates:
+        if self.cfg.slot_beam > 1 and not emission.searches:
             raise UserError(
-                f"`--nbest` must be at most {ordering.candidates}, the number of candidates of "
-                f"`--ordering {self.cfg.ordering}`, got {nbest}"
+                "`--slot-beam` must be 1 for a model with `--emission "
+                f"{_shown(emission.facts())}`, which has no search, got {self.cfg.slot_beam}"
+            )
+        nbest, candidates = getattr(args, "nbest", 1), ordering.candidates * self.cfg.slot_beam
+        if nbest > candidates:
+            more = " and a larger `--slot-beam` has more" if emission.searches else ""
+            raise UserError(
+                f"`--nbest` must be at most {candidates}, the number of candidates of "
+                f"`--ordering {self.cfg.ordering}`{more}, got {nbest}"
             )
         self._convert(models)
         return NonAutoregressiveGenerator(
@@ -220,7 +226,10 @@ class Translates:
             {lang: number for number, lang in enumerate(self.languages)},
             length_weight=self.cfg.length_weight,
             reading=Reading(
-                self.cfg.keep_repeats, getattr(args, "unkpen", 0.0), self.cfg.blank_penalty
+                self.cfg.keep_repeats,
+                getattr(args, "unkpen", 0.0),
+                self.cfg.blank_penalty,
+                self.cfg.slot_beam,
             ),
             align=align is not None,
         )

@@ -1,9 +1,9 @@
-"""From final states to words: the best token of each position.
+"""From final states to words: the best token of each position, or the best few.
 
 n positions, D width, V vocabulary.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -30,18 +30,9 @@ def best_tokens(
         specials: the special tokens that can be predicted, each with what is taken from its logit;
             the others have probability 0.
     """
-    on_cpu = states[0].device.type == "cpu"
-    rows = 256 if on_cpu else 8192
     found = []
     buffer = None  # a new one for every piece would cost as much as the softmax
-    for pieces in zip(*(state.split(rows) for state in states), strict=True):
-        scores = 0
-        for state, head in zip(pieces, heads, strict=True):
-            logits = _allowed(head(state), specials)
-            if len(states) > 1:
-                scores = scores + logits.float().log_softmax(-1)
-        if len(states) > 1:
-            logits = scores / len(states)
+    for logits in _pieces(states, heads, specials):
         tokens = _argmax(logits)
         if buffer is None:
             buffer = torch.empty_like(logits)
@@ -50,6 +41,51 @@ def best_tokens(
     if not found:
         return torch.empty(0, dtype=torch.long, device=states[0].device), states[0].new_empty(0)
     return tuple(map(torch.cat, zip(*found, strict=True)))
+
+
+def best_few(
+    states: Sequence[Tensor],
+    heads: Sequence[Callable[[Tensor], Tensor]],
+    specials: Mapping[int, float],
+    apart: int,
+    count: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The ``count`` most probable tokens at each position but one that is looked at apart.
+
+    Args:
+        states, heads, specials: as of `best_tokens`.
+        apart: a token.
+
+    Returns:
+        Tokens (n, count), their log-probabilities in nats (n, count), and that of ``apart`` (n,).
+    """
+    found = []
+    for logits in _pieces(states, heads, specials):
+        log_probs = logits.float().log_softmax(-1)
+        alone = log_probs[:, apart].clone()
+        log_probs[:, apart] = float("-inf")
+        best = log_probs.topk(min(count, log_probs.shape[1] - 1), -1)
+        found.append((best.indices, best.values, alone))
+    if not found:
+        none = states[0].new_empty(0, count, dtype=torch.float32)
+        return none.long(), none, none[:, 0]
+    return tuple(map(torch.cat, zip(*found, strict=True)))
+
+
+def _pieces(
+    states: Sequence[Tensor],
+    heads: Sequence[Callable[[Tensor], Tensor]],
+    specials: Mapping[int, float],
+) -> Iterator[Tensor]:
+    """(n, V) logits of some positions after the others, of an ensemble's mean."""
+    rows = 256 if states[0].device.type == "cpu" else 8192
+    for pieces in zip(*(state.split(rows) for state in states), strict=True):
+        scores = 0
+        for state, head in zip(pieces, heads, strict=True):
+            logits = _allowed(head(state), specials)
+            if len(states) > 1:
+                scores = scores + logits.float().log_softmax(-1)
+        yield scores / len(states) if len(states) > 1 else logits
 
 
 def _allowed(logits: Tensor, specials: Mapping[int, float]) -> Tensor:

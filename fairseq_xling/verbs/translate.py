@@ -15,7 +15,7 @@ LINE counts from 0, SCORE is the mean log-probability of a token (in nats).
 import argparse
 
 from fairseq_xling import precision
-from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, Number
+from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, Number
 
 GROUP = "Migrate"
 
@@ -39,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Number(float, ANY),
         metavar="X",
         help="for --emission ctc: taken from the logit of writing nothing; more is longer",
+    )
+    add(
+        "--slot-beam",
+        type=Number(int, HYPOTHESES),
+        metavar="N",
+        help="for --emission ctc: prefixes that a search keeps (default: 1, no search)",
     )
     add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")
     add("--alignment", action="store_true", help="write which pieces come from which")

@@ -77,6 +77,17 @@ def test_slots_learn_an_order_that_nobody_gives(backwards, aligned, trained, lat
     assert (identity["emission"], identity["upsample"]) == ("ctc", 2)
 
 
+def test_a_search_over_slots_is_at_least_as_good_as_the_likeliest_alignment(backwards, trained):
+    bleu = [
+        float(re.search(r"BLEU = (\d+\.\d+)", backwards.generate("--path", trained, *options))[1])
+        for options in ((), ("--slot-beam", "4", "--nbest", "2"))
+    ]
+    assert bleu[1] >= bleu[0] - 1.0
+    found = next(Translator.load(trained, slot_beam=4).hypotheses(["sun tree red blue"], nbest=4))
+    assert len({one.text for one in found}) == len(found) == 4
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
 def test_a_blank_penalty_makes_translations_longer(trained):
     lines = ["dog cat", "sun tree red blue"]
     words = [
@@ -207,6 +218,15 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         (
             ("--path", "BOTH"),
             "`--path` must name models of one `--emission`, got ctc 2 and aligned",
+        ),
+        (
+            ("--path", "ALIGNED", "--slot-beam", "2"),
+            "`--slot-beam` must be 1 for a model with `--emission aligned`, which has no search",
+        ),
+        (
+            ("--slot-beam", "2", "--nbest", "3"),
+            "`--nbest` must be at most 2, the number of candidates of `--ordering identity` and a "
+            "larger `--slot-beam` has more, got 3",
         ),
         (
             ("--path", "ALIGNED", "--blank-penalty", "1"),

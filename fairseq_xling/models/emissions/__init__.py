@@ -34,11 +34,13 @@ class Reading:
         unk_penalty: taken from the logit of ``<unk>``.
         blank_penalty: taken from the logit of the symbol that writes nothing; ``None`` for the
             model's own.
+        beam: prefixes that a search keeps; 1 reads the likeliest alignment.
     """
 
     keep_repeats: bool = False
     unk_penalty: float = 0.0
     blank_penalty: float | None = None
+    beam: int = 1
 
 
 class Placed(NamedTuple):
@@ -96,11 +98,13 @@ class Emission(nn.Module):
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, 0 until
             `fairseq-xling tune` has found a better one, each with the values to try.
+        searches: whether `write` can search with a `Reading.beam` above 1.
     """
 
     in_order: ClassVar[bool] = False
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    searches: ClassVar[bool] = False
 
     def __init__(self, shape: EncoderShape):
         super().__init__()
@@ -163,5 +167,6 @@ class Emission(nn.Module):
         logits: Sequence[Logits],
         reading: Reading,
     ) -> Written:
-        """Translations from the final states (R, S, D) of each model of an ensemble."""
+        """Translations from the final states (R, S, D) of each model of an ensemble; with a beam
+        as many for each row, the likeliest first."""
         raise NotImplementedError(type(self).__name__)

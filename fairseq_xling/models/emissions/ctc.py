@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.data.folder import NULL, SEP, UNK
-from fairseq_xling.models.best_tokens import best_tokens
+from fairseq_xling.data.folder import NULL, PAD, SEP, UNK
+from fairseq_xling.models.best_tokens import best_few, best_tokens
+from fairseq_xling.models.ctc_beam import prefix_beam
 from fairseq_xling.models.emissions import (
     Best,
     Logits,
@@ -27,6 +28,7 @@ from fairseq_xling.models.emissions.repeated import Repeated, at_slots
 from fairseq_xling.models.lattice_paths import NEVER
 
 BLANK = NULL
+CHOICES = 8  # words that a slot may add in a search
 
 
 @emissions.register("ctc")
@@ -37,6 +39,7 @@ class Ctc(Repeated):
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "blank_penalty": (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
     }
+    searches: ClassVar[bool] = True
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""
@@ -70,12 +73,15 @@ class Ctc(Repeated):
         logits: Sequence[Logits],
         reading: Reading,
     ) -> Written:
-        """The best token of each slot; an ``</s>`` is appended, which costs nothing."""
+        """The best token of each slot, or the best translations of a beam search; an ``</s>`` is
+        appended, which costs nothing."""
+        if reading.beam > 1:
+            return self._searched(states, placed, logits, reading)
         lengths = placed.lengths
         rows, width = states[0].shape[:2]
         places = torch.arange(width + 1, device=lengths.device)
         inside = places < lengths[:, None]
-        allowed = {BLANK: self.of(reading, "blank_penalty"), UNK: reading.unk_penalty}
+        allowed = self._allowed(reading)
         found = best_tokens([state[inside[:, :-1]] for state in states], logits, allowed)
         tokens = lengths.new_full((rows, width + 1), SEP)
         tokens[inside] = found[0]
@@ -90,6 +96,38 @@ class Ctc(Repeated):
             kept,
             kept.sum(1),
         )
+
+    def _allowed(self, reading: Reading) -> dict[int, float]:
+        return {BLANK: self.of(reading, "blank_penalty"), UNK: reading.unk_penalty}
+
+    def _searched(
+        self,
+        states: Sequence[Tensor],
+        placed: Placed,
+        logits: Sequence[Logits],
+        reading: Reading,
+    ) -> Written:
+        """``reading.beam`` translations of each row; a token's log-probability is its share of
+        that of the translation, which is that of all its alignments."""
+        lengths = placed.lengths
+        rows, width = states[0].shape[:2]
+        inside = torch.arange(width, device=lengths.device) < lengths[:, None]
+        words, log_probs, blank = best_few(
+            [state[inside] for state in states], logits, self._allowed(reading), BLANK, CHOICES
+        )
+        few = words.new_zeros(rows, width, words.shape[1])
+        scores, blanks = log_probs.new_zeros(few.shape), blank.new_zeros(rows, width)
+        few[inside], scores[inside], blanks[inside] = words, log_probs, blank
+        found = prefix_beam(few, scores, blanks, lengths, reading.beam)
+        tokens, slots = (F.pad(part.flatten(0, 1), (0, 1)) for part in (found.tokens, found.slots))
+        tokens[:, -1] = -1
+        sizes = (tokens >= 0).sum(1)
+        tokens.scatter_(1, sizes[:, None], SEP)
+        kept = torch.arange(tokens.shape[1], device=tokens.device) <= sizes[:, None]
+        share = -found.nll.flatten()[:, None] / (sizes[:, None] + 1)
+        tokens = tokens.masked_fill(~kept, PAD)
+        word = kept & (tokens != SEP)
+        return Written(tokens, share * kept, slots, word, kept, sizes + 1)
 
 
 def _scores(logits: Tensor, words: Tensor) -> Tensor:

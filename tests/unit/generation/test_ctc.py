@@ -5,6 +5,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_xling.data.folder import CLS, NULL, PAD, SEP, SPECIALS
+from fairseq_xling.models.ctc_beam import prefix_beam
 from fairseq_xling.models.emissions import Reading
 
 WORDS = ([7, 8, 9], [10], [11, 12, 13, 14, 7, 8], [9, 9])
@@ -17,6 +18,11 @@ def translator(make_model):
 
 def slow_path(model, words, penalty=0.0):
     """One slot at a time: the best allowed token of each, and its log-probability."""
+    return slow_logits(model, words, penalty).log_softmax(-1).max(-1)
+
+
+def slow_logits(model, words, penalty=0.0):
+    """Of each slot, of what is allowed there."""
     tokens = torch.tensor([[CLS, *words, SEP]])
     length = tokens.shape[1]
     langs = torch.zeros_like(tokens)
@@ -27,7 +33,7 @@ def slow_path(model, words, penalty=0.0):
     logits = model.encoder.logits(model.encoder.upper(middle, tgt, order)[-1][0])
     logits[:, [CLS, PAD, SEP, 4]] = -torch.inf
     logits[:, NULL] -= penalty
-    return logits.log_softmax(-1).max(-1)
+    return logits
 
 
 @pytest.mark.parametrize("penalty", [0.0, 3.0])
@@ -59,6 +65,49 @@ def test_a_sentence_is_translated_alone_as_in_company(translator, make_generator
         ((own,),) = generator.generate([translator], make_sample(words))
         assert own["tokens"].tolist() == theirs["tokens"].tolist()
         assert own["score"] == pytest.approx(theirs["score"], abs=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 2.0])
+def test_a_search_finds_translations_with_all_their_alignments(
+    translator, make_generator, make_sample, penalty
+):
+    """Against the beam search over the logits of each sentence, with any word at any slot."""
+    beam = 4
+    generator = make_generator([translator], align=True, blank_penalty=penalty, beam=beam)
+    rows = generator.generate([translator], make_sample(*WORDS))
+    with torch.no_grad():
+        for words, hypotheses in zip(WORDS, rows, strict=True):
+            scores = slow_logits(translator, words, penalty).log_softmax(-1)
+            others = [n for n in range(scores.shape[1]) if n != NULL]
+            tokens = torch.tensor(others).expand(len(scores), -1)
+            found = prefix_beam(
+                tokens[None], scores[:, others][None], scores[:, NULL][None],
+                torch.tensor([len(scores)]), beam,
+            )  # fmt: skip
+            expected = {}
+            for text, nll in zip(found.tokens[0].tolist(), found.nll[0].tolist(), strict=True):
+                kept = [token for token in text if token >= 0]
+                expected[(*kept, SEP)] = -nll / (len(kept) + 1)
+            said = [tuple(one["tokens"].tolist()) for one in hypotheses]
+            assert said == sorted(expected, key=lambda text: -expected[text])
+            for text, one in zip(said, hypotheses, strict=True):
+                assert one["score"] == pytest.approx(expected[text], rel=1e-3)
+                assert one["positional_scores"].sum() == pytest.approx(
+                    expected[text] * len(text), rel=1e-3
+                )
+                targets = [target for _, target in one["alignment"]]
+                assert set(targets) <= set(range(len(text) - 1))
+
+
+def test_a_search_does_not_depend_on_the_batch_and_leaves_empty_lines_empty(
+    translator, make_generator, make_sample
+):
+    generator = make_generator([translator, translator], beam=3)
+    together = generator.generate([translator] * 2, make_sample(*WORDS, []))
+    for words, theirs in zip((*WORDS, []), together, strict=True):
+        (own,) = generator.generate([translator] * 2, make_sample(words))
+        assert [one["tokens"].tolist() for one in own] == [one["tokens"].tolist() for one in theirs]
+    assert together[-1][0]["tokens"].tolist() == []
 
 
 def batch(rows, translates):
@@ -116,4 +165,4 @@ def test_a_word_that_is_shown_replaces_the_state(make_model):
 
 
 def test_reading_defaults_to_the_models_own_penalty():
-    assert Reading() == Reading(False, 0.0, None)
+    assert Reading() == Reading(False, 0.0, None, 1)
