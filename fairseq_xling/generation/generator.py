@@ -29,7 +29,8 @@ class NonAutoregressiveGenerator:
     """Translates batches of fairseq's layout; K hypotheses for each sentence, best first.
 
     The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
-    all tokens that were predicted, before repeats are collapsed and the rest is cut.
+    all tokens that were predicted, before repeats are collapsed and the rest is cut; after a search
+    over slots it is not divided.
 
     Args:
         ordering: makes the candidates.

@@ -9,7 +9,8 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
-LINE counts from 0, SCORE is the mean log-probability of a token (in nats).
+LINE counts from 0, SCORE is the mean log-probability of a token (in nats), or
+that of the translation with --slot-beam.
 """
 
 import argparse

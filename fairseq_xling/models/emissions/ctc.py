@@ -107,8 +107,9 @@ class Ctc(Repeated):
         logits: Sequence[Logits],
         reading: Reading,
     ) -> Written:
-        """``reading.beam`` translations of each row; a token's log-probability is its share of
-        that of the translation, which is that of all its alignments."""
+        """``reading.beam`` translations of each row. A token's log-probability is its share of that
+        of the translation, which is that of all its alignments; their sum is the score: a mean of
+        tokens would favour long ones."""
         lengths = placed.lengths
         rows, width = states[0].shape[:2]
         inside = torch.arange(width, device=lengths.device) < lengths[:, None]
@@ -127,7 +128,7 @@ class Ctc(Repeated):
         share = -found.nll.flatten()[:, None] / (sizes[:, None] + 1)
         tokens = tokens.masked_fill(~kept, PAD)
         word = kept & (tokens != SEP)
-        return Written(tokens, share * kept, slots, word, kept, sizes + 1)
+        return Written(tokens, share * kept, slots, word, kept, torch.ones_like(sizes))
 
 
 def _scores(logits: Tensor, words: Tensor) -> Tensor:
