@@ -36,7 +36,7 @@ def test_it_ends_with_five_lines_of_results_and_the_place_of_the_report(demo):
     assert found and float(found[2]) >= 2  # even 40 steps show the way
     assert float(found[1]) > 2 * float(re.search(r"([\d.]+)%", control)[1])
     assert "POS " in transfer and "LAS " in transfer
-    assert re.search(r"(?:(?:identity|predicted|oracle) [\d.]+(?:, )?){3}$", translation)
+    assert re.search(r"(?:(?:identity|predicted|oracle|ctc) [\d.]+(?:, )?){4}$", translation)
     assert order.startswith("Word order: ")
     assert report == f"report: {folder / 'report.html'}"
     assert commands == f"exact commands: {folder / 'commands.sh'}"

@@ -18,10 +18,11 @@ from fairseq_xling.runs.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"
 FOLDER = "migration"
-ORDERINGS = {
+METHODS = {
     "identity": "identity: order and length of the source (the paper's)",
     "predicted": "predicted: order and length predicted by the model",
     "oracle": "oracle: order and length of the reference",
+    "ctc": "slots: words and their order at once, learnt after the forward model (CTC)",
 }
 
 
@@ -30,13 +31,14 @@ class MigrationScale:
     """How large the migration is; every phase in optimiser steps.
 
     ``train_args``: further options of every training; ``compared``: whether an autoregressive model
-    is trained for the same time, to compare with.
+    is trained for the same time, to compare with. ``translator``: the slots' steps.
     """
 
     pairs: int
     commonality: int
     transfer: int
     language: int
+    translator: int
     every: int
     max_tokens: int
     warmup: int
@@ -74,7 +76,9 @@ def migration_steps(
         *("--mapping", "none"),
         *("--commonality-steps", str(scale.commonality)),
         *("--transfer-steps", str(scale.transfer), "--language-steps", str(scale.language)),
+        *("--translator-steps", str(scale.translator), "--emission", "ctc"),
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
+        *("--translator-lr", "3e-3"),
         *("--warmup", str(scale.warmup), "--every", str(scale.every)),
         *("--adam-betas", scale.betas, f"--train-args={scale.train_args}"),
         *("--batch-size", "0", "--max-tokens", str(scale.max_tokens)),
@@ -101,7 +105,8 @@ def translations(migration: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The scores of each method of translation: ours in their order, then what they are compared
     with."""
     found = migration["translation"]
-    return {name: found[name] for name in [*ORDERINGS, *(n for n in found if n not in ORDERINGS)]}
+    names = [*METHODS, *found]
+    return {name: found[name] for name in dict.fromkeys(names) if name in found}
 
 
 def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
@@ -109,7 +114,7 @@ def translation_rows(migration: dict[str, Any]) -> tuple[list[str], list[list[An
     header = ["translation", "BLEU", "1-grams", "2-grams", "3-grams", "4-grams", "length ratio"]
     rows = [
         [
-            ORDERINGS.get(name, name),
+            METHODS.get(name, name),
             *(f"{value:.1f}" for value in (found["bleu"], *found["precisions"])),
             found["length_ratio"],
         ]
@@ -151,8 +156,8 @@ def migration_sections(migration: dict[str, Any]) -> list[Section]:
     ]
     samples = migration["samples"]
     found = list(samples[0]) if samples else []
-    names = ["source", "reference", *ORDERINGS]
-    names += [name for name in found if name not in names]
+    names = ["source", "reference", *METHODS, *found]
+    names = [name for name in dict.fromkeys(names) if name in found]
     return [
         Section(
             f"Migration from {SOURCE} to {TARGET}: bits per word after each phase",

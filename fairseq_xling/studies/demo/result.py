@@ -178,6 +178,18 @@ def _lead(models: Models, migration: Mapping[str, Any]) -> list[str]:
         "The English parts of the second model, migrated to German, translate held-out text with "
         f"BLEU {migration['translation']['predicted']['bleu']:.1f} in the predicted order; "
         f"{order_gain(migration)}.",
+        *_of_slots(migration),
+    ]
+
+
+def _of_slots(migration: Mapping[str, Any]) -> list[str]:
+    """What the model with slots reaches, if the run has one."""
+    found = migration["translation"].get("ctc")
+    if found is None:
+        return []
+    return [
+        "Trained further to write whole sentences from slots (CTC), it needs no order and reaches "
+        f"{found['bleu']:.1f}."
     ]
 
 
