@@ -46,7 +46,7 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     )
     name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, build)
     outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
-    # Not the best by loss: that rises again while translations still become better (on captions 2.5%
+    # Not the best by loss, which rises again while translations become better (on captions 2.5 %
     # more loss, 1.1 BLEU better).
     model = book.run / "models" / name / "checkpoint_last.pt"
     if emissions[config.emission].tuned and "valid" in facts.parallel:
