@@ -339,6 +339,7 @@ def test_a_translator_learns_from_a_teacher(world):
         for line in path.read_text().splitlines():
             if line.startswith("H-"):
                 number, _, text = line.split("\t")
+                assert int(number[2:]) not in hypotheses  # each in one shard
                 hypotheses[int(number[2:])] = text
     words = Dictionary.load(str(before.dictionary_path("de")))
     sources, references = before.parallel("train", "en", "de")

@@ -96,7 +96,8 @@ def _translate(
     shard: int,
     name: str,
 ) -> Step:
-    options = ("--num-shards", str(SHARDS), "--shard-id", str(shard))
+    # For the engine's own task it is these that split a text: `--num-shards` does nothing there.
+    options = ("--distributed-world-size", str(SHARDS), "--distributed-rank", str(shard))
     step = beam_search(run, config, folder, model, pair, "train", options, name)
 
     def batches() -> list[str]:
