@@ -19,9 +19,9 @@ from fairseq_xling.data.batch import source_side
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
+from fairseq_xling.generation.rescoring import Hypothesis, Rescorer
 from fairseq_xling.models.emissions import Emission, Reading, Written
 
-Hypothesis = dict[str, Any]
 _NONE = -1e15  # below any score
 
 
@@ -40,6 +40,7 @@ class NonAutoregressiveGenerator:
         length_weight: see above; without effect if the ordering has no probabilities.
         reading: the emission's options.
         align: return for each hypothesis the source token that each of its tokens comes from.
+        rescorer: gives hypotheses other scores.
     """
 
     eos = SEP
@@ -54,11 +55,12 @@ class NonAutoregressiveGenerator:
         length_weight: float = 1.0,
         reading: Reading | None = None,
         align: bool = False,
+        rescorer: Rescorer | None = None,
     ):
         self.ordering, self.emission = ordering, emission
         self.pair, self.lang_ids = pair, lang_ids
         self.length_weight, self.reading = length_weight, reading or Reading()
-        self.align = align
+        self.align, self.rescorer = align, rescorer
 
     @torch.no_grad()
     def generate(
@@ -88,7 +90,10 @@ class NonAutoregressiveGenerator:
             given=net_input,
         )
         candidates = self.ordering(sources)
-        return self._hypotheses(sources, *self._write(models, sources, candidates))
+        found = self._hypotheses(sources, *self._write(models, sources, candidates))
+        if self.rescorer is not None:
+            found = self.rescorer(net_input["src_tokens"], lengths, found)
+        return found
 
     def _write(
         self, models: Sequence[Any], sources: Sources, candidates: Candidates

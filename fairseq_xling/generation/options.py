@@ -76,6 +76,13 @@ class TranslationOptions(FairseqDataclass):
             HYPOTHESES,
         ),
     )
+    rescore: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "translation: checkpoint of `--task translation` with the same vocabulary, "
+            "which chooses among the hypotheses"
+        },
+    )
     int8: bool = field(
         default=False,
         metadata={"help": "translation: products with weights in 8 bits, on a CPU in fp32"},

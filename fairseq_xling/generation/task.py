@@ -18,6 +18,7 @@ from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.generation.rescoring import Rescorer
 from fairseq_xling.models.emissions import Emission, Reading
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.precision import computes_in_bf16
@@ -218,6 +219,15 @@ class Translates:
                 f"`--nbest` must be at most {candidates}, the number of candidates of "
                 f"`--ordering {self.cfg.ordering}`{more}, got {nbest}"
             )
+        rescorer = None
+        if self.cfg.rescore is not None:
+            if candidates == 1:
+                more = "a larger `--slot-beam`" if emission.searches else "another `--ordering`"
+                raise UserError(
+                    f"`--rescore` needs several hypotheses to choose from: give {more}, got 1 for "
+                    "each sentence"
+                )
+            rescorer = self._rescorer
         self._convert(models)
         return NonAutoregressiveGenerator(
             ordering,
@@ -232,7 +242,12 @@ class Translates:
                 self.cfg.slot_beam,
             ),
             align=align is not None,
+            rescorer=rescorer,
         )
+
+    @cached_property
+    def _rescorer(self) -> Rescorer:
+        return Rescorer.load(self.cfg.rescore, self.folder.path, self.direction)
 
     def _convert(self, models: Sequence[Any]) -> None:
         """Weights in the precision of translation; autocast, as in training, would convert them

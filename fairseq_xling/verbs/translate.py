@@ -9,8 +9,8 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
-LINE counts from 0, SCORE is the mean log-probability of a token (in nats), or
-that of the translation with --slot-beam.
+LINE counts from 0, SCORE is the mean log-probability of a token (in nats), or that of the
+translation with --slot-beam; with --rescore, of a token by that model.
 """
 
 import argparse
@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Number(int, HYPOTHESES),
         metavar="N",
         help="for --emission ctc: prefixes that a search keeps (default: 1, no search)",
+    )
+    add(
+        "--rescore",
+        metavar="FILE",
+        help="checkpoint of `--task translation` with the same vocabulary, which chooses among the "
+        "hypotheses",
     )
     add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")
     add("--alignment", action="store_true", help="write which pieces come from which")

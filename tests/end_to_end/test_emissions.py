@@ -12,6 +12,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import read_identity
+from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end.engine import in_process
 from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
 
@@ -86,6 +87,21 @@ def test_a_search_over_slots_is_at_least_as_good_as_the_likeliest_alignment(back
     found = next(Translator.load(trained, slot_beam=4).hypotheses(["sun tree red blue"], nbest=4))
     assert len({one.text for one in found}) == len(found) == 4
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_an_autoregressive_model_chooses_among_what_a_search_finds(backwards, trained, tmp_path):
+    save_autoregressive(tmp_path / "other.pt", backwards.data, ("en", "xx"), seed=4)
+    own = Translator.load(trained, slot_beam=4)
+    chosen = Translator.load(trained, slot_beam=4, rescore=str(tmp_path / "other.pt"))
+    lines = ["sun tree red blue", "dog cat", ""]
+    before, after = (list(one.hypotheses(lines, nbest=4)) for one in (own, chosen))
+    for old, new in zip(before, after, strict=True):
+        assert sorted(one.text for one in new) == sorted(one.text for one in old)
+        assert [one.score for one in new] == sorted((one.score for one in new), reverse=True)
+    assert [one.text for one in after[0]] != [one.text for one in before[0]]
+    options = ("--slot-beam", "4", "--rescore", tmp_path / "other.pt")
+    output = backwards.generate("--path", trained, *options)
+    assert output.count("\nH-") + output.startswith("H-") == len(re.findall("^S-", output, re.M))
 
 
 def test_a_blank_penalty_makes_translations_longer(trained):
@@ -227,6 +243,19 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             ("--slot-beam", "2", "--nbest", "3"),
             "`--nbest` must be at most 2, the number of candidates of `--ordering identity` and a "
             "larger `--slot-beam` has more, got 3",
+        ),
+        (
+            ("--rescore", "nowhere.pt"),
+            "`--rescore` needs several hypotheses to choose from: give a larger `--slot-beam`, got "
+            "1 for each sentence",
+        ),
+        (
+            ("--slot-beam", "2", "--rescore", "nowhere.pt"),
+            "nowhere.pt: no such checkpoint",
+        ),
+        (
+            ("--slot-beam", "2", "--rescore", "ALIGNED"),
+            "must be a model of `--task translation`, got 'cdlm'",
         ),
         (
             ("--path", "ALIGNED", "--blank-penalty", "1"),

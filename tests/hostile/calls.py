@@ -70,7 +70,7 @@ VERBS = {
     "ablate size-window": f"{_STUDY} --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --dry-run"
-        for study in ("baselines", "compensated", "init", "objectives", "parts")
+        for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "align": f"fwd {_TEXTS} --output links",
@@ -250,6 +250,8 @@ _READS_NONE = {
     "--scratch": "read as --encoder is, for its sizes",
     "--dim": "a number",
     "--source-vectors": "written",
+    "--rescore": "a model of the engine's own task: tests/unit/generation/test_autoregressive.py",
+    "--teacher": "likewise",
 }
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from fairseq.data import Dictionary
 
-from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
+from fairseq_xling.generation.autoregressive import check_autoregressive
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.autoregressive import (
     beam_search,
@@ -113,45 +113,13 @@ def _check(run: Path, data: Path, model: Path, pair: tuple[str, str], name: str)
     link = run / "models" / f"{name}.pt"
 
     def call() -> None:
-        check_teacher(model, data, pair)
+        check_autoregressive(model, data, pair, "--teacher")
         link.unlink(missing_ok=True)
         link.symlink_to(model.resolve())
 
     return Step(
         name, call=call, settings={"pair": list(pair)}, inputs=[data, model], outputs=[link]
     )
-
-
-def check_teacher(model: str | Path, data: str | Path, pair: tuple[str, str]) -> None:
-    """Check that a checkpoint translates in direction ``pair`` with the vocabulary of ``data``.
-
-    Raises:
-        UserError: if it cannot be read, is of another task or direction, or has embeddings for
-            another number of words.
-    """
-    state = load_plain(model, ("model", "cfg.task", "cfg.model"))
-    task, weights = state["cfg"]["task"], state["model"]
-    name = task.get("_name") if isinstance(task, dict) else None
-    if name != "translation":
-        raise UserError(
-            f"`--teacher` {model}: must be a model of `--task translation`, got {name!r}"
-        )
-    theirs = (task.get("source_lang"), task.get("target_lang"))
-    if theirs != pair:
-        raise UserError(
-            f"`--teacher` {model}: must translate {'-'.join(pair)}, got "
-            f"{'-'.join(map(str, theirs))}"
-        )
-    folder = DataFolder(data)
-    for part, lang in zip(("encoder", "decoder"), pair, strict=True):
-        table = weights.get(f"{part}.embed_tokens.weight")
-        size = folder.vocab_sizes[lang]
-        if table is None or len(table) != size:
-            got = "none" if table is None else f"{len(table):,}"
-            raise UserError(
-                f"`--teacher` {model}: must have the vocabulary of {data}, {size:,} words of "
-                f"{lang!r}, got {got}"
-            )
 
 
 def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
