@@ -1,6 +1,7 @@
 """What the benchmarks share: alternating rounds, medians with spread, tables, the machine."""
 
 import argparse
+import ctypes
 import datetime
 import json
 import os
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
 from fairseq_xling.compat import cpu_capabilities
@@ -134,6 +136,24 @@ def own_peak() -> float:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def peak_memory(step: Step, device: str) -> int:
+    """Peak bytes of a step, above what is resident before it."""
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        step()
+        return torch.cuda.max_memory_allocated() - before
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():  # not Linux
+        return 0
+    ctypes.CDLL(None).malloc_trim(0)
+    reset.write_text("5")  # the highest resident size counts from here
+    before = psutil.Process().memory_info().rss
+    step()
+    fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) * 1024 - before
 
 
 def heading(script: str, device: str) -> str:

@@ -11,13 +11,11 @@ each position, with nothing in its middle, is the limit for ours.
 """
 
 import argparse
-import ctypes
 import logging
 from pathlib import Path
 
-import psutil
 import torch
-from common import Measured, heading, table, take_turns
+from common import Measured, heading, peak_memory, table, take_turns
 from generation_systems import Ours, Setting, System, ctranslate2_system, stock
 
 from fairseq_xling.cli import main as xling
@@ -113,24 +111,6 @@ def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
     return {name: makers[name]() for name in chosen}
 
 
-def peak_memory(system: System, device: str) -> int:
-    """Peak bytes of translating, without the models."""
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        system.step()
-        return torch.cuda.max_memory_allocated() - before
-    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not reset.exists():  # not Linux
-        return 0
-    ctypes.CDLL(None).malloc_trim(0)
-    reset.write_text("5")  # the highest resident size counts from here
-    before = psutil.Process().memory_info().rss
-    system.step()
-    fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    return int(fields["VmHWM"].split()[0]) * 1024 - before
-
-
 def report(results: dict[str, Measured], ready: dict[str, System], memory: dict[str, int]) -> str:
     """The table, one row per system."""
     header = ["system", "sentences/s", "spread", "x bare", "x beam 5", "memory", "params"]
@@ -168,7 +148,7 @@ def main() -> None:
     )
     ours = Ours(setting)
     ready = systems(args, ours)
-    memory = {name: peak_memory(system, args.device) for name, system in ready.items()}
+    memory = {name: peak_memory(system.step, args.device) for name, system in ready.items()}
     results = take_turns(args, {name: system.step for name, system in ready.items()})
     print(heading("generation.py", args.device))
     print(

@@ -6,7 +6,6 @@ model with random weights would never stop by itself, so the mean length of a ba
 the length of all its translations: as many steps as a trained model needs, and none for stragglers.
 """
 
-import tempfile
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -215,35 +214,12 @@ def stock(ours: Ours, beam: int) -> System:
 
 def ctranslate2_system(ours: Ours, beam: int, compute_type: str) -> System:
     """The same stock model, converted by CTranslate2's own functions."""
-    import ctranslate2
-    from ctranslate2.converters import fairseq as converter
-    from ctranslate2.specs import transformer_spec
+    from ctranslate2_model import convert
 
-    s = ours.setting
     model, dictionary = _stock_model(ours)
-    spec = transformer_spec.TransformerSpec.from_config(
-        (s.stock_layers, s.stock_layers), s.heads, pre_norm=False
-    )
-    with torch.no_grad():
-        converter.set_transformer_encoder(spec.encoder, model.encoder)
-        converter.set_transformer_decoder(spec.decoder, model.decoder)
-    symbols = ["<blank>" if symbol == "<pad>" else symbol for symbol in dictionary.symbols]
-    spec.register_source_vocabulary(symbols)
-    spec.register_target_vocabulary(symbols)
-    spec.config.decoder_start_token = spec.config.eos_token
-    spec.config.add_source_eos = True
-    spec.validate()
-    folder = tempfile.TemporaryDirectory()
-    spec.save(folder.name)
-    translator = ctranslate2.Translator(
-        folder.name,
-        device=s.device,
-        compute_type=compute_type,
-        inter_threads=1,
-        intra_threads=s.threads,
-    )
+    translator = convert(model, dictionary, dictionary, compute_type, ours.setting.threads)
 
-    def translate(batch: Batch, folder: Any = folder) -> None:
+    def translate(batch: Batch) -> None:
         sources = [
             [dictionary[i] for i in row.tolist() if i not in (CLS, PAD, SEP)]
             for row in batch["net_input"]["src_tokens"]
