@@ -36,6 +36,7 @@ def readme(folder):
     return words(output)
 
 
+@pytest.mark.slow
 @pytest.mark.row("S9")
 def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     short = "--rows bilingual --same false --measures retrieval,cka".split()

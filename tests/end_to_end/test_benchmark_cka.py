@@ -3,12 +3,15 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--rows 1000,40000 --width 24 --chunk 256 --threads 1"
 
 
+@pytest.mark.slow
 def test_chunks_give_what_all_rows_give_in_memory_that_does_not_grow(tmp_path):
     done = launch(
         [

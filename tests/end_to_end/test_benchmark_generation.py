@@ -13,6 +13,7 @@ OURS = ("identity", "predicted x1", "predicted x2", "predicted x3", "ctc x2")
 INT8 = ("identity", "predicted x1", "ctc x2")
 
 
+@pytest.mark.slow
 def test_every_system_is_printed_beside_the_bare_encoder_and_beam_search(tmp_path):
     pytest.importorskip("ctranslate2")
     done = launch(

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +14,7 @@ TINY = (
 )
 
 
+@pytest.mark.slow
 def test_every_way_has_a_curve_over_the_same_updates(tmp_path):
     ways = "as it is,trimmed every 20 updates"
     done = launch(

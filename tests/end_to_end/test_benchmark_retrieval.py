@@ -3,12 +3,15 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.engine import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --noise 0.5 --threads 1 --sample 40"
 
 
+@pytest.mark.slow
 def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
     options = [*TINY.split(), "--systems", "ours,sorting", "--work", tmp_path]
     done = launch(

@@ -56,6 +56,7 @@ def fails(capsys, status):
     return capsys.readouterr().err.strip().splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.row("C15")
 def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     task, tmp_path, capsys, monkeypatch

@@ -101,6 +101,7 @@ def test_the_metadata_describes_the_package(metadata):
     assert not [name for name in required if name.startswith("fairseq")]
 
 
+@pytest.mark.slow
 def test_an_installed_package_trains_without_the_clone(wheel, tiny_corpus, tmp_path):
     from tests.end_to_end.engine import BIN, environment, training_options
 

@@ -19,6 +19,7 @@ def command(tmp_path):
     return [*command, *OPTIONS.split(), *TRAINING.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.row("E11")
 def test_the_study_gives_a_row_for_each_model_and_size_and_goes_on_where_it_was(
     command, tmp_path, capsys

@@ -62,6 +62,7 @@ def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
     assert (tmp_path / "out/de.val.conll").read_text() == "0\tder\tB-PER\n\n1\tx\tO\n"
 
 
+@pytest.mark.slow
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
     short = "--languages en,de --settings A3 --seeds 1 --updates 2 --every 2 --words-limit 50"
     tasks = ["--tasks", "nli", "--task-args", "--epochs 1"]
