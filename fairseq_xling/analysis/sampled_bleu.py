@@ -60,7 +60,8 @@ def tokenizer_for(lang: str, chosen: str = "") -> str:
 
 def score(samples: list[Sample], tokenizer: str) -> dict[str, Any]:
     """``precisions`` and ``cumulative`` (percent, for 1 to 4), ``bleu`` (the cumulative of 4),
-    ``brevity_penalty``, ``length_ratio``, ``sentences`` and sacrebleu's ``signature``.
+    ``brevity_penalty``, ``length_ratio``, ``sentences``, sacrebleu's ``signature``, and ``chrf``
+    with its ``chrf_signature``.
 
     >>> found = score([Sample(0, "", "a b c d", "a b c d")], "none")
     >>> round(found["bleu"], 6), found["precisions"]
@@ -68,7 +69,7 @@ def score(samples: list[Sample], tokenizer: str) -> dict[str, Any]:
     """
     hypotheses = [sample.hypothesis for sample in samples]
     references = [[sample.reference for sample in samples]]
-    cumulative = []
+    cumulative, chrf = [], sacrebleu.CHRF()
     for order in range(1, ORDERS + 1):
         metric = sacrebleu.BLEU(
             tokenize=tokenizer, smooth_method="none", max_ngram_order=order, force=True
@@ -83,4 +84,6 @@ def score(samples: list[Sample], tokenizer: str) -> dict[str, Any]:
         "length_ratio": found.sys_len / max(found.ref_len, 1),
         "sentences": len(samples),
         "signature": str(metric.get_signature()),
+        "chrf": chrf.corpus_score(hypotheses, references).score,
+        "chrf_signature": str(chrf.get_signature()),
     }

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.analysis.sampled_bleu import read_samples, score, tokenizer_for
+from fairseq_xling.analysis.translation_faults import faults
 from fairseq_xling.files import read_json
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.trelm.config import TrelmConfig
@@ -43,7 +44,10 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
         "phases": phases,
         "orderings": list(texts),
         "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
-        "translation": {name: score(samples, tokenizer) for name, samples in texts.items()},
+        "translation": {
+            name: score(samples, tokenizer) | faults(samples, tokenizer)
+            for name, samples in texts.items()
+        },
         "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),
         "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
         "maps": [found for path in outcome.vectors if (found := _read_map(path))],

@@ -91,12 +91,22 @@ def phase_table(found: Sequence[Migration]) -> Table:
     ]
 
 
+FAULTS = (
+    "Words: F1 of the words, whatever their order. Order: pairs of unambiguous words in the order "
+    "of the reference. Repeated: words that repeat the one before them. All in percent."
+)
+
+
 def bleu_table(found: Sequence[Migration]) -> Table:
-    """n-gram precisions and the cumulative score of every ordering."""
+    """n-gram precisions, the cumulative score and where it is lost, of every ordering."""
     header, rows = _bleu_rows(found)
-    digits = [1] * ORDERS + [2, 3, 3]
+    digits = [1] * ORDERS + [2, 3, 3, 2, 1, 1, 1]
     return header[:-1], [
-        [*row[:3], *(f"{x:.{n}f}" for x, n in zip(row[3:-1], digits, strict=True))] for row in rows
+        [
+            *row[:3],
+            *("" if x is None else f"{x:.{n}f}" for x, n in zip(row[3:-1], digits, strict=True)),
+        ]
+        for row in rows
     ]
 
 
@@ -173,7 +183,13 @@ def _translation(result: Result, found: Sequence[Migration]) -> Iterator[Section
         )
         for one in found
     ]
-    signatures = {s["signature"] for one in found for s in one["translation"].values()}
+    signatures = {
+        value
+        for one in found
+        for scores in one["translation"].values()
+        for name, value in scores.items()
+        if name.endswith("signature")
+    }
     yield Section(
         "Translation with the forward model",
         text="All words are predicted at once; the orderings differ in the source position of each "
@@ -186,6 +202,7 @@ def _translation(result: Result, found: Sequence[Migration]) -> Iterator[Section
             "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
             "geometric mean times the brevity penalty. References are the data folder's subwords "
             "joined again.",
+            FAULTS,
             f"sacrebleu {'; '.join(sorted(signatures))}",
         ],
     )
@@ -246,11 +263,23 @@ def _phase_rows(found: Sequence[Migration]) -> Table:
 
 
 def _bleu_rows(found: Sequence[Migration]) -> Table:
-    names = ("bleu", "brevity_penalty", "length_ratio", "signature")
     precisions = [f"{order}-gram precision" for order in range(1, ORDERS + 1)]
-    header = ["target", "seed", "ordering", *precisions, "BLEU"]
-    return [*header, "brevity penalty", "length ratio", "signature"], [
-        [one["target"], one["seed"], ordering, *scores["precisions"], *map(scores.get, names)]
+    # By column. Runs of before have no chrF and no faults.
+    names = {
+        "BLEU": "bleu",
+        "brevity penalty": "brevity_penalty",
+        "length ratio": "length_ratio",
+        "chrF": "chrf",
+        "words": "words",
+        "order": "order",
+        "repeated": "repeated",
+        "signature": "signature",
+    }
+    return ["target", "seed", "ordering", *precisions, *names], [
+        [
+            *(one["target"], one["seed"], ordering, *scores["precisions"]),
+            *map(scores.get, names.values()),
+        ]
         for one in found
         for ordering in one["orderings"]
         if (scores := one["translation"][ordering])

@@ -14,7 +14,7 @@ from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.results import read_outcome
-from fairseq_xling.studies.trelm.run_result import PAPER
+from fairseq_xling.studies.trelm.run_result import FAULTS, PAPER, bleu_table
 from fairseq_xling.studies.trelm.steps import Outcome
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class TrelmStudyKind(Kind):
             sections=[
                 Section("Table", header=header, rows=rows, notes=about, name="table"),
                 *figures,
+                *_translations(record),
                 Section(
                     "Settings of the rows",
                     text="Differences from the settings of the study.",
@@ -134,6 +135,16 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
                 OverSeeds.of([score["bleu"] for score in many if score], 2) for many in scores
             ]
     return found
+
+
+def _translations(record: Record) -> Iterator[Section]:
+    """Every translation of every row, with where it falls short."""
+    rows = []
+    for code, many in record["migrations"].items():
+        header, own = bleu_table(many)
+        rows += [[code, *row] for row in own]
+    if rows:
+        yield Section("Translations", header=["row", *header], rows=rows, notes=[FAULTS])
 
 
 def _final_bits(one: Record) -> float:

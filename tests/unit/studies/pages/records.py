@@ -39,6 +39,11 @@ _MIGRATION = {
             "brevity_penalty": 0.9,
             "length_ratio": 0.9,
             "signature": "nrefs:1",
+            "chrf": 40.25,
+            "chrf_signature": "nrefs:1|nc:6",
+            "words": 55.5,
+            "order": 90.5,
+            "repeated": 1.5,
         }
     },
     "curves": {
