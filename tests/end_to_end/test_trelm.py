@@ -298,6 +298,11 @@ def test_one_more_language_is_one_more_word(world):
             "--teacher autoregressive --translator-steps 0",
             "`--teacher` teaches a translator: give `--translator-steps`",
         ),
+        (
+            "--slot-beam 4 --translator-steps 0",
+            "`--slot-beam` is a translator's: give `--translator-steps`",
+        ),
+        ("--slot-beam 4 --emission lattice", "`--slot-beam` must be 1 with `--emission lattice`, "),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],
 )
@@ -327,7 +332,8 @@ def test_a_translator_learns_from_a_teacher(world):
     ends = "--max-epoch 2 --encoder-layers 1 --decoder-layers 1"
     call = (*TAUGHT, "--output", "taught", "--autoregressive-patience", "1")
     patient = (*call, "--autoregressive-args", ends)
-    printed = trelm(world, *patient, "--teacher", "autoregressive").stdout
+    printed = trelm(world, *patient, "--teacher", "autoregressive", "--slot-beam", "3").stdout
+    assert "ctc, beam 3 " in printed and "ctc, beam 3, rescored" in printed
     assert "autoregressive, beam 5" in printed  # it is a translator, too
     folder = world / "taught"
     before = DataFolder(folder / "data" / "prepare-de")

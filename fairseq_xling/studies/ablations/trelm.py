@@ -323,7 +323,7 @@ class TrelmTranslators(TrelmStudy):
     def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
         steps = {"translator_steps": config.translator_steps or config.transfer_steps}
         ctc = {**steps, "emission": "ctc", "upsample": 2}
-        lattice = {**steps, "emission": "lattice", "upsample": 4}
+        lattice = {**steps, "emission": "lattice", "upsample": 4, "slot_beam": 1}
         glancing, teacher = {"glancing": 0.5}, {"teacher": "autoregressive"}
         return [
             Row("ctc", "CTC", ctc),

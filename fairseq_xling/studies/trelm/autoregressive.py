@@ -25,8 +25,12 @@ _LR = 5e-4
 _GENERATE_BATCH = 64
 
 
-def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
-    """Train it; its beam search becomes one of the translations of ``outcome``."""
+def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
+    """Train it; its beam search becomes one of the translations of ``outcome``.
+
+    Returns:
+        The model.
+    """
     pair = (config.source_lang, outcome.target)
     folder, model = train_autoregressive(book, config, facts, outcome)
     options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
@@ -35,6 +39,7 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
             beam_search, book.run, config, folder, model, pair, split, options
         )
         add_translation(book, config, outcome, NAME, split, build, f"{NAME}, beam 5")
+    return model
 
 
 def train_autoregressive(

@@ -93,6 +93,8 @@ def _check_training(config: TrelmConfig) -> None:
         _check_translator(config)
     elif config.teacher:
         raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
+    elif config.slot_beam > 1:
+        raise UserError("`--slot-beam` is a translator's: give `--translator-steps`")
     if config.teacher_original and not config.teacher:
         raise UserError("`--teacher-original` needs a `--teacher`")
     for stage in stages:
@@ -120,6 +122,11 @@ def _check_translator(config: TrelmConfig) -> None:
         raise UserError(
             f"`--emission` of a translator must not be {config.emission}, which the forward model "
             "has already"
+        )
+    if config.slot_beam > 1 and not emissions[config.emission].searches:
+        raise UserError(
+            f"`--slot-beam` must be 1 with `--emission {config.emission}`, which has no search, "
+            f"got {config.slot_beam}"
         )
     if config.teacher in ("", AUTOREGRESSIVE):
         return

@@ -5,18 +5,22 @@ from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.steps import Outcome, add_migration
-from fairseq_xling.studies.trelm.translator import add_translator
+from fairseq_xling.studies.trelm.translator import add_searches, add_translator
 
 
 def add_compared(
     book: Book, config: TrelmConfig, facts: Facts, target: str, seed: int, label: str = ""
 ) -> Outcome:
-    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
+    """`add_migration`, with a translator and an autoregressive model if they are asked for, and the
+    one corrected by the other."""
     outcome = add_migration(book, config, facts, target, seed, label)
     if not outcome.translations:
         return outcome
+    model = peer = None
     if config.translator_steps:
-        add_translator(book, config, facts, outcome)
+        model = add_translator(book, config, facts, outcome)
     if config.autoregressive or config.teacher == AUTOREGRESSIVE:
-        add_autoregressive(book, config, facts, outcome)
+        peer = add_autoregressive(book, config, facts, outcome)
+    if model and config.slot_beam > 1:
+        add_searches(book, config, outcome, model, peer)
     return outcome

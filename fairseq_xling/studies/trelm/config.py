@@ -157,6 +157,12 @@ class TrelmConfig:
     )
     teacher_original: bool = option(False, "learn from the references as well")
     translator_args: str = option("", "more options of its fairseq-train, as one text")
+    slot_beam: int = option(
+        1,
+        "hypotheses of a further translation by a search over its slots; the autoregressive model, "
+        "if there is one, chooses among them in another; 1 is neither",
+        least=1,
+    )
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option(

@@ -231,8 +231,14 @@ def translate_step(
     pair: tuple[str, str],
     split: str,
     ordering: str,
+    options: Sequence[str] = (),
+    inputs: Sequence[Path] = (),
 ) -> Step:
-    """fairseq-generate with one of our models, into the folder ``translations/name`` of the run."""
+    """fairseq-generate with one of our models, into the folder ``translations/name`` of the run.
+
+    Args:
+        options: more of fairseq-generate; inputs: files that these name.
+    """
     folder = run / "translations" / name
     command = [
         *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
@@ -240,9 +246,10 @@ def translate_step(
         *("-s", pair[0], "-t", pair[1], "--ordering", ordering),
         *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
         *(("--cpu",) if config.device == "cpu" else ()),
+        *options,
         *config.words("generate_args"),
     ]
-    return Step(name, commands=[command], inputs=[data, model], outputs=[folder])
+    return Step(name, commands=[command], inputs=[data, model, *inputs], outputs=[folder])
 
 
 def add_bpw(book: Book, config: TrelmConfig, outcome: Outcome) -> Path:

@@ -5,6 +5,7 @@ emission such as CTC the same weights learn to write whole sentences in one pass
 """
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.models.emissions import emissions
@@ -19,8 +20,12 @@ from fairseq_xling.studies.trelm.training import model_options, training_step
 NAME = "translator"
 
 
-def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> None:
-    """Train it, all of its weights; what it writes is one of the translations of ``outcome``."""
+def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
+    """Train it, all of its weights; what it writes is one of the translations of ``outcome``.
+
+    Returns:
+        The model.
+    """
     pair = (config.source_lang, outcome.target)
     stage = Stage(
         *(NAME, config.translator_steps, config.translator_lr, "translation"),
@@ -53,6 +58,37 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
         tune = functools.partial(_tune, book.run, config, outcome, model)
         kind = f"tune-{outcome.target}-{outcome.seed}"
         model = _tuned(book.run, book.add(kind, outcome.label, tune))
+    add_translations(book, config, outcome, model, config.emission)
+    return model
+
+
+def add_searches(
+    book: Book, config: TrelmConfig, outcome: Outcome, model: Path, autoregressive: Path | None
+) -> None:
+    """Translations by a search over the slots of ``model``, and those that an autoregressive model
+    finds the best among what the search has found."""
+    emission, beam = config.emission, ("--slot-beam", str(config.slot_beam))
+    called = f"{emission}, beam {config.slot_beam}"
+    add_translations(book, config, outcome, model, f"{emission}-beam", called, beam)
+    if autoregressive:
+        add_translations(
+            *(book, config, outcome, model, f"{emission}-rescored", f"{called}, rescored"),
+            (*beam, "--rescore", str(autoregressive)),
+            [autoregressive],
+        )
+
+
+def add_translations(
+    book: Book,
+    config: TrelmConfig,
+    outcome: Outcome,
+    model: Path,
+    what: str,
+    called: str = "",
+    options: Sequence[str] = (),
+    inputs: Sequence[Path] = (),
+) -> None:
+    """What ``model`` writes for every split to translate; see `translate_step`."""
     for split in config.translate_list:
         write = functools.partial(
             translate_step,
@@ -60,11 +96,13 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
             config=config,
             data=outcome.data,
             model=model,
-            pair=pair,
+            pair=(config.source_lang, outcome.target),
             split=split,
             ordering="identity",
+            options=options,
+            inputs=inputs,
         )
-        add_translation(book, config, outcome, config.emission, split, write)
+        add_translation(book, config, outcome, what, split, write, called)
 
 
 def _tuned(run: Path, name: str) -> Path:

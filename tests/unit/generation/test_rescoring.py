@@ -44,7 +44,7 @@ def expected(model, dictionary, source, tokens):
         "target": target,
     }
     scorer = SequenceScorer(dictionary)
-    return float(scorer.generate([model], sample)[0][0]["score"])
+    return float(scorer.generate([model], sample)[0][0]["score"]) * target.shape[1]
 
 
 def test_scores_are_those_of_the_engines_own_scorer(model, tiny_corpus):
@@ -56,7 +56,7 @@ def test_scores_are_those_of_the_engines_own_scorer(model, tiny_corpus):
         by_text = {tuple(o["tokens"].tolist()): s for o, s in zip(block, scores, strict=True)}
         assert [one["score"] for one in new] == sorted((o["score"] for o in new), reverse=True)
         assert [one["score"] for one in new] == pytest.approx(
-            [by_text[tuple(one["tokens"].tolist())] for one in new], abs=1e-5
+            [by_text[tuple(one["tokens"].tolist())] for one in new], abs=1e-4
         )
         assert len(new) == len(block)
 
@@ -70,5 +70,5 @@ def test_a_score_does_not_depend_on_the_company(model):
             one["tokens"].tolist() for one in together[n]
         ]
         assert [one["score"] for one in alone] == pytest.approx(
-            [one["score"] for one in together[n]], abs=1e-5
+            [one["score"] for one in together[n]], abs=1e-4
         )

@@ -123,6 +123,7 @@ SNAPSHOT = {
     "upsample": 2,
     "glancing": 0.0,
     "translator_args": "",
+    "slot_beam": 1,
     "teacher": "",
     "teacher_original": False,
     "bpw_split": "valid",

@@ -98,3 +98,23 @@ def test_a_teacher_is_trained_once_and_also_translates(config, facts):
     ]
     assert "--patience" in steps["autoregressive-de-1"].commands[0]
     assert steps["autoregressive-de-1"].late is None
+
+
+@pytest.mark.parametrize("autoregressive", [False, True])
+def test_a_search_is_a_further_translation_and_so_is_what_another_model_chooses(
+    autoregressive, config, facts
+):
+    settings = config(
+        transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=autoregressive
+    )
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    rows = [name for name in steps if name.startswith("translate-ctc")]
+    rescored = ["translate-ctc-rescored-de-1"] if autoregressive else []
+    assert rows == ["translate-ctc-de-1", "translate-ctc-beam-de-1", *rescored]
+    plain, beam = (steps[name].commands[0] for name in rows[:2])
+    assert "--slot-beam" not in plain and beam[beam.index("--slot-beam") + 1] == "7"
+    for name in rescored:
+        (command,) = steps[name].commands
+        model = Path(command[command.index("--rescore") + 1])
+        assert steps[name].reads(steps["autoregressive-de-1"])
+        assert model.parent in steps["autoregressive-de-1"].outputs
