@@ -255,7 +255,8 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
     """
     for path in paths:
         if path is not None and not Path(path).is_file():
-            what = "is a folder, not a file" if Path(path).is_dir() else "no such file"
+            kind = "a folder" if Path(path).is_dir() else "a pipe or a device"
+            what = f"is {kind}, not a file" if Path(path).exists() else "no such file"
             raise UserError(f"{of} {path}: {what}".lstrip())
 
 

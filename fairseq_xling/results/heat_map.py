@@ -1,5 +1,6 @@
 """Heat maps with numbers in their cells, readable in grey and by colour-blind readers."""
 
+import math
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ def draw_heat_map(
     what: str,
     title: str = "",
 ) -> Figure:
-    """``matrix[r][c]`` in [0, 1], the first row at the bottom.
+    """``matrix[r][c]`` in [0, 1] or NaN, a cell that stays white; the first row at the bottom.
 
     Args:
         rows, columns: names of rows and columns.
@@ -38,6 +39,8 @@ def draw_heat_map(
     if max(len(rows), len(columns)) <= _NUMBERED:
         for r, values in enumerate(matrix):
             for c, value in enumerate(values):
+                if math.isnan(value):
+                    continue
                 colour = "white" if value < 0.5 else "black"
                 text = f"{value:.2f}".removeprefix("0")
                 axis.text(c, r, text, ha="center", va="center", color=colour, fontsize=7)

@@ -132,6 +132,9 @@ def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
         list(read_lines(tmp_path / "nothing.txt"))
     with pytest.raises(UserError, match=r"is a folder, not a file$"):
         list(read_lines(tmp_path))
+    os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
+    with pytest.raises(UserError, match=r"is a pipe or a device, not a file$"):
+        list(read_lines(tmp_path / "pipe"))
 
 
 def damaged(kind: str) -> bytes:

@@ -25,6 +25,11 @@ def test_axes_cells_and_colours_are_named():
     assert bottom < top  # the first row at the bottom
 
 
+def test_a_cell_that_was_not_measured_stays_empty():
+    figure = draw_heat_map([[0.5, float("nan")]], ["a"], ["b", "c"], "x", "y", "share")
+    assert [text.get_text() for text in figure.axes[0].texts] == [".50"]
+
+
 def test_large_matrices_have_no_numbers():
     figure = draw_heat_map([[0.5] * 30] * 2, range(2), range(30), "x", "y", "CKA")
     assert not figure.axes[0].texts
