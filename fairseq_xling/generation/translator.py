@@ -5,6 +5,7 @@ translator.translate(["A dog runs.", "Two men talk."])
 """
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.generation.dataset import TranslationDataset
+from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
@@ -25,6 +27,13 @@ from fairseq_xling.precision import AUTO, resolve
 from fairseq_xling.text.encoder import TextEncoder
 
 BATCH_TOKENS, BUFFER = 4096, 2048
+# A checkpoint keeps what they were when it was trained. Those that refer to others of fairseq's
+# programs, which there are none of here, stay.
+_DEFAULTS = {
+    option.name: option.default
+    for option in dataclasses.fields(TranslationOptions)
+    if not (option.name == "_name" or str(option.default).startswith("${"))
+}
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,7 @@ class Translator:
             encoder.model.half()
         options.setdefault("ordering", default_ordering(encoder.model))
         settings = {
+            **_DEFAULTS,
             "source_lang": source,
             "target_lang": target,
             "int8": int8,

@@ -4,6 +4,7 @@ import gzip
 import shutil
 
 import pytest
+import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
@@ -51,6 +52,14 @@ def test_neither_precision_nor_batches_nor_the_buffer_change_them(study, options
         found = translator.hypotheses(LINES, batch_tokens=batch_tokens, buffer=buffer)
         assert [row[0].text for row in found] == OTHERS
     assert translator.translate(LINES) == OTHERS
+
+
+def test_options_of_its_training_do_not_count(study, tmp_path):
+    state = load_plain(study.checkpoint)
+    state["cfg"]["task"] |= {"blank_penalty": 0.0, "keep_repeats": True, "length_candidates": 9}
+    torch.save(state, tmp_path / "older.pt")
+    options = {"data": study.data, "ordering": "identity"}
+    assert Translator.load(tmp_path / "older.pt", **options).translate(LINES) == OTHERS
 
 
 def test_hypotheses_are_written_with_scores_pieces_and_links(study, tmp_path):
