@@ -2,7 +2,7 @@
 # Translators that write whole sentences from slots, trained from a migration of MiniLM on image
 # captions (multi30k), next to an autoregressive model that is trained until it stops improving.
 #   examples/trelm/5_translators.sh DATA [RUN_FOLDER] [further options of the study]
-# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. With `--rows ctc` it is one translator, and
+# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. With `--rows ctc-all` it is one translator, and
 # about three hours on one core; every other row takes about an hour more. If interrupted, the same
 # command resumes.
 set -euo pipefail

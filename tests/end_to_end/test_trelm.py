@@ -458,7 +458,7 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
             "trelm-translators",
             "--autoregressive-args=--max-epoch=1 --autoregressive-patience 1",
             "ctc",
-            7,
+            8,
         ),
         ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),
     ],

@@ -329,6 +329,7 @@ class TrelmTranslators(TrelmStudy):
             Row("ctc", "CTC", ctc),
             Row("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
             Row("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
+            Row("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
             Row(
                 "ctc-both",
                 "CTC, teacher and references",
