@@ -29,10 +29,6 @@ from fairseq_xling.guards import prepare_engine
 from fairseq_xling.runs.forking import OFF, VARIABLE, fork, fork_server
 
 BIN = Path(sys.executable).parent
-TWO_PROCESSES = (
-    "--distributed-backend gloo --ddp-backend legacy_ddp --distributed-world-size 2 "
-    "--distributed-init-method env:// --distributed-no-spawn --distributed-rank -1"
-).split()
 
 
 def training_options(data: Path, save_dir: Path, *extra: str) -> list[str]:
@@ -181,7 +177,7 @@ def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
     if processes == 1:
         return base
     launcher = [str(BIN / "torchrun"), "--standalone", "--nproc_per_node", str(processes)]
-    return [*launcher, *base, *TWO_PROCESSES]
+    return [*launcher, *base]
 
 
 def together(program: str, *arguments: str, processes: int) -> subprocess.CompletedProcess[str]:
@@ -198,7 +194,7 @@ def together(program: str, *arguments: str, processes: int) -> subprocess.Comple
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         started = [
             start(
-                [BIN / program, *arguments, *TWO_PROCESSES],
+                [BIN / program, *arguments],
                 file,
                 file,
                 env={**environment(), **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},

@@ -1,0 +1,94 @@
+"""Launched processes become one training, whatever options were left out."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.guards import processes
+from fairseq_xling.guards.processes import join_launched
+
+LAUNCHED = {
+    **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
+    **{"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": "1"},
+}
+
+
+def configuration(cpu=True, **changes):
+    found = {
+        **{"distributed_world_size": 1, "distributed_init_method": None},
+        **{"distributed_no_spawn": False, "distributed_rank": 0, "device_id": 0},
+        **{"distributed_backend": "nccl", "ddp_backend": "pytorch_ddp"},
+    }
+    return SimpleNamespace(
+        common=SimpleNamespace(cpu=cpu), distributed_training=SimpleNamespace(**found | changes)
+    )
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    def see(count):
+        monkeypatch.setattr(processes, "_gpus", lambda: count)
+
+    see(0)
+    return see
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"distributed_world_size": 4},
+        {"distributed_init_method": "env://", "distributed_rank": -1},
+        {"distributed_backend": "gloo", "ddp_backend": "legacy_ddp", "distributed_no_spawn": True},
+    ],
+)
+def test_on_cpus_nothing_needs_to_be_said(gpus, given):
+    cfg = configuration(**given)
+    join_launched(cfg, LAUNCHED)
+    assert vars(cfg.distributed_training) == {
+        **{"distributed_world_size": 4, "distributed_init_method": "env://"},
+        **{"distributed_no_spawn": True, "distributed_rank": 2, "device_id": 0},
+        **{"distributed_backend": "gloo", "ddp_backend": "legacy_ddp"},
+    }
+
+
+def test_on_gpus_each_process_has_its_own_and_the_defaults_stay(gpus):
+    gpus(2)
+    cfg = configuration(cpu=False, distributed_world_size=2)  # left out: the GPUs of a machine
+    join_launched(cfg, LAUNCHED)
+    found = cfg.distributed_training
+    assert (found.distributed_world_size, found.distributed_rank, found.device_id) == (4, 2, 1)
+    assert (found.distributed_backend, found.ddp_backend) == ("nccl", "pytorch_ddp")
+
+
+@pytest.mark.parametrize("environment", [{}, {"WORLD_SIZE": "4"}, {**LAUNCHED, "WORLD_SIZE": "1"}])
+def test_a_program_that_was_not_launched_is_left_alone(gpus, environment):
+    cfg = configuration()
+    before = dict(vars(cfg.distributed_training))
+    join_launched(cfg, environment)
+    assert vars(cfg.distributed_training) == before
+
+
+def test_another_number_of_processes_is_refused(gpus):
+    rule = "^`--distributed-world-size` must be 4, the processes that were launched, got 3$"
+    with pytest.raises(UserError, match=rule):
+        join_launched(configuration(distributed_world_size=3), LAUNCHED)
+
+
+def test_processes_that_nothing_would_start_are_refused(gpus):
+    rule = "^`--distributed-world-size` must be 1 without GPUs, unless a launcher starts .* got 2$"
+    for method in (None, "tcp://localhost:29500"):
+        cfg = configuration(distributed_world_size=2, distributed_init_method=method)
+        with pytest.raises(UserError, match=rule):
+            join_launched(cfg, {})
+
+
+def test_an_address_of_ones_own_is_kept(gpus):
+    method = "tcp://localhost:29500"
+    cfg = configuration(
+        distributed_world_size=2, distributed_init_method=method, distributed_no_spawn=True
+    )
+    join_launched(cfg, {})
+    found = cfg.distributed_training
+    assert (found.distributed_init_method, found.distributed_backend) == (method, "gloo")
