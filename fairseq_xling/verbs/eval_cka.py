@@ -22,6 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every layer of X (rows) with every layer of Y (columns); the figure is a heat map",
     )
+    parser.add_argument(
+        "--cca",
+        action="store_true",
+        help="also SVCCA (99 %% of the variance) and PWCCA (weighted by X), by layer",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ import argparse
 import math
 from functools import partial
 
+from fairseq_xling.analysis.cca import pwcca, svcca
 from fairseq_xling.analysis.cka import CKA, cka_matrix
 from fairseq_xling.analysis.extracted import check_same_rows
 from fairseq_xling.errors import UserError
@@ -39,11 +40,13 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         raise UserError(
             f"`--all-layers` compares all, but `--layers` {sides.wanted} was also given"
         )
+    if args.all_layers and args.cca:
+        raise UserError("`--cca` is measured layer by layer, not with `--all-layers`")
     check_same_rows(sides.x, sides.y)
     if sides.x.unit == "sentences":
         for folder in (sides.x, sides.y):
             folder.check_sentences()
-    found = _matrix(sides) if args.all_layers else _curve(sides)
+    found = _matrix(sides) if args.all_layers else _curve(sides, args.cca)
     chance = by_chance(sides.x.rows, sides.x.width, sides.y.width)
     found.chance = (chance, "independent Gaussians")
     found.notes = [f"independent Gaussian vectors of these widths would have {chance:.3f}"]
@@ -51,25 +54,29 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     return found
 
 
-def _curve(sides: Sides) -> Comparison:
-    values = []
+def _curve(sides: Sides, cca: bool) -> Comparison:
+    measures = {"CKA": CKA.value}
+    if cca:
+        measures |= {"SVCCA": lambda sums: svcca(sums.sums()), "PWCCA": lambda s: pwcca(s.sums())}
+    curves: dict[str, list[float]] = {name: [] for name in measures}
     with progress(len(sides.layers), "eval cka", "layers", checks=True) as bar:
         for layer in sides.layers:
             sums = CKA()
             for x, y in zip(sides.x.blocks(layer), sides.y.blocks(layer), strict=True):
                 sums.update(x, y)
             try:
-                values.append(sums.value())
+                for name, measure in measures.items():
+                    curves[name].append(measure(sums))
             except UserError as error:
                 raise UserError(f"{_names(sides)}: layer {layer}: {error}") from None
             bar.update()
     return Comparison(
         title=_title(sides),
         layers=sides.layers,
-        curves={"CKA": values},
+        curves=curves,
         headline="CKA",
-        ylabel="linear CKA",
-        panels={"": ["CKA"]},
+        ylabel="similarity" if cca else "linear CKA",
+        panels={"": list(curves)},
     )
 
 
