@@ -7,7 +7,8 @@ BERT", section 4.2.2:
 
 over a model's output tokens y, with Vs and Vt the sets of tokens that occur in a corpus of the
 source and of the target language. Tokens of both are excluded, since they do not reveal the
-language; tokens of neither count as not converted.
+language; tokens of neither count as not converted, and are counted by themselves: the paper never
+saw a third language decoded.
 
 Both languages must share their ids: with a separate vocabulary for each language, one id is two
 different tokens and the sets are meaningless.
@@ -16,7 +17,7 @@ Symbols: ``V`` size of the vocabulary.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sacrebleu
@@ -52,9 +53,12 @@ class ConvertRate:
 
     Args:
         source, target: Vs and Vt, (V,) bool, of `vocabulary`.
+        others: the same of further languages, by name.
 
     Attributes:
-        tokens: all tokens so far; shared: those in both sets; converted: those of the target only.
+        tokens: all tokens so far; shared: those in both sets; converted: those of the target only;
+            neither: those in none of the two.
+        other: of ``neither``, those in the set of each further language; one may be in several.
 
     Raises:
         UserError: if the sets are of vocabularies of different size.
@@ -65,16 +69,21 @@ class ConvertRate:
     >>> rate.update(torch.tensor([3]))  # of neither
     >>> rate.value(), rate.converted, rate.tokens, rate.shared
     (0.5, 2, 5, 1)
+    >>> rate.neither
+    1
     """
 
-    def __init__(self, source: Tensor, target: Tensor):
+    def __init__(self, source: Tensor, target: Tensor, others: Mapping[str, Tensor] | None = None):
         if source.shape != target.shape or source.dim() != 1:
             raise UserError(
                 "vocabularies of source and target must be of one size, "
                 f"got {tuple(source.shape)} and {tuple(target.shape)}"
             )
         self._both, self._new = source & target, target & ~source
-        self.tokens = self.shared = self.converted = 0
+        self._none = ~(source | target)
+        self._others = {lang: self._none & one for lang, one in (others or {}).items()}
+        self.tokens = self.shared = self.converted = self.neither = 0
+        self.other = dict.fromkeys(self._others, 0)
 
     def update(self, ids: Tensor) -> None:
         """Count output tokens, of any shape; the caller drops padding and special symbols.
@@ -87,6 +96,9 @@ class ConvertRate:
         self.tokens += ids.numel()
         self.shared += int(self._both[ids].sum())
         self.converted += int(self._new[ids].sum())
+        self.neither += int(self._none[ids].sum())
+        for lang, own in self._others.items():
+            self.other[lang] += int(own[ids].sum())
 
     def value(self) -> float:
         """The rate in [0, 1]; nan if no token reveals a language (0/0)."""

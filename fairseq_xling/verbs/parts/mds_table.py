@@ -17,7 +17,7 @@ from fairseq_xling.results.tables import text_table, write_csv
 from fairseq_xling.verbs.parts.mean_difference_result import panels
 
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
-_COUNTS = ["tokens", "shared", "converted"]
+_COUNTS = ["tokens", "shared", "converted", "neither"]
 _HEADER = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLEU-1"]
 
 
@@ -63,6 +63,7 @@ def write_single(
     rows = [_row("shifted", cell, scores)]
     columns = len(_HEADER) if summary.scored else 4
     print(text_table(_HEADER[:columns], [row[:columns] for row in rows]))
+    print(f"({_third(scores)})")
     _print_cut(scores)
     print(f"written to {output}, figures to {output}.json")
 
@@ -93,6 +94,7 @@ def write_table(
         "Convert rate: share of output tokens that occur in the target's text only, among all "
         "tokens "
         "that do not occur in both.",
+        *(f"{name}: {_third(scores[cell])}." for name, cell in chosen.items()),
     ]
     record = {
         "summary": asdict(summary),
@@ -115,6 +117,16 @@ def _row(name: str, cell: Cell, scores: Scores) -> list[Any]:
     place = ["-", "-"] if cell == NO_SHIFT else [str(cell.layer), f"{cell.alpha:g}"]
     figures = (scores.get(key) for key in ("convert_rate", "precision", "bleu"))
     return [name, *place, *map(_number, figures)]
+
+
+def _third(scores: Scores) -> str:
+    """How many tokens are of neither language, and of which others."""
+    if "neither" not in scores:
+        return "tokens of neither language were not counted"
+    share = scores["neither"] / max(scores["tokens"], 1)
+    found = [f"{lang} {count:,}" for lang, count in scores["other_languages"].items()]
+    others = f", of which occur in other languages: {', '.join(found)}" if found else ""
+    return f"{share:.1%} of the tokens are of neither language{others}"
 
 
 def _number(value: float | None) -> float:

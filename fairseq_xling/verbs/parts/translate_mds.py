@@ -102,6 +102,11 @@ class Job:
         size = self.data.vocab_sizes[self.pair[0]]
         split = self.args.vocabulary_split
         self.sets = [token_set(self.data.mono(split, lang), size) for lang in self.pair]
+        self.others = {
+            lang: token_set(self.data.mono(split, lang), size)
+            for lang in self.data.languages
+            if lang not in self.pair and self.data.has_mono(split, lang)
+        }
         reader, self.writer = (TextEncoder.load(self.data.path, lang) for lang in self.pair)
         self.corpus = TextCorpus(Path(self.args.text), reader)
         self.references: list[str] = []
@@ -141,7 +146,7 @@ class Job:
 
     def translate(self, cell: Cell, output: Path) -> Scores:
         """Write the model's output, line by line, and score it."""
-        rate, written, cut = ConvertRate(*self.sets), [], 0
+        rate, written, cut = ConvertRate(*self.sets, self.others), [], 0
         with (
             atomic_write(output, "w") as file,
             progress(self.corpus.total, f"translate {cell.code}", "sentences") as bar,
@@ -161,6 +166,8 @@ class Job:
             "tokens": rate.tokens,
             "shared": rate.shared,
             "converted": rate.converted,
+            "neither": rate.neither,
+            "other_languages": rate.other,
             "cut": cut,
         }
         if self.references:

@@ -149,3 +149,19 @@ def test_lines_without_references_and_unknown_tokenizers_are_refused():
         bleu_1([], [])
     with pytest.raises(UserError, match=r"`tokenizer` must be one of 13a, char.*, got 'words'"):
         bleu_1(["a"], ["a"], "words")
+
+
+@pytest.mark.row("S12")
+def test_a_third_language_is_counted():
+    generator = torch.Generator().manual_seed(2)
+    source, target, third, fourth = (torch.rand(40, generator=generator) < 0.4 for _ in range(4))
+    ids = torch.randint(0, 40, (500,), generator=generator)
+    rate = ConvertRate(source, target, {"third": third, "fourth": fourth})
+    rate.update(ids[:200])
+    rate.update(ids[200:].view(3, -1))
+    none = [i for i in ids.tolist() if not (source[i] or target[i])]
+    assert rate.neither == len(none) > 0
+    assert rate.other == {
+        "third": sum(bool(third[i]) for i in none),
+        "fourth": sum(bool(fourth[i]) for i in none),
+    }
