@@ -31,6 +31,7 @@ OURS = [
     "scipy",
     "jinja2",
     "psutil",
+    "tabulate",
     "pyyaml",
 ]
 

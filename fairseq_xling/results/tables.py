@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tabulate import tabulate
+
 from fairseq_xling.files import atomic_write
 
 
@@ -29,16 +31,16 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     en-de  0.500
     en-zh  0.250
     """
-    lines = [list(header), *([cell(value) for value in row] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     words = [any(isinstance(row[i], str) for row in rows) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            text.ljust(width) if left else text.rjust(width)
-            for text, width, left in zip(line, widths, words, strict=True)
-        ).rstrip()
-        for line in lines
+    # The header as a row: tabulate pads headers by two more spaces.
+    table = tabulate(
+        [list(header), *([cell(value) for value in row] for row in rows)],
+        tablefmt="plain",
+        colalign=["left" if left else "right" for left in words],
+        disable_numparse=True,
+        preserve_whitespace=True,
     )
+    return "\n".join(line.rstrip() for line in table.splitlines())
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
