@@ -1,8 +1,8 @@
 """SVCCA and PWCCA: similarities of two representations from their canonical correlations.
 
 CKA's predecessors, which Conneau et al. (2020, "Emerging Cross-lingual Structure in Pretrained
-Language Models", section 5.2) name next to it. The canonical correlations ``rho`` of X and Y are the
-singular values of ``Qx^T Qy``; ``Qx`` and ``Qy`` are orthonormal bases of the centred columns.
+Language Models", section 5.2) name next to it. The canonical correlations ``rho`` of X and Y are
+the singular values of ``Qx^T Qy``; ``Qx`` and ``Qy`` are orthonormal bases of the centred columns.
 
     SVCCA (Raghu et al., 2017): the mean of ``rho`` after each side is reduced to the principal
         directions that hold 99 % of its variance.
