@@ -68,6 +68,8 @@ WAYS: dict[str, Callable[[], Callable[[int], None]]] = {
     "oneDNN off": _without_onednn,
     "caches of 1": lambda: _cache_of(1),
     "caches of 8": lambda: _cache_of(8),
+    "caches of 16": lambda: _cache_of(16),
+    "caches of 32": lambda: _cache_of(32),
     "caches of 64": lambda: _cache_of(64),
     "oneDNN's cache of 1": lambda: _one_cache(0),
     "torch's cache of 1": lambda: _one_cache(1),

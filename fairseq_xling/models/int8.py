@@ -49,17 +49,20 @@ class Int8Linear(nn.Module):
         self.zeros = torch.zeros(len(scale), dtype=torch.int32)
         self.limit = activation_limit()
 
+    @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         """(..., I) float32 to (..., O) float32."""
-        scale = x.abs().amax(-1, keepdim=True).clamp_(min=torch.finfo(x.dtype).tiny)
+        states = x.abs()
+        scale = states.amax(-1, keepdim=True).clamp_(min=torch.finfo(x.dtype).tiny)
         scale /= self.limit
         zero = self.limit + 1
-        rounded = x.div(scale).round_().add_(zero).to(torch.uint8)
+        # A conversion cuts what is behind the point: with a half added, it rounds.
+        rounded = torch.div(x, scale, out=states).add_(zero + 0.5).to(torch.uint8)
         product = torch.ops.onednn.qlinear_pointwise(
             rounded, 1.0, zero, self.weight, self.scale, self.zeros,
             None, 1.0, 0, torch.float32, "none", [], "",
         )  # fmt: skip
-        return product.mul_(scale).add_(self.bias)
+        return torch.addcmul(self.bias, product, scale, out=product)
 
 
 def activation_limit() -> int:

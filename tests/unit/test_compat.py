@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -196,7 +197,7 @@ def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkey
     for name in compat.SHAPE_CACHES:
         monkeypatch.delenv(name, raising=False)
         guards.prepare_engine()
-        assert os.environ[name] == "1"
+        assert os.environ[name] == "16"
         monkeypatch.setenv(name, "1024")
         guards.prepare_engine()
         assert os.environ[name] == "1024"
@@ -208,7 +209,7 @@ from fairseq_xling import guards
 guards.prepare_engine()
 import torch
 torch.set_num_threads(1)
-for size in range(2, 70):
+for size in range(2, 40):
     torch.nn.functional.linear(torch.ones(size, 16).bfloat16(), torch.ones(16, 16).bfloat16())
 torch.nn.functional.linear(torch.ones(2, 16).bfloat16(), torch.ones(16, 16).bfloat16())
 """
@@ -226,6 +227,35 @@ def test_the_bound_holds_where_products_are_compiled():
     if not made:
         pytest.skip("this build of torch multiplies without oneDNN")
     assert "cache_miss" in made[0] and "cache_miss" in made[-1]  # the first was let go
+
+
+_FREED = """
+import ctypes, resource
+from fairseq_xling.compat import keep_freed_memory
+keep_freed_memory()
+
+def allocate():
+    kept = [bytearray(8 << 20) for _ in range(3)]  # freed together
+
+allocate()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    allocate()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+def test_what_is_freed_is_kept_for_what_comes_next_unless_the_user_says_how():
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    faults = []
+    for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "100000", "MALLOC_MMAP_THRESHOLD_": "33554432"}):
+        done = subprocess.run(
+            [sys.executable, "-c", _FREED], env=env | more, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        faults.append(int(done.stdout))
+    assert faults[0] < 100 < 10_000 < faults[1]
 
 
 @pytest.mark.parametrize("text", ["print('ran')", "hello", "(0.9, 0.98).__class__"])
