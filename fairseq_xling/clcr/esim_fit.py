@@ -1,4 +1,4 @@
-"""Train an `Esim` on frozen sequences, and predict with it.
+"""Train an `Esim`, or another network of frozen sequences, and predict with it.
 
 It has its own loop instead of `fairseq-train`: the vectors are frozen, so an epoch is a few small
 matrices over mapped arrays, there is no encoder, dictionary or task, and dozens of such trainings
@@ -9,11 +9,13 @@ Symbols: ``N`` pairs, ``B`` of a batch, ``C`` labels.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.clcr.esim import Esim
@@ -59,6 +61,25 @@ class EsimOptions:
         check_fields(type(self), self)
 
 
+class LabelledPairs(Protocol):
+    """What is trained on.
+
+    Attributes:
+        path: where it comes from, for messages.
+        labels: (N,) int64, -1 if the label is unknown, or not among those trained on.
+        sizes: (N,), the number of vectors of both sides together.
+    """
+
+    path: Path
+    labels: np.ndarray
+    sizes: np.ndarray
+
+    def __len__(self) -> int: ...
+
+    def inputs(self, chosen: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
+        """The inputs of the network for some pairs."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Premise n with hypothesis n, and the number of its label.
@@ -86,6 +107,10 @@ class Pairs:
         return len(self.labels)
 
     @property
+    def path(self) -> Path:
+        return self.premises.path
+
+    @property
     def sizes(self) -> np.ndarray:
         """(N,), the number of vectors of premise and hypothesis together."""
         return self.premises.counts + self.hypotheses.counts
@@ -105,14 +130,14 @@ class Trained:
         epoch: the best pass, from 1; curve: accuracy on dev after each, in [0, 1].
     """
 
-    network: Esim
+    network: nn.Module
     batch_size: int
     device: torch.device
     epoch: int = 0
     curve: list[float] = field(default_factory=list)
 
     @torch.no_grad()
-    def logits(self, pairs: Pairs) -> Tensor:
+    def logits(self, pairs: LabelledPairs) -> Tensor:
         """(N, C) on the CPU, in the order of the pairs."""
         self.network.eval()
         order = np.argsort(pairs.sizes, kind="stable")
@@ -124,7 +149,7 @@ class Trained:
         result[torch.from_numpy(order)] = torch.cat(found)
         return result
 
-    def predict(self, pairs: Pairs) -> np.ndarray:
+    def predict(self, pairs: LabelledPairs) -> np.ndarray:
         """(N,) int64, the number of the likeliest label."""
         return self.logits(pairs).argmax(1).numpy()
 
@@ -137,12 +162,39 @@ def fit_esim(
     device: str | torch.device = "cpu",
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
-    """Train on ``train``, with early stopping on ``dev``, of the same language.
-
-    The result depends only on pairs and options, and does not use torch's global generator.
+    """Train an `Esim` on ``train``; see `fit_pairs`.
 
     Args:
         classes: C.
+    """
+
+    def network() -> nn.Module:
+        return Esim(
+            train.premises.width,
+            classes,
+            projection=options.projection,
+            hidden=options.hidden,
+            dropout=options.dropout,
+        )
+
+    return fit_pairs(network, train, dev, options, device, passed)
+
+
+def fit_pairs(
+    network: Callable[[], nn.Module],
+    train: LabelledPairs,
+    dev: LabelledPairs,
+    options: EsimOptions,
+    device: str | torch.device = "cpu",
+    passed: Callable[[float], object] = lambda accuracy: None,
+) -> Trained:
+    """Train on ``train``, with early stopping on ``dev``, of the same language.
+
+    The result depends only on network, pairs and options, and does not use torch's global
+    generator.
+
+    Args:
+        network: makes the network, whose outputs are logits (B, C).
         passed: called after each pass with the accuracy on dev, in [0, 1].
 
     Raises:
@@ -150,32 +202,26 @@ def fit_esim(
     """
     usable = np.flatnonzero(train.labels >= 0)
     if not len(usable):
-        raise UserError(f"{train.premises.path}: must have at least 1 labelled pair, got 0")
+        raise UserError(f"{train.path}: must have at least 1 labelled pair, got 0")
     device = torch.device(device)
     labels = torch.from_numpy(train.labels)
     shuffle = np.random.default_rng(options.seed)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(options.seed)
-        network = Esim(
-            train.premises.width,
-            classes,
-            projection=options.projection,
-            hidden=options.hidden,
-            dropout=options.dropout,
-        ).to(device)
-        trained = Trained(network, options.batch_size, device)
-        optimizer = torch.optim.Adam(network.parameters(), lr=options.lr)
+        made = network().to(device)
+        trained = Trained(made, options.batch_size, device)
+        optimizer = torch.optim.Adam(made.parameters(), lr=options.lr)
         best = BestPass(
-            network, options.patience, watched=1
+            made, options.patience, watched=1
         )  # among equal accuracies the more confident one
         for _ in range(options.epochs):
-            network.train()
+            made.train()
             for chosen in shuffled_batches(train.sizes, usable, options.batch_size, shuffle):
-                logits = network(*train.inputs(chosen, device))
+                logits = made(*train.inputs(chosen, device))
                 loss = F.cross_entropy(logits, labels[torch.from_numpy(chosen)].to(device))
                 optimizer.zero_grad()
                 loss.backward()
-                torch.nn.utils.clip_grad_norm_(network.parameters(), options.clip)
+                torch.nn.utils.clip_grad_norm_(made.parameters(), options.clip)
                 optimizer.step()
             reached = _measure(trained, dev)
             trained.curve.append(reached[0])
@@ -202,7 +248,7 @@ def shuffled_batches(
     return (batches[number] for number in generator.permutation(len(batches)))
 
 
-def _measure(trained: Trained, dev: Pairs) -> tuple[float, float]:
+def _measure(trained: Trained, dev: LabelledPairs) -> tuple[float, float]:
     """Accuracy and mean log-likelihood on dev; unknown labels are wrong."""
     logits, gold = trained.logits(dev), torch.from_numpy(dev.labels)
     known = gold >= 0

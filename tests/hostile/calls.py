@@ -67,7 +67,7 @@ VERBS = {
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "
     "--output out --dry-run",
-    "ablate size-window": f"{_STUDY} --dry-run",
+    "ablate size-window": f"{_STUDY} --ready m={{w}}/lm.pt:{{w}}/data --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --dry-run"
         for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
@@ -247,6 +247,7 @@ _READS_NONE = {
     "--output": "written",
     "--source-data": "a folder",
     "--encoder-data": "a folder",
+    "--ready": "read by the steps, as `eval` and `eval transfer` read theirs",
     "--scratch": "read as --encoder is, for its sizes",
     "--dim": "a number",
     "--source-vectors": "written",

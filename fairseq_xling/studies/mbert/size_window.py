@@ -24,7 +24,7 @@ from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.studies.mbert.size_window_models import MODELS, Place
+from fairseq_xling.studies.mbert.size_window_models import MODELS, Place, ready_steps
 from fairseq_xling.studies.mbert.size_window_result import FILES, Cell, write_size_window
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.vocabularies import modes
@@ -66,8 +66,13 @@ def check_config(config: SizeWindowConfig) -> None:
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--train-args", config.train_args)
     check_tasks(config, Path(config.data_text), config.language_list)
-    if config.task_table and not any(MODELS[name].fine_tunes for name in config.model_list):
-        raise UserError(f"`--tasks` needs the model encoder, got `--models` {config.models}")
+    models = [MODELS[name] for name in config.model_list]
+    for name, task in config.task_table.items():
+        if not config.ready and not any(model.learns(task) for model in models):
+            able = " or ".join(other for other in MODELS if MODELS[other].learns(task))
+            raise UserError(
+                f"`--tasks` {name} needs the model {able}, got `--models` {config.models}"
+            )
     if len(config.window_list) < 2:
         raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
     if config.max_tokens < max(config.window_list) + 2:
@@ -79,6 +84,18 @@ def check_config(config: SizeWindowConfig) -> None:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
+    for ready in config.ready_list:
+        for seed in config.seed_list:
+            _, checkpoint, data = ready.of_seed(seed)
+            if not checkpoint.is_file():
+                raise UserError(f"`--ready` {ready.name}: {checkpoint}: no such file")
+            known = DataFolder(data).languages
+            for lang in config.language_list:
+                if lang not in known:
+                    raise UserError(
+                        f"`--ready` {ready.name}: {data} has no language {lang!r}; it has "
+                        f"{', '.join(known)}"
+                    )
     _ = config.seed_list, config.size_list  # an error ends here
 
 
@@ -121,10 +138,18 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
                     name = f"{model}-{size}-{window}-{seed}"
                     place = Place(name, run, slices, contexts, seed)
                     steps += MODELS[model]().steps(config, place)
-                    tasks = config.task_table if MODELS[model].fine_tunes else {}
-                    found = {task: place.task(task) for task in tasks}
+                    learnt = MODELS[model].learns
+                    found = {n: place.task(n) for n, t in config.task_table.items() if learnt(t)}
                     title = MODELS[model].title
                     cells.append(Cell(model, title, size, window, seed, place.result, found))
+    for ready in config.ready_list:
+        for seed in config.seed_list:
+            name, _, data = ready.of_seed(seed)
+            place = Place(name, run, data, data, seed)
+            evaluation = ready_steps(config, place, ready)
+            steps += [step for step in evaluation if step.name not in {old.name for old in steps}]
+            found = {task: place.task(task) for task in config.task_table}
+            cells.append(Cell(ready.name, ready.name, None, None, seed, place.result, found))
     targets = config.language_list[1:]
     record = dataclasses.asdict(config)
     titles = {name: task.title for name, task in config.task_table.items()}

@@ -1,6 +1,7 @@
 """The settings of the data-size and window study."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
@@ -8,6 +9,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.mbert.ready_encoders import Ready
 from fairseq_xling.studies.task_options import TaskOptions
 
 # The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.
@@ -49,6 +51,11 @@ class SizeWindowConfig(TaskOptions):
     vector_epochs: int = option(10, "passes of Word2Vec and GloVe", least=1)
     word2vec_window: int = option(5, "distance of the farthest neighbour in Word2Vec", least=1)
     glove_window: int = option(10, "distance of the farthest neighbour in GloVe", least=1)
+    static_classifier: str = option(
+        "means",
+        "what reads vectors in a task of pairs of texts: means, of each text's vectors, or esim",
+        choices=("means", "esim"),
+    )
     arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
     layers: int = option(4, "depth of the masked LM", least=1)
     updates: int = option(1600, "optimiser steps, the same for every size", least=1)
@@ -62,6 +69,10 @@ class SizeWindowConfig(TaskOptions):
         "sentences of each language used as contexts of the dictionary's words, the same for "
         "every model; 0 is the smallest size",
         least=0,
+    )
+    ready: tuple = option(
+        (),
+        "NAME=CHECKPOINT:DATA, an existing encoder to evaluate, with its data folder; repeatable",
     )
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
@@ -87,6 +98,28 @@ class SizeWindowConfig(TaskOptions):
     @property
     def seed_list(self) -> list[int]:
         return parse_seeds("--seeds", self.seeds)
+
+    @property
+    def ready_list(self) -> list[Ready]:
+        """Existing encoders.
+
+        Raises:
+            UserError: for text of another form, or a name that a model of the study has.
+        """
+        found: dict[str, Ready] = {}
+        for text in self.ready:
+            name, sign, paths = str(text).partition("=")
+            checkpoint, colon, data = paths.partition(":")
+            if not (name and sign and checkpoint and colon and data):
+                raise UserError(f"`--ready` must be NAME=CHECKPOINT:DATA, got {text!r}")
+            if name in found or name in self.model_list:
+                raise UserError(f"`--ready` must give {name!r} to one model, got it twice")
+            if not re.fullmatch(r"[\w.-]+", name):
+                raise UserError(
+                    f"`--ready` must have a name of letters, digits, '.', '_' and '-', got {name!r}"
+                )
+            found[name] = Ready(name, Path(checkpoint), Path(data))
+        return list(found.values())
 
     @property
     def dictionary_path(self) -> str:

@@ -27,7 +27,9 @@ from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
-from fairseq_xling.studies.gold_tasks import transfer_step
+from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
+from fairseq_xling.studies.mbert.ready_encoders import Ready
+from fairseq_xling.studies.mbert.static_classifier import classifies, classify
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.trelm.skipgram import count_ids
 from fairseq_xling.trelm.vectors import fill_missing
@@ -71,62 +73,109 @@ class Model(Protocol):
 
     Attributes:
         title: its name in tables.
-        fine_tunes: whether it is fine-tuned on tasks.
     """
 
     title: str
-    fine_tunes: bool
+
+    @staticmethod
+    def learns(task: GoldTask) -> bool:
+        """Whether it is trained on such a task."""
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
-        """Training and evaluation; the last step writes ``place.result``."""
+        """Training and evaluation, also on the tasks that it learns."""
 
 
 MODELS: Registry[type[Model]] = Registry("`--models`")
 
 
-@MODELS.register("word2vec")
-class Word2Vec:
-    """Skip-gram on the text of all languages together."""
+class _Static:
+    """Vectors of one table for all languages, trained on the text of all languages together."""
 
-    title = "Word2Vec"
-    fine_tunes = False
+    title: str
+    learns = staticmethod(classifies)
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         vectors = place.run / "models" / f"{place.name}.safetensors"
+        train = self.training(config, place, vectors)
+        tasks = [
+            Step(
+                f"{name}-{place.name}",
+                call=functools.partial(
+                    classify,
+                    vectors,
+                    place.slices,
+                    task,
+                    Path(config.data_text),
+                    config.language_list,
+                    place.task(name),
+                    config.static_classifier,
+                    place.seed,
+                ),
+                settings={
+                    "network": config.static_classifier,
+                    "languages": config.language_list,
+                    "task": dataclasses.asdict(task),
+                },
+                inputs=[
+                    vectors,
+                    place.slices,
+                    *(
+                        task.file(Path(config.data_text), split, config.language_list[0])
+                        for split in ("train", "valid")
+                    ),
+                ],
+                unread=[
+                    task.file(Path(config.data_text), "test", lang) for lang in config.language_list
+                ],
+                outputs=[place.task(name)],
+            )
+            for name, task in config.task_table.items()
+            if self.learns(task)
+        ]
+        return [train, _vectors_eval(config, place, vectors), *tasks]
+
+    def training(self, config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
+        """Writes the file of vectors."""
+        raise NotImplementedError(type(self).__name__)
+
+
+@MODELS.register("word2vec")
+class Word2Vec(_Static):
+    """Skip-gram."""
+
+    title = "Word2Vec"
+
+    def training(self, config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
         command = [
             *("fairseq-xling", "embed", "train", str(place.slices), "--output", str(vectors)),
             *("--dim", str(config.dim), "--epochs", str(config.vector_epochs)),
             *("--window", str(config.word2vec_window), "--seed", str(place.seed)),
         ]
-        train = Step(
+        return Step(
             f"train-{place.name}",
             commands=[command],
             inputs=[place.slices],
             outputs=[vectors, vectors.with_name(f"{vectors.name}.json")],
         )
-        return [train, _vectors_eval(config, place, vectors)]
 
 
 @MODELS.register("glove")
-class Glove:
-    """GloVe on the text of all languages together."""
+class Glove(_Static):
+    """GloVe (Pennington et al., 2014)."""
 
     title = "GloVe"
-    fine_tunes = False
 
-    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
-        vectors = place.run / "models" / f"{place.name}.safetensors"
+    def training(self, config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
         options = GloveOptions(
             config.dim, config.glove_window, config.vector_epochs, seed=place.seed
         )
-        train = Step(
+        return Step(
             f"train-{place.name}",
             call=functools.partial(_train_glove, place.slices, vectors, options),
             settings=dataclasses.asdict(options),
             inputs=[place.slices],
             outputs=[vectors],
         )
-        return [train, _vectors_eval(config, place, vectors)]
 
 
 @MODELS.register("encoder")
@@ -134,7 +183,10 @@ class Encoder:
     """A masked language model of all languages; it reads a segment at a time."""
 
     title = "masked LM"
-    fine_tunes = True
+
+    @staticmethod
+    def learns(task: GoldTask) -> bool:
+        return True
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         # One table of positions for all windows: the models have the same parameters.
@@ -150,7 +202,7 @@ class Encoder:
             config.warmup,
             (*extra, *split_words("--train-args", config.train_args)),
         )
-        source, *targets = config.language_list
+        source = config.language_list[0]
         folder = place.run / "models" / place.name
         name = f"train-{place.name}"
         log = place.run / "logs" / f"{name}.log"
@@ -166,38 +218,56 @@ class Encoder:
             config.device,
             config.precision,
         )
-        command = eval_command(
-            [folder / "checkpoint_best.pt"],
-            place.contexts,
-            source,
-            targets,
-            *("--measure", "words", "--dictionary", config.dictionary_path),
-            *("--words-limit", "0", "--device", config.device, "--output", place.result),
-        )
-        inputs = [place.contexts, folder, Path(config.dictionary_path)]
+        best = folder / "checkpoint_best.pt"
         return [
             train,
-            Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
-            *_task_steps(config, place, folder / "checkpoint_best.pt"),
+            *_encoder_steps(config, place, best, folder, place.contexts, place.slices),
         ]
 
 
-def _task_steps(config: "SizeWindowConfig", place: Place, checkpoint: Path) -> list[Step]:
-    """Each task, trained in the first language and tested in all."""
+def ready_steps(config: "SizeWindowConfig", place: Place, ready: Ready) -> list[Step]:
+    """An existing encoder is evaluated like the others."""
+    _, checkpoint, data = ready.of_seed(place.seed)
+    return _encoder_steps(config, place, checkpoint, checkpoint, data, data)
+
+
+def _encoder_steps(
+    config: "SizeWindowConfig",
+    place: Place,
+    checkpoint: Path,
+    made: Path,
+    contexts: Path,
+    data: Path,
+) -> list[Step]:
+    """The measure ``words`` of an encoder, in the words' ``contexts``; and each task, trained in
+    the first language and tested in all. ``made`` is what a step made, or the user gave."""
+    source, *targets = config.language_list
+    command = eval_command(
+        [checkpoint],
+        contexts,
+        source,
+        targets,
+        *("--measure", "words", "--dictionary", config.dictionary_path),
+        *("--words-limit", "0", "--device", config.device, "--output", place.result),
+    )
+    inputs = [contexts, made, Path(config.dictionary_path)]
     options = ["--device", config.device, "--precision", config.precision]
     options += split_words("--task-args", config.task_args)
     return [
-        transfer_step(
-            f"{name}-{place.name}",
-            task,
-            place.task(name),
-            Path(config.data_text),
-            config.language_list,
-            {"model": (checkpoint, place.slices)},
-            "1",
-            options,
-        )
-        for name, task in config.task_table.items()
+        Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
+        *(
+            transfer_step(
+                f"{name}-{place.name}",
+                task,
+                place.task(name),
+                Path(config.data_text),
+                config.language_list,
+                {"model": (checkpoint, data)},
+                "1",
+                options,
+            )
+            for name, task in config.task_table.items()
+        ),
     ]
 
 

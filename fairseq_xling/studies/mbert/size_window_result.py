@@ -28,19 +28,28 @@ FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 MRR = "MRR"
 SOURCE = "Liu et al. (2020), 3.2"
 _TASKS = (
-    "Tasks: the masked LM is fine-tuned in the first language and tested in the targets "
-    "(`fairseq-xling eval transfer`), the mean over these."
+    "Tasks: models learn in the first language and are tested in the targets; the mean over "
+    "these. Encoders are fine-tuned (`fairseq-xling eval transfer`); vectors stay as they are, and "
+    "a small network reads them (`--static-classifier`)."
+)
+
+_READY = (
+    "A model without a number of sentences was trained elsewhere: it is only evaluated, with its "
+    "own vocabulary and with contexts in its own training text."
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One trained model, the path of its evaluation, and the folders of its tasks by name."""
+    """One model, the path of its evaluation, and the folders of its tasks by name.
+
+    ``size`` and ``window`` are None of a model that the study did not train.
+    """
 
     model: str
     title: str
-    size: int
-    window: int
+    size: int | None
+    window: int | None
     seed: int
     result: Path
     tasks: Mapping[str, Path] = field(default_factory=dict)
@@ -72,10 +81,12 @@ def table(
 ) -> tuple[list[str], list[list[Any]]]:
     """A row for each model and size, means over the target languages.
 
+    A model that the study did not train stands under the longest window, without a drop.
+
     Args:
         tasks: titles by name.
     """
-    windows = sorted({cell.window for cell in cells}, reverse=True)
+    windows = sorted({cell.window for cell in cells if cell.window}, reverse=True)
     columns: dict[str, tuple[Read, int]] = {MRR: (_mrr, 3)}
     for name, title in (tasks or {}).items():
         columns[f"{title} (%)"] = (functools.partial(_transfer, name), 1)
@@ -84,11 +95,14 @@ def table(
         header += [*(f"{title}, window {window}" for window in windows), drop_title(title)]
     rows = []
     for model in dict.fromkeys(cell.model for cell in cells):
-        for size in sorted({cell.size for cell in cells}):
-            own = [cell for cell in cells if (cell.model, cell.size) == (model, size)]
-            row: list[Any] = [own[0].title, size]
+        for size in sorted({cell.size or 0 for cell in cells if cell.model == model}):
+            own = [cell for cell in cells if (cell.model, cell.size or 0) == (model, size)]
+            row: list[Any] = [own[0].title, size or None]
             for read, digits in columns.values():
-                found = [_values([c for c in own if c.window == w], targets, read) for w in windows]
+                found = [
+                    _values([c for c in own if (c.window or windows[0]) == w], targets, read)
+                    for w in windows
+                ]
                 row += [OverSeeds.of(values, digits) for values in found]
                 row.append(_drop(found[0], found[-1]))
             rows.append(row)
@@ -145,7 +159,7 @@ def write_size_window(
             for target in targets
         ],
     }
-    results = {f"{c.model}-{c.size}-{c.window}-{c.seed}": c.result for c in cells}
+    results = {c.result.stem: c.result for c in cells}
     results |= {path.name: path / "results.json" for c in cells for path in c.tasks.values()}
     write_results(SizeWindow, run, record, results, steps)
 
@@ -169,6 +183,7 @@ class SizeWindow(Kind):
             "contexts in the same text for every model, in segments of the model's own window.",
             "Drop: (longest - shortest) / longest window, of the means.",
             *([_TASKS] if record["tasks"] else []),
+            *([_READY] if any(row[1] is None for row in rows) else []),
             f"{result.machine}.",
         ]
         models = record["models"]
@@ -187,13 +202,17 @@ class SizeWindow(Kind):
             ],
             tables={"table": (list(models[0]), [list(model.values()) for model in models])},
             measured=[
-                Measured("E11", f"{title} with the shorter window, {row[0]}, {row[1]:,}", cell.mean)
+                Measured("E11", f"{title} with the shorter window, {_name(row)}", cell.mean)
                 for place, title in enumerate(header)
                 if title.startswith("drop")
                 for row in rows
                 if (cell := row[place]) is not None
             ],
         )
+
+
+def _name(row: Sequence[Any]) -> str:
+    return row[0] if row[1] is None else f"{row[0]}, {row[1]:,}"
 
 
 def _panel(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> DotPanel:
@@ -203,8 +222,12 @@ def _panel(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> DotPanel:
         for title, cell in zip(header, row, strict=True):
             figure, window, length = title.rpartition(", window ")
             if window and figure == MRR:
-                names.append(f"{row[0]}, {row[1]:,}, window {length}")
-                values.append(cell.values if cell else [])
+                if row[1] is not None:
+                    names.append(f"{_name(row)}, window {length}")
+                    values.append(cell.values if cell else [])
+                elif cell:
+                    names.append(_name(row))
+                    values.append(cell.values)
     return DotPanel(names, values, "MRR")
 
 

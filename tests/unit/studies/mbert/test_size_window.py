@@ -85,7 +85,7 @@ def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(confi
 
 
 @pytest.mark.row("E11")
-def test_the_masked_lm_learns_tasks_in_the_first_language(config, text, tmp_path):
+def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text, tmp_path):
     (text / "gold").mkdir()
     for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
         for lang in langs:
@@ -94,15 +94,25 @@ def test_the_masked_lm_learns_tasks_in_the_first_language(config, text, tmp_path
     check_config(chosen)
     steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
     names = {name for name in steps if name.startswith("nli-")}
-    assert names == {f"nli-encoder-{size}-{window}-1" for size in (10, 20) for window in (16, 4)}
+    models = ("encoder", "glove", "word2vec")
+    assert names == {f"nli-{m}-{size}-{w}-1" for m in models for size in (10, 20) for w in (16, 4)}
     (command,) = steps["nli-encoder-20-4-1"].commands
     assert command[-2:] == ["--seeds", "1,2"] and command[command.index("--head") + 1] == (
         "classification"
     )
     assert steps["nli-encoder-20-4-1"].reads(steps["train-encoder-20-4-1"])
     assert steps["table"].reads(steps["nli-encoder-20-4-1"])
-    with pytest.raises(UserError, match="`--tasks` needs the model encoder, got `--models` glove"):
-        check_config(config(tasks="nli", models="glove"))
+    for model in ("glove", "encoder"):  # a table reads a task's result wherever it comes from
+        step = steps[f"nli-{model}-20-4-1"]
+        assert step.outputs == [tmp_path / "run" / "tasks" / f"nli-{model}-20-4-1"]
+        assert {path.name for path in step.unread} == {"nli.test.en.tsv", "nli.test.de.tsv"}
+    check_config(config(tasks="nli", models="glove"))
+    for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
+        for lang in langs:
+            (text / "gold" / f"{split}.{lang}.conllu").write_text("")
+    message = "`--tasks` parsing needs the model encoder, got `--models` glove"
+    with pytest.raises(UserError, match=message):
+        check_config(config(tasks="parsing", models="glove"))
     with pytest.raises(UserError, match=r"tags\.train\.en\.tsv: no such file; the task NER F1"):
         check_config(config(tasks="ner"))
 
@@ -180,3 +190,31 @@ def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
     assert steps["eval-glove-10-16-1"].reads(steps["slice-7-16"])
     (command,) = steps["eval-encoder-10-16-1"].commands
     assert command[command.index("--data") + 1].endswith("size7-window16")
+
+
+@pytest.mark.row("E11")
+def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_path, tiny_corpus):
+    checkpoint = tmp_path / "other.pt"
+    checkpoint.write_bytes(b"x")
+    chosen = config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), models="glove")
+    check_config(chosen)
+    steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
+    assert [name for name in steps if "mbert" in name] == ["eval-ready-mbert"]
+    (command,) = steps["eval-ready-mbert"].commands
+    assert {str(checkpoint), str(tiny_corpus.path)} <= set(command)
+    assert steps["table"].reads(steps["eval-ready-mbert"])
+    made = cells(tmp_path, {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)})
+    made += cells(tmp_path, {("mbert", None, None, 1): (0.9, 0.7)})
+    _, rows = table(made, ["de", "zh"])
+    assert list(map(cell, rows[1])) == ["MBERT", "", "0.800", "", ""]
+    for ready, message in (
+        ("mbert=x.pt", "`--ready` must be NAME=CHECKPOINT:DATA, got 'mbert=x.pt'"),
+        (f"glove={checkpoint}:d", "`--ready` must give 'glove' to one model, got it twice"),
+        (f"a/b={checkpoint}:d", "`--ready` must have a name of letters, digits"),
+        (f"mbert=x.pt:{tiny_corpus.path}", "`--ready` mbert: x.pt: no such file"),
+    ):
+        with pytest.raises(UserError, match=message):
+            check_config(config(ready=(ready,), models="glove"))
+    with pytest.raises(UserError, match=r"`--ready` mbert: .* has no language 'tr'"):
+        (text / "mono" / "train.tr.txt").write_text("a\n")
+        check_config(config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), languages="en,tr"))

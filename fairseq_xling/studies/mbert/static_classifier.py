@@ -1,0 +1,219 @@
+"""Classification of pairs of texts by frozen word vectors, one table for all languages.
+
+Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
+BERT", section 3.2, which compares such vectors with mBERT on XNLI. With u and v the means of the
+vectors of premise and hypothesis,
+
+    logits = W2 tanh(W1 [u; v; |u - v|; u * v] + b1) + b2
+
+or ESIM, which reads the vectors word by word. Only the first language is trained on.
+
+Symbols: ``N`` pairs, ``B`` of a batch, ``K`` and ``M`` pieces of the longest premise and
+hypothesis, ``V`` size of the vocabulary, ``D`` width of its vectors, ``C`` labels.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairseq_xling.clcr.esim import Esim
+from fairseq_xling.clcr.esim_fit import EsimOptions, fit_pairs
+from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.mapping.vectors_file import read_vectors
+from fairseq_xling.provenance import provenance
+from fairseq_xling.studies.gold_tasks import GoldTask
+from fairseq_xling.tasks.formats.tsv import Tsv
+from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.text.encoder import TextEncoder
+
+FORMAT = "fairseq_xling static classification 1"
+
+
+class OfMeans(nn.Module):
+    """See the module's docstring; the inputs are those of `Esim`."""
+
+    def __init__(self, width: int, labels: int, *, hidden: int = 300, dropout: float = 0.0):
+        super().__init__()
+        self.hidden = nn.Linear(4 * width, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.classify = nn.Linear(hidden, labels)
+
+    def forward(
+        self,
+        premise: Tensor,
+        premise_padding: Tensor,
+        hypothesis: Tensor,
+        hypothesis_padding: Tensor,
+    ) -> Tensor:
+        """Logits (B, C) from (B, K, D) and (B, M, D), with masks that are True at padding."""
+        u = _mean(premise, premise_padding)
+        v = _mean(hypothesis, hypothesis_padding)
+        features = torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
+        return self.classify(self.dropout(torch.tanh(self.hidden(features))))
+
+
+def _mean(x: Tensor, padding: Tensor) -> Tensor:
+    count = (~padding).sum(1, keepdim=True)
+    return x.masked_fill(padding[..., None], 0.0).sum(1) / count
+
+
+# The networks by name: from D, C and the options of training.
+NETWORKS: Mapping[str, Callable[[int, int, EsimOptions], nn.Module]] = {
+    "means": lambda width, labels, options: OfMeans(
+        width, labels, hidden=options.hidden, dropout=options.dropout
+    ),
+    "esim": lambda width, labels, options: Esim(
+        width, labels, hidden=options.hidden, dropout=options.dropout
+    ),
+}
+# How each is trained by default.
+TRAINING = {
+    "means": EsimOptions(dropout=0.0, lr=1e-3),
+    "esim": EsimOptions(),
+}
+
+
+def classifies(task: GoldTask) -> bool:
+    """Whether vectors can be trained on such a task: labels of pairs of texts."""
+    return task.head == "classification"
+
+
+class StaticPairs:
+    """Labelled pairs of texts as `fit_pairs` reads them.
+
+    Args:
+        path: the file, of two texts and a label a line.
+        columns: which of its columns is what, empty for the usual ones.
+        encoder: cuts its texts into pieces.
+        table: (V + 1, D) vectors; the last row is zeros, for a text without any known piece.
+        labels: the number of each label, to which a training file adds its own.
+
+    Attributes:
+        labels: (N,) int64, -1 for a label that is not among those trained on.
+        sizes: (N,) pieces of premise and hypothesis together.
+
+    Raises:
+        UserError: for a malformed file, or one without pairs or labels.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        columns: str,
+        encoder: TextEncoder,
+        table: Tensor,
+        labels: dict[str, int],
+        training: bool = False,
+    ):
+        self.path, self._table = path, table
+        items = list(Tsv.read(path, parse_columns(columns)))
+        for item in items:
+            if len(item.texts) != 2 or item.label is None:
+                raise UserError(f"{item.place}: must have two texts and a label")
+            if training:
+                labels.setdefault(item.label, len(labels))
+        self.labels = np.array([labels.get(item.label, -1) for item in items], dtype=np.int64)
+        self._sides = [
+            _Side(encoder, [item.texts[side] for item in items], len(table) - 1) for side in (0, 1)
+        ]
+        self.sizes = self._sides[0].sizes + self._sides[1].sizes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def inputs(self, chosen: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
+        """Vectors and padding mask of the premises, and those of the hypotheses."""
+        found = []
+        for side in self._sides:
+            ids, padding = side.batch(chosen)
+            found += [self._table[ids].to(device), padding.to(device)]
+        return tuple(found)
+
+
+class _Side:
+    """The texts of one side, back to back."""
+
+    def __init__(self, encoder: TextEncoder, texts: Sequence[str], nothing: int):
+        ids, sizes = encoder.encode_block(texts)
+        known = ids >= SPECIALS
+        line = np.repeat(np.arange(len(sizes)), sizes)[known]
+        sizes = np.bincount(line, minlength=len(texts))
+        starts = np.cumsum(sizes) - sizes
+        empty = np.flatnonzero(sizes == 0)
+        self._ids = np.insert(ids[known], starts[empty], nothing)
+        self.sizes = np.maximum(sizes, 1)
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    def batch(self, chosen: np.ndarray) -> tuple[Tensor, Tensor]:
+        """(B, K) ids and padding."""
+        sizes = self.sizes[chosen]
+        places = np.arange(sizes.max())
+        padding = places >= sizes[:, None]
+        found = self._ids[np.where(padding, 0, self._starts[chosen][:, None] + places)]
+        return torch.from_numpy(found), torch.from_numpy(padding)
+
+
+def classify(
+    vectors: Path,
+    data: Path,
+    task: GoldTask,
+    text: Path,
+    languages: Sequence[str],
+    output: Path,
+    network: str,
+    seed: int,
+) -> None:
+    """Train on the first language and test on all; write ``output/results.json``.
+
+    It is read as that of `fairseq-xling eval transfer`. The vectors stay as they are.
+
+    Args:
+        vectors: their file; data: the folder whose vocabulary they are of.
+        task: its files; text: the folder with ``gold/``.
+        network: one of `NETWORKS`.
+
+    Raises:
+        UserError: for a malformed file, or vectors of another vocabulary.
+    """
+    folder, table = DataFolder(data), torch.from_numpy(read_vectors(vectors).vectors).float()
+    source = languages[0]
+    if len(table) != folder.vocab_sizes[source]:
+        raise UserError(
+            f"{vectors}: must have a vector for each of {folder.vocab_sizes[source]} pieces of "
+            f"{folder.path}, got {len(table)}"
+        )
+    table = torch.cat([table, table.new_zeros(1, table.shape[1])])
+    labels: dict[str, int] = {}
+
+    def read(split: str, lang: str, training: bool = False) -> StaticPairs:
+        encoder = TextEncoder.load(folder.path, lang)
+        path = task.file(text, split, lang)
+        return StaticPairs(path, task.columns, encoder, table, labels, training)
+
+    train, valid = read("train", source, training=True), read("valid", source)
+    options = dataclasses.replace(TRAINING[network], seed=seed)
+    trained = fit_pairs(
+        lambda: NETWORKS[network](table.shape[1], len(labels), options), train, valid, options
+    )
+    scores = {}
+    for lang in languages:
+        test = read("test", lang)
+        right = trained.predict(test) == test.labels
+        scores[lang] = {task.metric: 100 * float(right.mean())}
+    row: dict[str, Any] = {
+        "metric": task.metric,
+        "network": network,
+        "labels": list(labels),
+        "options": dataclasses.asdict(options),
+        "tests": [{"seed": seed, "epoch": trained.epoch, "scores": scores}],
+    }
+    origin = provenance({"vectors": vectors, "data": folder.path / "meta.json"})
+    output.mkdir(parents=True, exist_ok=True)
+    write_json(output / "results.json", {"format": FORMAT, "provenance": origin, "results": [row]})
