@@ -4,6 +4,7 @@ B examples, source length T, target length U:
 
     net_input: src {tokens, langs, positions, [segments], [attn_group], [padding_mask]}   (B, T)
                tgt {tokens, langs, positions, predict, [padding_mask]}                     (B, U)
+                   [further]  (B, U, K), -1 = none: more positions than order has
                order (B, U), -1 = none; absent where every example has the identity
                pair  (source language, target language) if the whole batch has one, else absent
                extra {name: (B, ...)}
@@ -33,6 +34,19 @@ def pad_rows(rows: Sequence[np.ndarray], fill: int) -> torch.Tensor:
     return torch.from_numpy(padded)
 
 
+def pad_tables(tables: Sequence[np.ndarray | None], length: int) -> torch.Tensor | None:
+    """Tables (n_b, k_b) int64, or None for an empty one, as one (B, length, max k_b), -1 where a
+    table has nothing; None if all are empty."""
+    depth = max((table.shape[1] for table in tables if table is not None), default=0)
+    if not depth:
+        return None
+    padded = np.full((len(tables), length, depth), -1)
+    for row, table in zip(padded, tables, strict=True):
+        if table is not None:
+            row[: table.shape[0], : table.shape[1]] = table
+    return torch.from_numpy(padded)
+
+
 def collate(
     examples: Sequence[Example],
     objective_ids: Sequence[int],
@@ -42,6 +56,9 @@ def collate(
     """One batch from ``examples``, in their order; the layout is at the top of this file."""
     src = _pad_side([example.src for example in examples])
     tgt = _pad_side([example.tgt for example in examples])
+    further = pad_tables([example.further for example in examples], tgt["tokens"].shape[1])
+    if further is not None:
+        tgt["further"] = further
     net_input: dict[str, Any] = {"src": src, "tgt": tgt}
     if any(example.order is not None for example in examples):
         orders = [np.arange(len(e.tgt["tokens"])) if e.order is None else e.order for e in examples]

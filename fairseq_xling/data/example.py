@@ -19,6 +19,8 @@ class Example:
         tgt: ``tokens`` (W), ``langs``, ``positions``, each (U,) int64, and ``predict`` (C),
             (U,) bool.
         order: A, (U,) int64 with -1 for none; ``None`` is the identity (then U = T).
+        further: (U, K) int64 with -1 for none, or ``None``: source positions whose states are
+            averaged with those of A.
         extra: further arrays specific to the objective.
     """
 
@@ -26,6 +28,7 @@ class Example:
     tgt: dict[str, np.ndarray]
     order: np.ndarray | None = None
     extra: dict[str, np.ndarray] = field(default_factory=dict)
+    further: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

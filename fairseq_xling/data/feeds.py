@@ -164,6 +164,7 @@ def _parallel(folder: DataFolder, split: str, objective: Objective, scope: Scope
             pair,
             scope.max_positions,
             folder.order(split, *pair) if objective.needs_order else None,
+            folder.further(split, *pair) if objective.needs_order and objective.reorders else None,
         )
         for pair in found
     ]

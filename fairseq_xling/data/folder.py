@@ -6,7 +6,7 @@ from typing import Any
 
 from fairseq_xling.data.dictionary import dictionary_size
 from fairseq_xling.data.digests import check_file
-from fairseq_xling.data.links import check_links
+from fairseq_xling.data.links import check_further, check_links
 from fairseq_xling.data.meta import read_meta
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.splits import in_order
@@ -149,6 +149,20 @@ class DataFolder:
         order = TokenFile(self._stem(f"parallel/{split}.{source}-{target}.order"))
         check_links(order, *self.parallel(split, source, target))
         return order
+
+    def further(self, split: str, source: str, target: str) -> TokenFile | None:
+        """Links in addition to those of `order`, by which states are averaged: of each sentence,
+        equally many numbers for each target token; None if the folder was prepared without.
+
+        Raises:
+            UserError: if they are damaged or of other text.
+        """
+        name = f"parallel/{split}.{source}-{target}.further"
+        if not (self.path / f"{name}.idx").is_file():
+            return None
+        further = TokenFile(self._stem(name))
+        check_further(further, *self.parallel(split, source, target))
+        return further
 
     def anchors(self, lang: str) -> list:
         """Entries ``[source ids, [[target ids, weight, language], ...]]`` of the dictionary of

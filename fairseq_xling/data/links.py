@@ -30,6 +30,29 @@ def check_links(order: TokenFile, source: TokenFile, target: TokenFile) -> None:
             f"{order.prefix}: the alignment must have one entry per target token; it was made "
             f"for another version of {target.prefix}"
         )
+    _check_inside(order, source)
+
+
+def check_further(further: TokenFile, source: TokenFile, target: TokenFile) -> None:
+    """Check that ``further`` has for all tokens of a sentence of ``target`` equally many such
+    numbers, perhaps none.
+
+    Raises:
+        UserError: if its sizes are others, or for the first link that lies outside.
+    """
+    fits = len(further) == len(target) and not any(
+        (further.sizes[k : k + _PIECE] % target.sizes[k : k + _PIECE]).any()
+        for k in range(0, len(target), _PIECE)
+    )
+    if not fits:
+        raise UserError(
+            f"{further.prefix}: further links must be equally many for each target token; it was "
+            f"made for another version of {target.prefix}"
+        )
+    _check_inside(further, source)
+
+
+def _check_inside(order: TokenFile, source: TokenFile) -> None:
     if (found := first_outside(order, source)) is not None:
         sentence, link, length = found
         raise UserError(

@@ -31,14 +31,16 @@ class Row:
     """One unit of text; ``target`` and ``order`` only where the source is parallel.
 
     ``order`` (len(target.tokens),) holds for each target token the index of the source token it
-    is aligned with, or -1 for none. ``follows`` is, for two segments of one language, whether
-    the second comes after the first in the text.
+    is aligned with, or -1 for none, and ``further`` (len(target.tokens), K) those of further
+    links. ``follows`` is, for two segments of one language, whether the second comes after the
+    first in the text.
     """
 
     source: Side
     target: Side | None = None
     order: np.ndarray | None = None
     follows: bool | None = None
+    further: np.ndarray | None = None
 
     def with_source(self, tokens: np.ndarray) -> "Row":
         return replace(self, source=replace(self.source, tokens=tokens))
@@ -153,7 +155,8 @@ class Stream:
 
 
 class Pairs:
-    """A sentence and its translation, each cut at ``max_positions``; ``order`` if there is one."""
+    """A sentence and its translation, each cut at ``max_positions``; ``order`` if there is one,
+    and ``further`` links if there are any."""
 
     def __init__(
         self,
@@ -162,8 +165,9 @@ class Pairs:
         pair: tuple[str, str],
         max_positions: int,
         order: TokenFile | None = None,
+        further: TokenFile | None = None,
     ):
-        self.source, self.target, self.order = source, target, order
+        self.source, self.target, self.order, self.further = source, target, order, further
         self.languages, self.name = pair, "-".join(pair)
         self.max_positions = max_positions
 
@@ -189,10 +193,14 @@ class Pairs:
     def __getitem__(self, index: int) -> Row:
         source = frame(self.source[index], self.max_positions)
         target = frame(self.target[index], self.max_positions)
-        order = None
+        order = further = None
         if self.order is not None:
             order = frame_order(self.order[index], len(source), len(target))
-        return Row(Side(source, self.languages[0]), Side(target, self.languages[1]), order)
+        if self.further is not None:
+            stored = self.further[index].reshape(int(self.target.sizes[index]), -1)
+            further = frame_further(stored, len(source), len(target))
+        sides = (Side(source, self.languages[0]), Side(target, self.languages[1]))
+        return Row(*sides, order, further=further)
 
 
 def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
@@ -219,6 +227,20 @@ def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> n
     order[order >= source_length - 1] = -1
     order[-1] = source_length - 1
     return order
+
+
+def frame_further(stored: np.ndarray, source_length: int, target_length: int) -> np.ndarray:
+    """Further links (n, K), stored as those of `frame_order`, for framed sentences.
+
+    CLS and SEP have none.
+
+    >>> frame_further(np.array([[2], [0], [1], [0]]), 4, 5).ravel().tolist()
+    [-1, 2, -1, 1, -1]
+    """
+    framed = np.full((target_length, stored.shape[1]), -1)
+    inside = stored[: target_length - 2]
+    framed[1:-1] = np.where((inside > 0) & (inside < source_length - 1), inside, -1)
+    return framed
 
 
 def count_longer(file: TokenFile, max_positions: int) -> int:

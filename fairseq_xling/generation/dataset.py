@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from fairseq.data import FairseqDataset
 
-from fairseq_xling.data.batch import pad_rows
+from fairseq_xling.data.batch import pad_rows, pad_tables
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.data.sources import frame, frame_order
+from fairseq_xling.data.sources import frame, frame_further, frame_order
 
 
 class Items(Protocol):
@@ -48,6 +48,7 @@ class TranslationDataset(FairseqDataset):
         max_positions: the longest row that the model reads, ``<s>`` and ``</s>`` included.
         target: references, likewise; they are never cut.
         order: for each target token its source token's index + 1, or 0, as in the data folder.
+        further: further links of each target token, as in the data folder.
         window: how many sentences are sorted by length together.
     """
 
@@ -58,8 +59,9 @@ class TranslationDataset(FairseqDataset):
         target: Items | None = None,
         order: Items | None = None,
         window: int = 1 << 15,
+        further: Items | None = None,
     ):
-        self.source, self.target, self.order = source, target, order
+        self.source, self.target, self.order, self.further = source, target, order, further
         self.max_positions, self.window = max_positions, window
 
     def __len__(self) -> int:
@@ -79,7 +81,8 @@ class TranslationDataset(FairseqDataset):
     def __getitem__(self, indices: np.ndarray | None) -> dict[str, Any]:
         """A batch: ``id`` (B,), ``nsentences``, ``ntokens``, ``target`` (B, U) without ``<s>`` or
         None, and ``net_input``: ``src_tokens`` (B, T), ``src_lengths`` (B,), and with alignments
-        ``order`` (B, U) and ``tgt_lengths`` (B,), counted with ``<s>`` and cut at the positions.
+        ``order`` (B, U) and ``tgt_lengths`` (B,), counted with ``<s>`` and cut at the positions,
+        and ``further`` (B, U, K) if there are further links.
         """
         if indices is None:
             return {}
@@ -97,6 +100,15 @@ class TranslationDataset(FairseqDataset):
                 for i, source, length in zip(numbers, sources, lengths, strict=True)
             ]
             net_input |= {"order": pad_rows(orders, -1), "tgt_lengths": torch.tensor(lengths)}
+            if self.further is not None:
+                tables = [
+                    frame_further(self.further[i].reshape(len(row), -1), len(source), length)
+                    for i, row, source, length in zip(
+                        numbers, targets, sources, lengths, strict=True
+                    )
+                ]
+                further = pad_tables(tables, max(lengths))
+                net_input |= {} if further is None else {"further": further}
         return {
             "id": torch.from_numpy(np.asarray(indices, dtype=np.int64)),
             "nsentences": len(numbers),

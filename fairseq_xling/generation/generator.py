@@ -113,6 +113,9 @@ class NonAutoregressiveGenerator:
             longest = int(lengths[rows].max())
             order = None if candidates.order is None else candidates.order[rows, :longest]
             placed = self.emission.place(lengths[rows], order, langs[rows])
+            if candidates.further is not None:
+                further = candidates.further[rows, :longest]
+                placed = placed._replace(tgt={**placed.tgt, "further": further})
             own = rows // per_source
             src = {name: value[own] for name, value in sources.src.items()}
             states = [

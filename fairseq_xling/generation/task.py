@@ -109,18 +109,21 @@ class Translates:
     def sentences(self, split: str) -> TranslationDataset:
         """A split's parallel text in this direction, or else the source language's own text."""
         ordering = orderings[self.cfg.ordering]
-        target = order = None
+        target = order = further = None
         if set(self.direction) in map(set, self.folder.pairs(split)):
             source, target = self.folder.parallel(split, *self.direction)
             if ordering.reads_alignments:
                 order = self.folder.order(split, *self.direction)
+                further = self.folder.further(split, *self.direction)
         elif ordering.reads_alignments or split not in self.folder.splits:
             source, _ = self.folder.parallel(split, *self.direction)  # raises: there is none
         else:
             source = self.folder.mono(split, self.direction[0])
             logger.info("%s: no parallel text %s-%s, so no score", split, *self.direction)
         return self._checked(
-            TranslationDataset(source, self.max_positions(), target, order, self.cfg.sort_window),
+            TranslationDataset(
+                source, self.max_positions(), target, order, self.cfg.sort_window, further
+            ),
             split,
         )
 

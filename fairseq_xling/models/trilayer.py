@@ -12,6 +12,9 @@ distinguish them only after much training (after 2M tokens of image captions, 97
 still repeated the previous one). With ``copy_embeddings``, which is not in the paper, the
 TRILayer's input also encodes that a token is the second, third, ... from its source position.
 
+If one target word has several source words, the mean of their states can take the state's place
+(``further``; `--many-to-one mean` of `fairseq-xling prepare`).
+
 The lower half reads the source in its language; the TRILayer, the upper half and the softmax work
 at the target's positions, in its language and with its mask.
 
@@ -115,11 +118,12 @@ class TriEncoder(SeparableEncoder):
             middle: (B, T + 1, D), the last of `lower`.
             tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded; see
                 `target_side`; in training perhaps ``shown`` (B, U): target words that are given
-                instead of states, -1 for none.
+                instead of states, -1 for none; and perhaps ``further`` (B, U, K): positions
+                besides those of ``order``, -1 for none.
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
         """
         lang = self._language(pair, 1)
-        x = take(middle, order, tgt["positions"].shape[1])
+        x = take(middle, order, tgt["positions"].shape[1], tgt.get("further"))
         if "shown" in tgt:
             words = self.embedding_norm(self.tokens.select(lang)(tgt["shown"].clamp(min=0)))
             x = torch.where((tgt["shown"] >= 0)[..., None], words.to(x), x)
@@ -157,20 +161,38 @@ class TriEncoder(SeparableEncoder):
         return torch.cat([super()._sum(src, lang), null], 1)
 
 
-def take(middle: Tensor, order: Tensor | None, length: int) -> Tensor:
-    """Hbar (B, U, D): for each target position the state that ``order`` (B, U) names.
+def take(
+    middle: Tensor, order: Tensor | None, length: int, further: Tensor | None = None
+) -> Tensor:
+    """Hbar (B, U, D): for each target position the state that ``order`` (B, U) names, or the mean
+    of those that it and ``further`` (B, U, K) name.
 
     >>> middle = torch.tensor([[[10.0], [11.0], [99.0]]])  # two source states, then the null state
     >>> take(middle, torch.tensor([[1, -1, 0, 1]]), 4).flatten().tolist()
     [11.0, 99.0, 10.0, 11.0]
     >>> take(middle, None, 2).flatten().tolist()
     [10.0, 11.0]
+    >>> take(middle, torch.tensor([[0, -1]]), 2, torch.tensor([[[1], [-1]]])).flatten().tolist()
+    [10.5, 99.0]
     """
     if order is None:
         return middle[:, :length]
+    if further is not None:
+        return _weights(order, further, middle.shape[1]).to(middle) @ middle
     # The null state is last, so it is -1; gather itself counts from the front only.
     index = order.where(order >= 0, middle.shape[1] - 1)
     return middle.gather(1, index[..., None].expand(-1, -1, middle.shape[-1]))
+
+
+def _weights(order: Tensor, further: Tensor, length: int) -> Tensor:
+    """(B, U, length): how much of each position a mean has; rows sum to 1."""
+    places = torch.cat([order[..., None], further], -1)
+    linked = places >= 0
+    share = linked / linked.sum(-1, keepdim=True).clamp(min=1)
+    weights = share.new_zeros(*order.shape, length)
+    weights.scatter_add_(-1, places.clamp(min=0), share)
+    weights[..., -1] += ~linked.any(-1)  # the null state
+    return weights
 
 
 def new_copy_table(dim: int, generator: torch.Generator | None = None) -> Tensor:

@@ -33,4 +33,5 @@ class CrossLingualLM(Objective):
             order=row.order,
             # Marks the rows from which the head for order learns.
             extra={"reordered": np.ones(1, dtype=np.int64)},
+            further=row.further,
         )

@@ -17,9 +17,10 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, open_binary
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import Aligner
-from fairseq_xling.text.binarize import ORDER_DTYPE, order_paths, token_orders
+from fairseq_xling.text.binarize import ORDER_DTYPE, both_orders, order_paths
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.links import Links, Words, check_range, parse_pharaoh
+from fairseq_xling.text.many_to_one import LOWEST, ManyToOne, many_to_one
 from fairseq_xling.text.sources import Pair
 from fairseq_xling.text.symmetrize import Rule
 from fairseq_xling.text.writer import ResumableFiles
@@ -50,6 +51,7 @@ class PairAligner:
         stems: ``.../parallel/<split>.<a>-<b>`` of the splits to read, all of them for training.
         work: folder for this pair's intermediate files, kept until the data folder is finished.
         unit: ``subword`` or ``word``.
+        many_to_one: which of several links of a token counts.
     """
 
     def __init__(
@@ -59,8 +61,9 @@ class PairAligner:
         encoders: tuple[TextEncoder, TextEncoder],
         work: Path,
         unit: str,
+        many_to_one: ManyToOne = many_to_one[LOWEST],
     ):
-        self.pair = pair
+        self.pair, self._many_to_one = pair, many_to_one
         self._stems = list(stems)
         self._encoders = encoders
         self._work = work
@@ -79,7 +82,8 @@ class PairAligner:
                         for sides in self._blocks(stem):
                             file.write(_token_lines(sides[k]))
             if tokens[0].stat().st_size:
-                aligner.align(tokens[0], tokens[1], forward, reverse, workers, report)
+                more = {"probabilities": True} if self._many_to_one.needs_probability else {}
+                aligner.align(tokens[0], tokens[1], forward, reverse, workers, report, **more)
             else:
                 forward.touch()
                 reverse.touch()
@@ -96,7 +100,7 @@ class PairAligner:
         with open_binary(links[0]) as forward, open_binary(links[1]) as reverse:
             files = (forward, reverse)
             for stem in self._stems:
-                outputs = order_paths(stem, self.pair)
+                outputs = order_paths(stem, self.pair, self._many_to_one)
                 name = f"{stem.name}.orders"
                 writer = ResumableFiles(dict.fromkeys(outputs, ORDER_DTYPE), self._work, name)
                 done = writer.complete or stem in skip
@@ -117,12 +121,8 @@ class PairAligner:
         self, found: list[Links], rule: Rule, sides: tuple[Side, Side]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         a, b = sides
-        to_b, to_a = rule(*found)
         words = None if a.words is None or b.words is None else (a.words, b.words)
-        return [
-            (token_orders(to_b, a.sizes, b.sizes, words), b.sizes + 1),
-            (token_orders(to_a.swapped(), b.sizes, a.sizes, words and words[::-1]), a.sizes + 1),
-        ]
+        return both_orders(self._many_to_one, *rule(*found), a.sizes, b.sizes, words)
 
     def _blocks(self, stem: Path) -> Iterator[tuple[Side, Side]]:
         files = [TokenFile(f"{stem}.{lang}") for lang in self.pair]

@@ -17,10 +17,10 @@ from fairseq_xling.text.links import (
     Words,
     check_range,
     expand_order,
-    order_of,
     parse_pharaoh,
     with_end,
 )
+from fairseq_xling.text.many_to_one import LOWEST, ManyToOne, many_to_one
 from fairseq_xling.text.parallelism import ordered_map
 from fairseq_xling.text.sources import Pair
 from fairseq_xling.text.writer import ResumableFiles
@@ -56,9 +56,10 @@ def binarize_parallel(
     advance: Callable[[int], Any],
     alignment: Path | None = None,
     unit: str = "word",
+    rule: ManyToOne = many_to_one[LOWEST],
 ) -> dict[str, int]:
     """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
-    ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders.
+    ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``.
 
     Raises:
         UserError: names file and line of a link that is malformed or out of range.
@@ -68,18 +69,20 @@ def binarize_parallel(
     paths = list(files)
     if alignment is not None:
         paths.append(alignment)
-        outputs |= {path: ORDER_DTYPE for path in order_paths(stem, pair)}
+        outputs |= {path: ORDER_DTYPE for path in order_paths(stem, pair, rule)}
     writer = ResumableFiles(outputs, work, name)
     sides = (encoders[pair[0]], encoders[pair[1]])
-    job = partial(_encode_parallel, sides, pair, unit, alignment, dtypes)
+    job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes)
     return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
 
 
-def order_paths(stem: Path, pair: Pair) -> tuple[Path, Path]:
-    """Order files of both directions for the text at ``stem`` (``.../<split>.<a>-<b>``)."""
+def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:
+    """Order files of both directions for the text at ``stem`` (``.../<split>.<a>-<b>``), each
+    followed by one of further links if ``rule`` has them."""
     split = stem.name.partition(".")[0]
-    a, b = pair
-    return (stem.with_name(f"{split}.{a}-{b}.order"), stem.with_name(f"{split}.{b}-{a}.order"))
+    names = ("order", "further") if rule.several else ("order",)
+    ways = ("-".join(pair), "-".join(pair[::-1]))
+    return [stem.with_name(f"{split}.{way}.{name}") for way in ways for name in names]
 
 
 def _run(writer: ResumableFiles, job, blocks, workers: int, advance) -> dict[str, int]:
@@ -109,6 +112,7 @@ def _encode_parallel(
     encoders: tuple[TextEncoder, TextEncoder],
     pair: Pair,
     unit: str,
+    rule: ManyToOne,
     alignment: Path | None,
     dtypes: Sequence[np.dtype],
     block: Block,
@@ -129,44 +133,79 @@ def _encode_parallel(
             words = [
                 _words(e, text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
             ]
-        orders = _orders(links, [side[1] - 1 for side in sides], words, alignment, block.first_line)
-        for order, (_, sizes) in zip(orders, reversed(sides), strict=True):
-            results.append((order[np.repeat(kept, sizes)].astype(ORDER_DTYPE), sizes[kept]))
+        sizes = [side[1] - 1 for side in sides]
+        _check_links(links, sizes, words, alignment, block.first_line)
+        results += both_orders(rule, links, links, sizes[0], sizes[1], words, kept)
     return results, _without_text(block), counts
 
 
-def _orders(
+def both_orders(
+    rule: ManyToOne,
+    to_b: Links,
+    to_a: Links,
+    a_sizes: np.ndarray,
+    b_sizes: np.ndarray,
+    words: Sequence[Words] | None = None,
+    kept: np.ndarray | None = None,
+) -> _Blocks:
+    """A block of each of `order_paths`, from links in range between sentences a and b.
+
+    Args:
+        to_b: the links that targets in b are read by; to_a: the same for a; i in a, j in b.
+        a_sizes, b_sizes: (n,) numbers of tokens without ``</s>``.
+        words: of a and b, if the links connect words.
+        kept: (n,) which pairs to write (default: all).
+    """
+    a, b = (a_sizes, words and words[0]), (b_sizes, words and words[1])
+    blocks: _Blocks = []
+    for links, source, target in ((to_b, a, b), (to_a.swapped(), b, a)):
+        layers, sizes = _token_layers(rule, links, *source, *target), target[0] + 1
+        if kept is not None:
+            layers, sizes = layers[:, np.repeat(kept, sizes)], sizes[kept]
+        blocks.append((layers[0].astype(ORDER_DTYPE), sizes))
+        if rule.several:
+            blocks.append(_further(layers[1:], sizes))
+    return blocks
+
+
+def _token_layers(
+    rule: ManyToOne,
+    links: Links,
+    source_sizes: np.ndarray,
+    source: Words | None,
+    target_sizes: np.ndarray,
+    target: Words | None,
+) -> np.ndarray:
+    """`ManyToOne.layers` of every stored target token, ``</s>`` included."""
+    if source is None or target is None:
+        layers = rule.layers(links, target_sizes)
+    else:
+        words = rule.layers(links, target.sizes)
+        layers = np.stack([expand_order(layer, source, target) for layer in words])
+    ends = [source_sizes, *(np.full_like(source_sizes, -1) for _ in layers[1:])]  # -1: no link
+    return np.stack([with_end(x, e, target_sizes) for x, e in zip(layers, ends, strict=True)])
+
+
+def _further(layers: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Layers (K, N) of sentences of ``sizes`` (n,) as stored: for each token of a sentence as many
+    numbers as the sentence has layers with links."""
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    depth = np.zeros(len(sizes), dtype=np.int64)
+    for number, layer in enumerate(layers, 1):
+        depth[row[layer > 0]] = number
+    stored = np.arange(len(layers)) < depth[row][:, None]
+    return layers.T[stored].astype(ORDER_DTYPE), sizes * depth
+
+
+def _check_links(
     links: Links,
     sizes: Sequence[np.ndarray],
     words: Sequence[Words] | None,
     alignment: Path,
     first_line: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> None:
     units, name = (sizes, "subword") if words is None else ([side.sizes for side in words], "word")
     check_range(links, units[0], units[1], str(alignment), first_line, name)
-    return (
-        token_orders(links, sizes[0], sizes[1], words),
-        token_orders(links.swapped(), sizes[1], sizes[0], words and words[::-1]),
-    )
-
-
-def token_orders(
-    links: Links,
-    source_sizes: np.ndarray,
-    target_sizes: np.ndarray,
-    words: Sequence[Words] | None = None,
-) -> np.ndarray:
-    """Order of every stored target token, ``</s>`` included, from links in range.
-
-    ``*_sizes`` (n,) count tokens without ``</s>``; ``words`` are those of (source, target) where
-    the links connect words.
-    """
-    if words is None:
-        order = order_of(links, target_sizes)
-    else:
-        source, target = words
-        order = expand_order(order_of(links, target.sizes), source, target)
-    return with_end(order, source_sizes, target_sizes)
 
 
 def _words(encoder: TextEncoder, texts: Sequence[str], ids: np.ndarray, sizes: np.ndarray) -> Words:

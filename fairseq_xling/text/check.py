@@ -53,6 +53,7 @@ def _contents(folder: DataFolder) -> Iterator[Check]:
             for one in (pair, pair[::-1]):
                 if folder.is_aligned(split, *one):
                     yield partial(folder.order, split, *one)
+                    yield partial(folder.further, split, *one)
     for lang in folder.languages:
         yield partial(folder.anchors, lang)
         yield partial(TextEncoder.load, folder.path, lang)

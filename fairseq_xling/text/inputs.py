@@ -15,6 +15,7 @@ from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.links import check_range, parse_pharaoh
+from fairseq_xling.text.many_to_one import many_to_one
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.scan import TextFacts, scan_text
 from fairseq_xling.text.segment import segmentations
@@ -121,6 +122,12 @@ def _check_alignment(
     segmenters = [segmentations[options.segment[lang]] for lang in pair]
     for block in parallel_blocks([file, *sides], None):
         links = parse_pharaoh(block.sides[0], str(file), block.first_line)
+        rule = many_to_one[options.many_to_one]
+        if rule.needs_probability and links.probability is None and len(links.row):
+            raise UserError(
+                f"{file}:{block.first_line + links.row[0]}: `--many-to-one {options.many_to_one}` "
+                "needs links with probabilities, as in 0-0:0.5"
+            )
         if align_units[options.file_unit].whole_words:
             counts = [
                 np.array([len(text.split()) for text in segment(lines_of(data))], dtype=np.int64)

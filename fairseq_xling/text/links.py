@@ -13,25 +13,35 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 
-_LINE = re.compile(rb"(?:\d{1,9}-\d{1,9}(?:\s+\d{1,9}-\d{1,9})*)?")
+_LINK = rb"\d{1,9}-\d{1,9}"
+_SCORED = _LINK + rb":(?:0(?:\.\d+)?|1(?:\.0+)?)"
+_LINE, _SCORED_LINE = (
+    re.compile(rb"(?:" + one + rb"(?:\s+" + one + rb")*)?") for one in (_LINK, _SCORED)
+)
 
 
 @dataclass(frozen=True)
 class Links:
-    """Links of ``rows`` sentence pairs; the three arrays (n,) int64 are sorted by row."""
+    """Links of ``rows`` sentence pairs; the arrays (n,) int64 are sorted by row.
+
+    ``probability`` (n,) float64 lies in [0, 1]; None if it is unknown.
+    """
 
     rows: int
     row: np.ndarray
     source: np.ndarray
     target: np.ndarray
+    probability: np.ndarray | None = None
 
     def swapped(self) -> "Links":
         """The same links seen from the other side."""
-        return Links(self.rows, self.row, self.target, self.source)
+        return Links(self.rows, self.row, self.target, self.source, self.probability)
 
 
 def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
     """Links of a block of lines ``i-j i-j ...``; an empty line has none.
+
+    All or none of them have a probability: ``i-j:0.75``.
 
     >>> links = parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", "a.pharaoh")
     >>> links.rows, links.row.tolist(), links.source.tolist(), links.target.tolist()
@@ -43,15 +53,19 @@ def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
     lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
+    scored = b":" in (next((line for line in lines if line.strip()), b"").split() or [b""])[0]
+    pattern, form = (_SCORED_LINE, "0-0:0.5") if scored else (_LINE, "0-0")
     for number, line in enumerate(lines, first_line):
-        if not _LINE.fullmatch(line.strip()):
-            bad = next(x for x in line.split() if not re.fullmatch(rb"\d{1,9}-\d{1,9}", x))
+        if not pattern.fullmatch(line.strip()):
+            bad = next(x for x in line.split() if not pattern.fullmatch(x))
             text = bad.decode("utf-8", "replace")
-            raise UserError(f"{path}:{number}: links must look like 0-0, got {text!r}")
+            raise UserError(f"{path}:{number}: links must look like {form}, got {text!r}")
     counts = np.fromiter((line.count(b"-") for line in lines), dtype=np.int64, count=len(lines))
-    numbers = np.array(b" ".join(lines).replace(b"-", b" ").split(), dtype=np.int64)
-    row = np.repeat(np.arange(len(lines)), counts)
-    return Links(len(lines), row, numbers[0::2], numbers[1::2])
+    numbers = b" ".join(lines).replace(b"-", b" ").replace(b":", b" ").split()
+    row, step = np.repeat(np.arange(len(lines)), counts), 3 if scored else 2
+    source, target = (np.array(numbers[k::step], dtype=np.int64) for k in (0, 1))
+    probability = np.array(numbers[2::3], dtype=np.float64) if scored else None
+    return Links(len(lines), row, source, target, probability)
 
 
 def format_pharaoh(links: Links) -> bytes:

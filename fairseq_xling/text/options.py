@@ -10,6 +10,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.many_to_one import LOWEST, many_to_one
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.vocabularies import modes
@@ -34,6 +35,7 @@ class PrepareOptions:
     segment: dict[str, str] = field(default_factory=dict)
     aligner: str = "fast_align"
     symmetrise: str = "none"
+    many_to_one: str = LOWEST
     align_unit: str | None = None
     seed: int = numbers(1, SEEDS)
 
@@ -43,6 +45,7 @@ class PrepareOptions:
             ("vocab", self.vocab, modes),
             ("aligner", self.aligner, aligners),
             ("symmetrise", self.symmetrise, symmetrizations),
+            ("many-to-one", self.many_to_one, many_to_one),
             *(("segment", name, segmentations) for name in self.segment.values()),
             ("vocab-type", self.vocab_type, vocabulary_types),
         ]
@@ -64,8 +67,15 @@ class PrepareOptions:
         return self.align_unit or "word"
 
     def to_json(self) -> dict[str, Any]:
-        """All settings, for ``meta.json``."""
-        return {**asdict(self), "languages": list(self.languages)}
+        """All settings, for ``meta.json``.
+
+        What older versions did not offer is left out where it is as it was, so that folders that
+        they prepared are recognised.
+        """
+        found = {**asdict(self), "languages": list(self.languages)}
+        if self.many_to_one == LOWEST:
+            del found["many_to_one"]
+        return found
 
 
 def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
+from fairseq_xling.text.many_to_one import many_to_one
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.symmetrize import symmetrizations
@@ -91,7 +92,14 @@ def _check_settings(sources: Sources, options: PrepareOptions) -> None:
                 f"their pieces under `--vocab {options.vocab}`; else choose union or separate"
             )
     if _to_align(sources):
-        aligners[options.aligner]().check()
+        aligner = aligners[options.aligner]()
+        needs = many_to_one[options.many_to_one].needs_probability
+        if aligner.aligns and needs and not aligner.gives_probabilities:
+            raise UserError(
+                f"`--many-to-one {options.many_to_one}` needs an aligner that gives probabilities, "
+                f"such as fast_align, got `--aligner {options.aligner}`"
+            )
+        aligner.check()
 
 
 def _to_align(sources: Sources) -> list[Pair]:
@@ -190,6 +198,7 @@ class _Folder:
                     bar.update,
                     alignment,
                     self.options.file_unit,
+                    many_to_one[self.options.many_to_one],
                 )
             result.setdefault(split, {})[key] = {
                 "pairs": counts.get("pairs", 0),
@@ -211,7 +220,8 @@ class _Folder:
             ready = [stems[x] for x in splits if (x, pair) in self.sources.alignments]
             encoders = (self.encoders[pair[0]], self.encoders[pair[1]])
             work = self.work / f"align.{key}"
-            job = PairAligner(pair, list(stems.values()), encoders, work, self.options.aligner_unit)
+            unit, several = self.options.aligner_unit, many_to_one[self.options.many_to_one]
+            job = PairAligner(pair, list(stems.values()), encoders, work, unit, several)
             with progress(2 * ITERATIONS, f"aligning {key}", unit="iteration") as bar:
                 links = job.links(aligner, self.workers, lambda text, bar=bar: bar.update(1))
             total = sum(parallel[split][key]["pairs"] for split in splits)

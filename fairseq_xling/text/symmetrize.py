@@ -25,15 +25,17 @@ def directional(forward: Links, reverse: Links) -> tuple[Links, Links]:
 @symmetrizations.register("intersection")
 def intersection(forward: Links, reverse: Links) -> tuple[Links, Links]:
     """Links that both directions have."""
-    a, b = _keys(forward, reverse)
-    return _both(np.intersect1d(a, b), forward, reverse)
+    extent = _extent(forward, reverse)
+    both = np.intersect1d(_keys(forward, *extent), _keys(reverse, *extent))
+    return _both(both, forward, reverse)
 
 
 @symmetrizations.register("union")
 def union(forward: Links, reverse: Links) -> tuple[Links, Links]:
     """Links that either direction has."""
-    a, b = _keys(forward, reverse)
-    return _both(np.union1d(a, b), forward, reverse)
+    extent = _extent(forward, reverse)
+    either = np.union1d(_keys(forward, *extent), _keys(reverse, *extent))
+    return _both(either, forward, reverse)
 
 
 @symmetrizations.register("gdfa")
@@ -52,7 +54,7 @@ def grow_diag_final_and(forward: Links, reverse: Links) -> tuple[Links, Links]:
         np.array(source, dtype=np.int64),
         np.array(target, dtype=np.int64),
     )
-    return links, links
+    return _both(_keys(links, *_extent(forward, reverse)), forward, reverse)
 
 
 # sil-thot also has this rule, but it ignores neighbours in the first row and column.
@@ -95,10 +97,9 @@ def _by_row(links: Links) -> list[list[tuple[int, int]]]:
     return rows
 
 
-def _keys(forward: Links, reverse: Links) -> tuple[np.ndarray, np.ndarray]:
-    height, width = _extent(forward, reverse)
-    a, b = ((x.row * height + x.source) * width + x.target for x in (forward, reverse))
-    return a, b
+def _keys(links: Links, height: int, width: int) -> np.ndarray:
+    """A number for each link, (n,); ``height`` and ``width`` exceed all source and target items."""
+    return (links.row * height + links.source) * width + links.target
 
 
 def _extent(forward: Links, reverse: Links) -> tuple[int, int]:
@@ -108,8 +109,17 @@ def _extent(forward: Links, reverse: Links) -> tuple[int, int]:
 
 
 def _both(keys: np.ndarray, forward: Links, reverse: Links) -> tuple[Links, Links]:
-    height, width = _extent(forward, reverse)
+    """Links by their sorted ``keys``, for both directions. A probability is the mean of the two
+    directions'; it is 0 in a direction that does not have the link."""
+    height, width = extent = _extent(forward, reverse)
     rest, target = np.divmod(keys, width)
     row, source = np.divmod(rest, height)
-    links = Links(forward.rows, row, source, target)
+    probability = None
+    if forward.probability is not None and reverse.probability is not None:
+        probability = np.zeros(len(keys))
+        for one in (forward, reverse):
+            own = _keys(one, *extent)
+            kept = np.isin(own, keys)
+            probability[np.searchsorted(keys, own[kept])] += one.probability[kept] / 2
+    links = Links(forward.rows, row, source, target, probability)
     return links, links

@@ -1,6 +1,6 @@
 """One direction of sil-thot's fast_align, as a separate process.
 
-``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse``
+``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse [probabilities]``
 """
 
 import ctypes
@@ -104,16 +104,33 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def main(source: str, target: str, output: str, direction: str) -> None:
-    """Train, align and write a Pharaoh file."""
+def link_probabilities(model, source: list[str], target: list[str], order: list[int]) -> list[str]:
+    """For each target token p(target token | its source token) of ``model``, as decimals; that of
+    one without a partner is meaningless."""
+    sources = [model.get_src_word_index(word) for word in source]
+    targets = [model.get_trg_word_index(word) for word in target]
+    return [
+        f"{min(1.0, model.translation_prob(sources[i - 1], t)):.9f}"
+        for i, t in zip(order, targets, strict=True)
+    ]
+
+
+def main(source: str, target: str, output: str, direction: str, scored: str = "") -> None:
+    """Train, align and write a Pharaoh file; ``scored`` if its links have probabilities."""
     _end_with_parent()
     swap = direction == "reverse"
     files = (Path(target), Path(source)) if swap else (Path(source), Path(target))
     model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))
-    with atomic_write(output, "w") as file:
-        for order in best_orders(model, *files):
+    with atomic_write(output, "w") as file, open(files[0]) as a, open(files[1]) as b:
+        for order, *sides in zip(best_orders(model, *files), a, b, strict=True):
+            ends = [""] * len(order)
+            if scored:
+                left, right = (line.split() for line in sides)
+                ends = [f":{p}" for p in link_probabilities(model, left, right, order)]
             links = [
-                f"{j}-{i - 1}" if swap else f"{i - 1}-{j}" for j, i in enumerate(order) if i > 0
+                (f"{j}-{i - 1}" if swap else f"{i - 1}-{j}") + ends[j]
+                for j, i in enumerate(order)
+                if i > 0
             ]
             file.write(" ".join(links) + "\n")
 

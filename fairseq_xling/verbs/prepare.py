@@ -17,7 +17,7 @@ from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
 from fairseq_xling.seeds import SEED
 
 GROUP = "Data"
-SPEC_ROWS = ("D3", "D4", "D6", "D8")
+SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +141,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="none",
         metavar="RULE",
         help="none (each direction has its own links), intersection, union or gdfa "
-        "(grow-diag-final-and); of several links the lowest source index is used",
+        "(grow-diag-final-and)",
+    )
+    alignment.add_argument(
+        "--many-to-one",
+        default="lowest",
+        metavar="RULE",
+        help="what a target word with several links gets its state from: lowest (source index), "
+        "highest (probability; of links i-j:p, or of --aligner fast_align), last (in the line), "
+        "mean (of their states)",
     )
     alignment.add_argument(
         "--align-unit",
@@ -187,6 +195,7 @@ def run(args: argparse.Namespace) -> None:
         segment=parse_segmentation(args.segment, languages),
         aligner=args.aligner,
         symmetrise=args.symmetrise,
+        many_to_one=args.many_to_one,
         align_unit=args.align_unit,
         seed=args.seed,
     )

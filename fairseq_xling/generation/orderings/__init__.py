@@ -30,7 +30,7 @@ class Sources:
         target_lang: the number of the target language.
         limit: the longest target that the models have positions for.
         given: for an ordering that ``reads_alignments``, ``order`` (B, U), -1 for none and for
-            padding, and ``tgt_lengths`` (B,).
+            padding, ``tgt_lengths`` (B,), and perhaps ``further`` (B, U, K).
     """
 
     src: Mapping[str, Tensor]
@@ -50,11 +50,14 @@ class Candidates(NamedTuple):
             identity (then K = 1, and ``lengths`` are the sources').
         log_scores: (R,) log-probabilities that the ordering assigns to its candidates; ``None``
             if it has none.
+        further: (R, U, K) positions whose states are averaged with that of ``order``, -1 for none;
+            ``None`` if there are none.
     """
 
     lengths: Tensor
     order: Tensor | None = None
     log_scores: Tensor | None = None
+    further: Tensor | None = None
 
 
 class Ordering:

@@ -16,4 +16,5 @@ class Oracle(Ordering):
                 "`--ordering oracle` reads the word alignments of a data folder, but typed text "
                 "has none; use identity or predicted"
             )
-        return Candidates(sources.given["tgt_lengths"], sources.given["order"])
+        given = sources.given
+        return Candidates(given["tgt_lengths"], given["order"], further=given.get("further"))

@@ -39,8 +39,7 @@ def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: 
     kept = _drawn(total, count, seed)
     name = _name(folder, pair)
     changed = [f"train.{name}.{lang}" for lang in pair]
-    orders = [f"train.{a}-{b}.order" for a, b in (tuple(pair), tuple(pair)[::-1])]
-    changed += [stem for stem in orders if (data / "parallel" / f"{stem}.idx").is_file()]
+    changed += [x for x in _links(pair) if (data / "parallel" / f"{x}.idx").is_file()]
     _link(data, output, [f"parallel/{stem}" for stem in changed])
     for stem in changed:
         file = TokenFile(data / "parallel" / stem)
@@ -120,7 +119,7 @@ def with_translations(
     source, target = folder.parallel("train", *pair)
     name = _name(folder, pair)
     stems = [f"parallel/train.{name}.{lang}" for lang in pair]
-    orders = [f"parallel/train.{a}-{b}.order" for a, b in (tuple(pair), tuple(pair)[::-1])]
+    orders = [f"parallel/{stem}" for stem in _links(pair)]
     _link(data, output, [*stems, *orders])
     items = (
         one if len(one) > 1 else target[i]
@@ -143,6 +142,12 @@ def with_translations(
     meta["parallel"]["train"][name] |= found
     _describe(meta, output, stems)
     write_json(output / "meta.json", {**meta, "derived": {"translations of": list(pair)}})
+
+
+def _links(pair: Sequence[str]) -> list[str]:
+    """The files that word alignments of training text are in, if there are any."""
+    ways = (tuple(pair), tuple(pair)[::-1])
+    return [f"train.{a}-{b}.{name}" for a, b in ways for name in ("order", "further")]
 
 
 def _name(folder: DataFolder, pair: Sequence[str]) -> str:

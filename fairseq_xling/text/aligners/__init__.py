@@ -12,9 +12,14 @@ from fairseq_xling.registry import Registry
 
 
 class Aligner(Protocol):
-    """A word aligner."""
+    """A word aligner.
 
-    aligns: bool  # False for the one that does nothing
+    ``aligns`` is False for the one that does nothing. `align` of one that ``gives_probabilities``
+    has a further argument ``probabilities``: whether links are written as ``i-j:p``.
+    """
+
+    aligns: bool
+    gives_probabilities: bool
 
     def check(self) -> None:
         """Check that it can run here.

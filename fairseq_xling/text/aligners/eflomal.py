@@ -11,6 +11,7 @@ from fairseq_xling.text.aligners.programs import find_program, run_programs
 @aligners.register("eflomal")
 class Eflomal:
     aligns = True
+    gives_probabilities = False
 
     def check(self) -> None:
         self._program()

@@ -17,6 +17,7 @@ from fairseq_xling.text.aligners.programs import run_programs
 @aligners.register("fast_align")
 class FastAlign:
     aligns = True
+    gives_probabilities = True
 
     def check(self) -> None:
         if find_spec("thot") is None:
@@ -32,14 +33,16 @@ class FastAlign:
         reverse: Path,
         workers: int,
         report: Callable[[str], None],
+        probabilities: bool = False,
     ) -> None:
         # A process per direction: within one, several threads would add up probabilities in
         # changing order, and the links would differ a little from run to run.
         worker = [sys.executable, "-m", "fairseq_xling.text.thot_worker"]
+        scored = ["probabilities"] if probabilities else []
         run_programs(
             [
-                [*worker, str(source), str(target), str(forward), "forward"],
-                [*worker, str(source), str(target), str(reverse), "reverse"],
+                [*worker, str(source), str(target), str(forward), "forward", *scored],
+                [*worker, str(source), str(target), str(reverse), "reverse", *scored],
             ],
             [None, None],
             workers,

@@ -13,6 +13,7 @@ _OPTIONS = ("-d", "-o", "-v")  # favour the diagonal, optimise its tension, vari
 @aligners.register("fast_align_binary")
 class FastAlignBinary:
     aligns = True
+    gives_probabilities = False
 
     def check(self) -> None:
         self._program()

@@ -9,6 +9,7 @@ from fairseq_xling.text.aligners import aligners
 @aligners.register("none")
 class NoAligner:
     aligns = False
+    gives_probabilities = False
 
     def check(self) -> None:
         """Always there."""

@@ -179,6 +179,25 @@ def test_links_are_between_words_and_a_joined_word_has_all_of_its_links(
     assert hypothesis["alignment"] is None
 
 
+@pytest.mark.row("G10")
+def test_the_oracle_reads_the_mean_of_further_words_in_training_and_translation_alike(
+    make_model, make_generator, make_sample
+):
+    model = make_model()
+    sample = make_sample([10, 11, 12], orders=[[0, 2, 1, 4]])
+    further = torch.tensor([[[-1], [3], [-1], [-1]]])
+    seen = []
+    model.encoder.trilayer.register_forward_pre_hook(lambda module, x: seen.append(x[0]))
+    for given in ({}, {"further": further}):
+        both = {"net_input": {**sample["net_input"], **given}}
+        make_generator([model], "oracle").generate([model], both)
+    src = source_side(sample["net_input"]["src_tokens"], sample["net_input"]["src_lengths"], 0)
+    middle = model.encoder.lower(src, ("en", "de"))[-1]
+    change = seen[1][0] - seen[0][0]
+    assert torch.allclose(change[1], (middle[0, 3] - middle[0, 2]) / 2, atol=1e-5)
+    assert change[[0, 2, 3]].abs().max() < 1e-6
+
+
 def test_the_identity_links_every_word_with_itself(translator, make_generator, make_sample):
     generator = make_generator([translator], align=True)
     rows = generator.generate([translator], make_sample([english(1), english(2)], []))

@@ -1,5 +1,7 @@
 """T1-T3, P4 and G4-G6 of TreLM: what the TRILayer reads, adds, sees and leaves alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -129,6 +131,43 @@ def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch
         assert torch.allclose(middle[number, :source], alone_middle[0, :-1], atol=1e-5), name
         # The null state too is the same, however much padding stands before it.
         assert torch.allclose(middle[number, -1], alone_middle[0, -1], atol=1e-5), name
+
+
+@pytest.mark.row("G10")
+@torch.no_grad()
+def test_the_mean_of_several_source_words_is_read_as_a_loop_gives_it(make_tri, make_batch):
+    """Rows with more links, fewer and none, next to a monolingual one, in one batch."""
+    plain = PAIRS["shorter"]
+    rows = [
+        dataclasses.replace(plain, further=np.array([[-1, -1], [1, 5], [-1, 3], [-1, -1]])),
+        dataclasses.replace(PAIRS["longer"], further=np.full((6, 0), -1)),
+        dataclasses.replace(PAIRS["all null"], further=np.array([[-1], [2], [-1], [-1]])),
+    ]
+    encoder = make_tri()
+    names = ["cdlm"] * len(rows)
+    batch = make_batch(*zip(names, rows, strict=True), ("mlm", mono_row([7, 8])))["net_input"]
+    assert batch["tgt"]["further"].shape == (4, 6, 2)
+    middle, final = run(encoder, batch)
+    seen = take(middle, batch["order"], 6, batch["tgt"]["further"])
+    null = middle[:, -1]
+    expected = {
+        (0, 1): (middle[0, 4] + middle[0, 1] + middle[0, 5]) / 3,
+        (0, 2): (middle[0, 1] + middle[0, 3]) / 2,
+        (0, 0): middle[0, 0],
+        (1, 2): null[1],
+        (1, 3): middle[1, 1],
+        (2, 1): middle[2, 2],  # the order itself has none
+        (2, 2): null[2],
+        (3, 1): middle[3, 1],
+    }
+    for (b, u), state in expected.items():
+        assert torch.allclose(seen[b, u], state, atol=1e-6), (b, u)
+    for number, row in enumerate(rows):
+        alone = run(encoder, make_batch(("cdlm", row))["net_input"])[1][0]
+        assert torch.allclose(final[number, : len(alone)], alone, atol=1e-5), number
+    assert not torch.allclose(
+        final[0, :4], run(encoder, make_batch(("cdlm", plain))["net_input"])[1]
+    )
 
 
 @pytest.mark.row("G5")

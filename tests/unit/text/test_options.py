@@ -17,6 +17,7 @@ from fairseq_xling.text.options import PrepareOptions, parse_segmentation
         ({"vocab_type": "bbpe"}, "unknown vocabulary type 'bbpe'; did you mean 'bpe'"),
         ({"aligner": "fastalign"}, "unknown aligner 'fastalign'; did you mean 'fast_align'"),
         ({"symmetrise": "gdf"}, "unknown symmetrisation 'gdf'; did you mean 'gdfa'"),
+        ({"many_to_one": "lowst"}, "`--many-to-one`.*unknown rule 'lowst'; did you mean 'lowest'"),
         ({"align_unit": "piece"}, "unknown alignment unit 'piece'"),
     ],
 )

@@ -2,8 +2,14 @@ import numpy as np
 import pytest
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.mmap import write_items
 from fairseq_xling.errors import UserError
-from fairseq_xling.studies.trelm.data import keep_pairs, keep_sentences, pairs_into_mono
+from fairseq_xling.studies.trelm.data import (
+    keep_pairs,
+    keep_sentences,
+    pairs_into_mono,
+    with_translations,
+)
 
 PAIR = ["en", "de"]
 
@@ -132,3 +138,37 @@ def test_making_a_folder_again_over_a_half_made_one_gives_the_same(tiny_corpus, 
     (tmp_path / "a" / "parallel" / "train.en-de.de.idx").unlink()
     keep_pairs(tiny_corpus.path, tmp_path / "a", PAIR, 4, seed=1)
     assert pairs_of(tmp_path / "a") == whole
+
+
+@pytest.mark.row("G10")
+def test_further_links_stay_with_their_pairs(tiny_corpus, tmp_path):
+    sides = DataFolder(tiny_corpus.path).parallel("train", *PAIR)
+    copy = tmp_path / "all"
+    keep_pairs(tiny_corpus.path, copy, PAIR, 20, seed=1)
+    # As many further links for each target token as the source has tokens, modulo 3.
+    items = [np.full(len(b) * (len(a) % 3), 1) for a, b in zip(*map(rows, sides), strict=True)]
+    assert len({len(item) > 0 for item in items}) == 2
+    write_items(copy / "parallel" / "train.en-de.further", items, np.dtype("<i4"))
+    keep_pairs(copy, tmp_path / "few", PAIR, 6, seed=1)
+    few = DataFolder(tmp_path / "few")
+    found = zip(*map(rows, few.parallel("train", *PAIR)), few.further("train", *PAIR), strict=True)
+    assert all(len(further) == len(b) * (len(a) % 3) for a, b, further in found)
+    texts = (np.array([7, 8, 2]) for _ in range(20))
+    with_translations(copy, tmp_path / "other", PAIR, texts, original=False)
+    assert DataFolder(tmp_path / "other").further("train", *PAIR) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "link", "message"),
+    [
+        (1, 1, "further links must be equally many for each target token"),
+        (0, 99, "sentence 2 has a link to token 99"),
+    ],
+)
+def test_damaged_further_links_are_refused(tiny_corpus, tmp_path, more, link, message):
+    keep_pairs(tiny_corpus.path, tmp_path / "bin", PAIR, 20, seed=1)
+    target = DataFolder(tmp_path / "bin").parallel("train", *PAIR)[1]
+    items = [np.full((i == 1) * (len(target[i]) + more), link) for i in range(20)]
+    write_items(tmp_path / "bin/parallel/train.en-de.further", items, np.dtype("<i4"))
+    with pytest.raises(UserError, match=message):
+        DataFolder(tmp_path / "bin").further("train", *PAIR)
