@@ -65,9 +65,10 @@ class TriTransformerConfig(SeparableTransformerConfig):
     compat: bool = field(
         default=False,
         metadata={
-            "help": "attend as in the code released with TreLM: the TRILayer to padding, the "
-            "upper half with the source's mask, no token to the null state; results then depend on "
-            "the padding of a batch"
+            "help": "read and attend as in the code released with TreLM: the TRILayer attends to "
+            "padding, the upper half with the source's mask, no token to the null state, which is "
+            "that of <pad>; BERT's input has the second language's embedding in every language; "
+            "results then depend on the padding of a batch"
         },
     )
     no_language_embeddings: bool = field(

@@ -151,14 +151,17 @@ class TriEncoder(SeparableEncoder):
         return mask, mask
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
-        """The sums of embeddings, (B, T + 1, D): those of the source, then the null symbol's."""
+        """The sums of embeddings, (B, T + 1, D): those of the source, then the null state's."""
+        return torch.cat([super()._sum(src, lang), self._null(src, lang)], 1)
+
+    def _null(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
+        """The sum of embeddings that the null state begins as, (B, 1, D)."""
         x = self.tokens.select(lang).weight[NULL]
         if self.shape.num_segments:
             x = x + self.segment_table.weight[0]
         if self.shape.language_embeddings:
             x = x + self.language_table(src["langs"][:, 0])
-        null = x.expand(len(src["tokens"]), 1, -1) if x.dim() == 1 else x[:, None]
-        return torch.cat([super()._sum(src, lang), null], 1)
+        return x.expand(len(src["tokens"]), 1, -1) if x.dim() == 1 else x[:, None]
 
 
 def take(

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
@@ -508,17 +509,88 @@ def test_padding_changes_results_with_compat_and_never_without(
     assert change(make_compat()) > 1e-2
 
 
+@pytest.mark.row("G4")
 @torch.no_grad()
-def test_compat_reads_the_null_state_and_a_monolingual_pass_is_one_of_its_own(
+def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_its_own(
     make_compat, make_batch
 ):
     encoder = make_compat()
-    batch = make_batch(("cdlm", PAIRS["longer"]))["net_input"]
+    batch = make_batch(("cdlm", PAIRS["longer"]), ("cdlm", PAIRS["shorter"]))["net_input"]
     middle, final = run(encoder, batch)
-    encoder.tokens.shared.weight[NULL] += 1.0
-    moved = [(a != b).any(-1) for a, b in zip(run(encoder, batch), (middle, final), strict=True)]
-    assert moved[0].tolist() == [[False, False, False, True]]  # not attended to
-    assert moved[1].all()  # but read, and the TRILayer attends to all
+    tokens, positions = encoder.tokens.shared.weight, encoder.positions.shared.weight
+    null = encoder.embed(batch["src"], None)[:, -1]
+    for weight, rows in (
+        (tokens[NULL], [False, False]),
+        (tokens[PAD], [True, True]),
+        (positions[3], [True, False]),  # <s>, one word, </s>, then this one
+        (positions[7], [False, True]),
+    ):
+        weight[:4] += 1.0  # not all: LayerNorm removes what is constant
+        moved = (encoder.embed(batch["src"], None)[:, -1] - null).abs().amax(-1) > 1e-3
+        weight[:4] -= 1.0
+        assert moved.tolist() == rows
+    tokens[PAD, :4] += 1.0
+    moved = [
+        ((a - b).abs() > 1e-3).any(-1)
+        for a, b in zip(run(encoder, batch), (middle, final), strict=True)
+    ]
+    assert moved[0][0, :3].tolist() == [False] * 3  # not attended to
+    assert moved[1][0].all()  # but read, and the TRILayer attends to all
     mono = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
     expected = encoder.output(mono["src"], mono["tgt"])[1]
     assert torch.equal(encoder.states(mono["src"])[-1], expected)
+
+
+@pytest.mark.row("G4")
+def test_compat_does_not_train_the_embedding_of_pad(make_tri, make_compat, make_batch):
+    batch = make_batch(("cdlm", PAIRS["longer"]))["net_input"]
+    for make, symbol, trained in ((make_compat, PAD, False), (make_tri, NULL, True)):
+        encoder = make()
+        run(encoder, batch)[1].sum().backward()
+        assert bool(encoder.tokens.shared.weight.grad[symbol].any()) == trained
+
+
+@pytest.mark.row("G4", "G6")
+def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_differs(
+    make_tri, make_compat, make_batch
+):
+    """A model that only leaves the null state out of what is attended to is equal to `--compat`
+    for sentences of the second language, equally long and aligned throughout."""
+    compat, plain = make_compat(), make_tri()
+    plain._lower_padding = compat._lower_padding
+
+    def loss(encoder, row, change=lambda src: src):
+        net = make_batch(("cdlm", row))["net_input"]
+        src = change(net["src"])
+        final = encoder.output(src, net["tgt"], net["order"])[1]
+        return float(F.cross_entropy(encoder.logits(final[0]), net["tgt"]["tokens"][0]).detach())
+
+    def second(src):
+        return {**src, "langs": torch.ones_like(src["langs"])}
+
+    same = PAIRS["equally long"]
+    assert loss(compat, same) == loss(plain, same, second)
+    assert abs(loss(compat, same) - loss(plain, same)) > 1e-3  # the language of the input
+    assert loss(compat, same) == loss(compat, same, second)
+    one = dataclasses.replace(same, order=np.array([0, 3, -1, 1, 4]))
+    assert abs(loss(compat, one) - loss(plain, one, second)) > 1e-3  # <pad>, not <null>
+    longer = pair_row([15], [25, 26, 27, 28], [0, 1, 1, 1, 1, 2])
+    assert abs(loss(compat, longer) - loss(plain, longer, second)) > 1e-3  # masks
+
+
+@pytest.mark.row("G6")
+@torch.no_grad()
+def test_compat_reads_the_sources_language_in_roberta_models(make_compat, make_batch):
+    batch = make_batch(("cdlm", PAIRS["shorter"]))["net_input"]
+    for segments, reads in ((1, True), (2, False), (0, False)):
+        encoder = make_compat(num_segments=segments)
+        before = run(encoder, batch)[0]
+        encoder.language_table.weight[0, :4] += 1.0
+        moved = (run(encoder, batch)[0] - before).abs().max() > 1e-3
+        assert bool(moved) == reads
+
+
+def test_compat_needs_a_second_language():
+    shape = EncoderShape(2, 16, 32, 4, 20, language_embeddings=True)
+    with pytest.raises(UserError, match="`--compat` needs at least 2 languages, got en"):
+        CompatTriEncoder(shape, {"en": 30}, SharingPlan.parse("", 2))
