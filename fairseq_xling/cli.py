@@ -31,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     typed = given[: 1 + len(given) - len(argv)]
     try:
         args = build_parser(argv, " ".join(typed)).parse_args(argv)
+        args.argv = given  # for a run whose steps are commands of their own
         # Only now: it takes NumPy, which help does without.
         from fairseq_xling.compat import bound_shape_caches, lean_engine, quiet_engine
 

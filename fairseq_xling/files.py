@@ -77,14 +77,19 @@ def _lock(handle: int) -> bool | None:
 def _remove_abandoned(path: Path) -> None:
     """Remove unfinished writes of ``path`` that no process is at any more."""
     for name in os.listdir(path.parent):
-        if name.startswith(f".{path.name}.") and is_unfinished(name):
-            with contextlib.suppress(FileNotFoundError):
-                handle = os.open(path.parent / name, os.O_RDONLY)
-                try:
-                    if _lock(handle):
-                        os.unlink(path.parent / name)
-                finally:
-                    os.close(handle)
+        if name.startswith(f".{path.name}."):
+            _remove_if_abandoned(path.parent, name)
+
+
+def _remove_if_abandoned(folder: str | Path, name: str) -> None:
+    if is_unfinished(name):
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(os.path.join(folder, name), os.O_RDONLY)
+            try:
+                if _lock(handle):
+                    os.unlink(os.path.join(folder, name))
+            finally:
+                os.close(handle)
 
 
 @contextlib.contextmanager
@@ -97,7 +102,8 @@ def exclusive(path: str | Path, taken: str) -> Iterator[int]:
     Raises:
         UserError: with the text ``taken``, if another process (or this one) holds it.
     """
-    handle = os.open(path, os.O_RDONLY)
+    # On NFS only a file that can be written can be locked.
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,10 +120,10 @@ def exclusive(path: str | Path, taken: str) -> Iterator[int]:
 
 
 def remove_unfinished(folder: str | Path) -> None:
-    """Remove what killed processes had begun to write in ``folder``, which nobody else may use."""
+    """Remove what killed processes had begun to write in ``folder``, and nothing that is being
+    written."""
     for name in os.listdir(folder):
-        if is_unfinished(name):
-            os.unlink(os.path.join(folder, name))
+        _remove_if_abandoned(folder, name)
 
 
 def is_unfinished(name: str) -> bool:

@@ -1,9 +1,11 @@
 """A run from its steps to its final output, or only its plan."""
 
+import argparse
 import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_xling.runs.launching import launcher_of
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.settled import Settled
 from fairseq_xling.runs.step import Step
@@ -13,23 +15,24 @@ def carry_out(
     run: Path,
     steps: Sequence[Step],
     jobs: int,
-    dry_run: bool,
+    args: argparse.Namespace,
     settled: Settled | None = None,
     shown: str = "table.md",
     before: str = "",
 ) -> None:
-    """Run every step and print the results; with ``dry_run`` print the plan and stop.
+    """Run every step and print the results; or only what ``args`` ask for, such as the plan.
 
     Args:
         run: the run's folder.
+        args: the command's, with the options of `launching.add_launch_options`.
         settled: the number format that the steps were planned with, if they train anything.
         shown: the file in it that is printed.
         before: printed before anything runs.
 
     Raises:
-        UserError: as `Runner`.
+        UserError: as `Runner`, or for a launcher that cannot be used.
     """
-    if not take_steps(run, steps, jobs, dry_run, settled, before):
+    if not take_steps(run, steps, jobs, args, settled, before):
         return
     print("\n" + (run / shown).read_text(encoding="utf-8"))
     print(f"report: {run / 'report.html'}")
@@ -40,19 +43,22 @@ def take_steps(
     run: Path,
     steps: Sequence[Step],
     jobs: int,
-    dry_run: bool,
+    args: argparse.Namespace,
     settled: Settled | None = None,
     before: str = "",
 ) -> bool:
-    """Run every step and return True; with ``dry_run`` print the plan and return False.
+    """Run every step and return True; return False where ``args`` ask for something else.
 
     Arguments and errors as `carry_out`'s.
     """
     begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
-    runner = Runner(run, steps, jobs, **begin)
+    runner = Runner(run, steps, jobs, launcher=launcher_of(args), **begin)
     if settled and settled.line:
         print(settled.line)
-    if dry_run:
+    if args.only_step:
+        runner.run_one(args.only_step)
+        return False
+    if args.dry_run:
         runner.print_plan()
         return False
     if before:

@@ -1,13 +1,35 @@
-"""Whether a command that a run plans would be refused, asked before anything runs."""
+"""The programs of commands, and whether one would be refused, asked before anything runs."""
 
 import contextlib
 import io
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.guards import prepare_engine
+from fairseq_xling.runs import launch
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
+
+
+def find_program(name: str) -> list[str]:
+    """The beginning of a command: the program installed with this Python, else the one on PATH.
+
+    Raises:
+        UserError: if there is none.
+    """
+    own = Path(sys.executable).parent / name
+    found = str(own) if own.is_file() else shutil.which(name)
+    if found is None:
+        if name.startswith("fairseq-"):
+            require_engine()
+        raise UserError(f"{name}: no such program next to {sys.executable} or on PATH")
+    # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
+    if own.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
+        return [sys.executable, "-m", launch.__name__, found]
+    return [found]
 
 
 def check_command(step: str, command: Sequence[str]) -> None:

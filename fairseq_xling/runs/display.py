@@ -41,6 +41,9 @@ class Display:
     Args:
         stream: where to write; the standard output by default.
         every: seconds between two reports of a step where ``stream`` is no terminal.
+
+    Attributes:
+        rows: whether each running step has a line of its own on a terminal, too.
     """
 
     def __init__(self, stream: IO[str] | None = None, every: float = 15.0):
@@ -52,6 +55,8 @@ class Display:
         self._going: dict[str, tuple[float, Callable[[], str]]] = {}
         self._last = time.monotonic()
         self._width = 0
+        self._above = 0  # lines above it that are rewritten, too
+        self.rows = False
 
     def number(self, name: str, label: str) -> None:
         """Set how step ``name`` is called on screen."""
@@ -60,9 +65,9 @@ class Display:
     def line(self, text: str) -> None:
         """A line that stays."""
         with self._lock:
-            self._stream.write(f"\r{' ' * self._width}\r{text}\n" if self._width else text + "\n")
+            self._wipe()
+            self._stream.write(text + "\n")
             self._stream.flush()
-            self._width = 0
 
     def begin(self, name: str, progress: Callable[[], str]) -> None:
         """Step ``name`` starts; ``progress()`` tells in a few words how far it is."""
@@ -93,12 +98,21 @@ class Display:
             if seconds is not None:
                 parts[-1] += f" | {roughly(seconds)} left"
             if self._live and parts:
-                text = " | ".join(reversed(parts))[:150]
-                self._stream.write("\r" + text.ljust(self._width))
-                self._width = len(text)
+                *above, last = parts if self.rows else [" | ".join(reversed(parts))]
+                if self._above or above:
+                    self._wipe()
+                    self._stream.writelines(f"{line[:150]}\n" for line in above)
+                self._stream.write("\r" + last[:150].ljust(self._width))
+                self._width, self._above = len(last[:150]), len(above)
             for part in [] if self._live else parts:
                 self._stream.write(part + "\n")
             self._stream.flush()
+
+    def _wipe(self) -> None:
+        """Remove what is rewritten."""
+        if self._width:
+            self._stream.write(f"\r{' ' * self._width}\r" + "\x1b[A\x1b[2K" * self._above)
+        self._width = self._above = 0
 
     def _describe(self, name: str, now: float) -> str:
         start, progress = self._going[name]

@@ -24,12 +24,6 @@ _WORDS = {**WORDS, bool: "true or false"}
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--output`` and ``--dry-run``, which every study has."""
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
-
-
 def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool = True) -> None:
     """An option for each field of ``config``, none with a default here, and ``--config``."""
     if file_option:

@@ -6,28 +6,24 @@ Everything of a run lies in one folder: outputs, ``logs/<step>.log``, ``.steps/`
 
 import concurrent.futures
 import contextlib
+import functools
 import os
 import shlex
-import shutil
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
-from fairseq_xling.compat import require_engine
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, one_line, program_error
 from fairseq_xling.files import atomic_write, exclusive, remove_unfinished
-from fairseq_xling.runs import launch
-from fairseq_xling.runs.command_check import check_command
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.command_check import check_command, find_program
 from fairseq_xling.runs.display import Display, clock
-from fairseq_xling.runs.forking import Forked, fork, fork_server
-from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
+from fairseq_xling.runs.launchers import Launcher, StepFailed
+from fairseq_xling.runs.launchers.local import Local
+from fairseq_xling.runs.step import Stamp, Step, appears, digests, last_lines, predecessors
 from fairseq_xling.runs.time_left import TimeLeft
 
-_LAST_LINES = 15
 _NOTE_EVERY = 5.0  # seconds, after which running steps note how long they have run
 
 
@@ -39,6 +35,8 @@ class Runner:
         jobs: how many steps may run at a time; each gets its share of the processors.
         display: where progress is shown.
         begin: called when the folder is there and locked, before the first step.
+        launcher: makes what carries out the steps (see `fairseq_xling.runs.launchers.Launcher`) of
+            its first three arguments.
     """
 
     def __init__(
@@ -48,13 +46,14 @@ class Runner:
         jobs: int = 1,
         display: Display | None = None,
         begin: Callable[[], None] = lambda: None,
+        launcher: Callable[..., Launcher] = Local,
     ):
         if jobs < 1:
             raise UserError(f"`--jobs` must be at least 1, got {jobs}")
-        self.folder, self.steps, self.jobs = folder, list(steps), jobs
+        self.folder, self.steps = folder, list(steps)
         self._display, self._begin = display or Display(), begin
-        self._running: dict[str, subprocess.Popen | Forked] = {}
-        self._stopping = threading.Event()
+        self._launcher = launcher(folder, jobs, self._display.line)
+        self._display.rows = self._launcher.rows
 
     def plan(self) -> list[tuple[Step, str]]:
         """Each step with its state: done, interrupted or new."""
@@ -69,7 +68,7 @@ class Runner:
         """
         for step, state in states:
             for command in step.commands if state != "done" else ():
-                _program(command[0])
+                find_program(command[0])
                 check_command(step.name, command)
 
     def print_plan(self) -> None:
@@ -91,15 +90,10 @@ class Runner:
         """
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
-        self.check([(step, stamps[step.name].state()) for step in self.steps])
-        self.folder.mkdir(parents=True, exist_ok=True)
-        state = self.folder / ".steps"
-        state.mkdir(exist_ok=True)
-        with exclusive(state, f"{self.folder}: another command is using this folder") as lock:
-            self._lock = lock
-            remove_unfinished(self.folder)
-            self._begin()
-            write_commands(self.folder / "commands.sh", self.steps)
+        states = [(step, stamps[step.name].state()) for step in self.steps]
+        self.check(states)
+        self._launcher.check([step for step, state in states if state != "done"])
+        with self._owned() as lock:
             waiting, finished = [], set()
             for number, step in enumerate(self.steps, start=1):
                 self._display.number(step.name, f"[{number}/{len(self.steps)}] {step.name}")
@@ -109,25 +103,60 @@ class Runner:
                     self._display.end(step.name, f"done before in {took}, skipped")
                 else:
                     waiting.append(step)
-            with self._programs(waiting) as self._env:
+            with self._launcher.open(waiting, [lock]):
                 self._work(waiting, finished, stamps)
 
-    def _programs(self, waiting: Sequence[Step]) -> contextlib.AbstractContextManager[dict]:
-        """The environment of all programs; they are forked from one where several are to come."""
-        threads = max(1, (os.cpu_count() or 1) // self.jobs)
-        env = {"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONUNBUFFERED": "1"}
-        ours = [c for step in waiting for c in step.commands if c[0].startswith("fairseq-")]
-        return fork_server(env) if len(ours) > 1 else contextlib.nullcontext(env)
+    @contextlib.contextmanager
+    def _owned(self) -> Iterator[int]:
+        """The run's folder, for this command alone, with what each run has in it."""
+        state = self.folder / ".steps"
+        state.mkdir(parents=True, exist_ok=True)
+        with exclusive(state, f"{self.folder}: another command is using this folder") as lock:
+            remove_unfinished(self.folder)
+            self._begin()
+            write_commands(self.folder / "commands.sh", self.steps)
+            yield lock
+
+    def run_one(self, name: str) -> None:
+        """Bring one step to done, whose inputs are there; other processes may be at other steps.
+
+        Raises:
+            UserError: for an unknown step, or one whose inputs are not there; and as `run`.
+        """
+        known, earlier = {step.name: step for step in self.steps}, predecessors(self.steps)
+        if name not in known:
+            raise UserError(f"`--only-step`: {unknown_name('step', name, list(known))}")
+        needed = {name}
+        for step in reversed(self.steps):
+            if step.name in needed:
+                needed |= {other.name for other in earlier[step.name]}
+        names = digests([step for step in self.steps if step.name in needed])
+        stamps = {other: Stamp(self.folder, known[other], names[other]) for other in needed}
+        for other in earlier[name]:
+            if not appears(lambda stamp=stamps[other.name]: stamp.state() == "done"):
+                raise UserError(f"step {name!r} needs step {other.name!r}, which is not done")
+        (self.folder / ".steps").mkdir(parents=True, exist_ok=True)
+        if stamps[name].state() == "done":
+            return self._display.end(name, "done before, skipped")
+        self._launcher.check([known[name]])
+        try:
+            with self._launcher.open([known[name]]):
+                self._work([known[name]], {other.name for other in self.steps} - {name}, stamps)
+        except Exception as error:
+            if not getattr(error, "killed", False):
+                stamps[name].fail(program_error(one_line(error)).args[0])
+            raise
 
     def _work(self, waiting: list[Step], finished: set[str], stamps: dict[str, Stamp]) -> None:
-        pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
+        limit = self._launcher.limit
+        pool = concurrent.futures.ThreadPoolExecutor(limit)
         going: dict[concurrent.futures.Future, Step] = {}
         earlier = predecessors(self.steps)
-        noted, self._time_left = time.monotonic(), TimeLeft(waiting, self.jobs)
+        noted, self._time_left = time.monotonic(), TimeLeft(waiting, limit)
         try:
             while waiting or going:
                 for step in list(waiting):
-                    if len(going) == self.jobs:
+                    if len(going) == limit:
                         break
                     if finished.issuperset(other.name for other in earlier[step.name]):
                         waiting.remove(step)
@@ -145,61 +174,25 @@ class Runner:
                     for step in going.values():
                         stamps[step.name].tick()
         finally:
-            self._stopping.set()
-            for process in list(self._running.values()):
-                process.terminate()
+            self._launcher.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             self._display.close()
+            if (waiting or going) and (words := self._launcher.last_words()):
+                self._display.line(words)
 
     def _execute(self, step: Step, stamp: Stamp) -> None:
         start = time.monotonic()
-        fresh = stamp.state() != "interrupted"
-        stamp.begin()
         self._time_left.begin(step.name)
-        log = self.folder / "logs" / f"{step.name}.log"
-        log.parent.mkdir(exist_ok=True)
-        self._display.begin(step.name, lambda: step.progress(log) if step.progress else "")
-        with open(log, "wb" if fresh else "ab") as file:
-            if step.call is not None:
-                step.call()
-            for number, command in enumerate(step.commands, start=1):
-                more = step.late() if step.late and number == len(step.commands) else ()
-                self._command(step, [*command, *more], file)
-        stamp.finish()
+        self._display.begin(step.name, functools.partial(self._launcher.progress, step))
+        try:
+            self._launcher.carry_out(step, stamp)
+        except StepFailed:
+            self._display.end(step.name, "FAILED")
+            for line in last_lines(step.log(self.folder)):
+                self._display.line(f"  | {line}")
+            raise
         self._time_left.end(step.name)
         self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
-
-    def _command(self, step: Step, command: Sequence[str], log: IO[bytes]) -> None:
-        # The lock travels with the child: if this process is killed, nobody else can start in the
-        # folder until the child has ended too.
-        with open(os.devnull) as nothing:
-            streams = (nothing.fileno(), log.fileno(), log.fileno())
-            program = _program(command[0])
-            process = fork([program[-1], *command[1:]], self._env, (*streams, self._lock))
-            if process is None:
-                process = subprocess.Popen(
-                    [*program, *command[1:]],
-                    stdin=nothing,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env=self._env,
-                    pass_fds=[self._lock],
-                )
-        self._running[step.name] = process
-        if self._stopping.is_set():
-            process.terminate()
-        status = process.wait()
-        del self._running[step.name]
-        if status and not self._stopping.is_set():
-            self._display.end(step.name, "FAILED")
-            for line in _tail(Path(log.name)):
-                self._display.line(f"  | {line}")
-            raise UserError(
-                f"step {step.name!r} failed with exit status {status}; its log is {log.name}; "
-                "run the same command again to resume from here"
-            )
-        if status:
-            raise UserError(f"step {step.name!r} was stopped")
 
 
 def write_commands(path: Path, steps: Sequence[Step]) -> None:
@@ -215,24 +208,3 @@ def write_commands(path: Path, steps: Sequence[Step]) -> None:
                 file.write(f"# (inside fairseq-xling) writes {', '.join(map(str, step.outputs))}\n")
             for command in step.commands:
                 file.write(shlex.join(command) + "\n")
-
-
-def _program(name: str) -> list[str]:
-    """The beginning of a command: the program installed with this Python, else the one on PATH."""
-    own = Path(sys.executable).parent / name
-    found = str(own) if own.is_file() else shutil.which(name)
-    if found is None:
-        if name.startswith("fairseq-"):
-            require_engine()
-        raise UserError(f"{name}: no such program next to {sys.executable} or on PATH")
-    # What is only on PATH need not be a Python script; fairseq-xling does this by itself.
-    if own.is_file() and name.startswith("fairseq-") and name != "fairseq-xling":
-        return [sys.executable, "-m", launch.__name__, found]
-    return [found]
-
-
-def _tail(log: Path) -> list[str]:
-    with open(log, "rb") as file:
-        file.seek(max(0, log.stat().st_size - 8192))
-        text = file.read().decode("utf-8", "replace")
-    return [line[:300] for line in text.replace("\r", "\n").splitlines() if line][-_LAST_LINES:]

@@ -7,6 +7,7 @@ settings, inputs, version of this package) and its outputs are still as it left 
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import shutil
 import threading
@@ -19,6 +20,8 @@ import fairseq_xling
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_json, sha256, write_json
 
+_LATENCY = 5.0  # seconds, after which a machine sees what another has written on a shared disk
+
 
 @dataclasses.dataclass(frozen=True)
 class Step:
@@ -30,6 +33,7 @@ class Step:
         late: gives more arguments for the last command, known only once the inputs are there (such
             as how long an earlier step took); what decides them is in ``settings`` or ``inputs``.
         call: instead of commands, a Python function; what decides its result is in ``settings``.
+        device: where ``call`` computes; commands say it in their options.
         settings: anything else that decides the result (JSON values).
         inputs: files or folders it reads: outputs of other steps, or files from outside.
         unread: files that it reads and that nobody may look into before; names, sizes and times
@@ -46,6 +50,7 @@ class Step:
     commands: Sequence[Sequence[str]] = ()
     late: Callable[[], Sequence[str]] | None = None
     call: Callable[[], None] | None = None
+    device: str = "cpu"
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     inputs: Sequence[Path] = ()
     unread: Sequence[Path] = ()
@@ -58,6 +63,10 @@ class Step:
         if bool(self.commands) == (self.call is not None):
             raise ValueError(f"step {self.name!r} needs either commands or a function")
 
+    def log(self, run: Path) -> Path:
+        """Where the output of its commands goes."""
+        return run / "logs" / f"{self.name}.log"
+
     def reads(self, other: "Step") -> bool:
         """Whether an input of this step is, or lies inside, an output of ``other``."""
         return any(
@@ -65,6 +74,27 @@ class Step:
             for given in (*self.inputs, *self.unread)
             for made in other.outputs
         )
+
+
+def gpus_of(step: Step) -> int:
+    """The number of GPUs that a step needs; -1 for a training on all that it finds.
+
+    >>> gpus_of(Step("a", [["fairseq-train", "data", "--distributed-world-size", "8"]]))
+    8
+    >>> gpus_of(Step("a", [["fairseq-xling", "eval", "model.pt", "--device", "cuda"]]))
+    1
+    >>> gpus_of(Step("a", [["fairseq-train", "data", "--cpu"]]))
+    0
+    """
+    needed = [int(step.device.startswith("cuda"))]
+    for program, *words in step.commands:
+        after = dict(itertools.pairwise(words))
+        if Path(program).name == "fairseq-xling":
+            needed.append(int(after.get("--device", "cpu").startswith("cuda")))
+        elif Path(program).name.startswith("fairseq-") and "--cpu" not in words:
+            training = Path(program).name == "fairseq-train"
+            needed.append(int(after.get("--distributed-world-size", -1 if training else 1)))
+    return -1 if -1 in needed else max(needed)
 
 
 def predecessors(steps: Sequence[Step]) -> dict[str, list[Step]]:
@@ -139,18 +169,15 @@ class Stamp:
     """The record of a step in ``<run>/.steps/<name>.json``: states new, interrupted and done."""
 
     def __init__(self, folder: Path, step: Step, digest: str):
-        self._folder, self._step, self._digest = folder, step, digest
-        self._path = folder / ".steps" / f"{step.name}.json"
-        self._before, self._start, self._over = 0.0, None, False
+        self._folder, self._step, self.digest = folder, step, digest
+        self.path = folder / ".steps" / f"{step.name}.json"
+        self._before, self._start, self._over, self._begun = 0.0, None, False, 0
         self._lock = threading.Lock()
 
     def state(self) -> str:
         """``done``, ``interrupted`` (same digest, unfinished, and resumable) or ``new``."""
-        try:
-            record = read_json(self._path)
-        except UserError:
-            return "new"
-        if record.get("digest") != self._digest:
+        record = self._read()
+        if record.get("digest") != self.digest:
             return "new"
         if record.get("state") == "done":
             return "done" if record.get("outputs") == self._sizes() else "new"
@@ -168,6 +195,7 @@ class Stamp:
                 else:
                     path.unlink(missing_ok=True)
         self._before = self.seconds() if interrupted else 0.0
+        self._begun = self.begun() + 1
         self._start, self._over = time.monotonic(), False
         self.tick()
 
@@ -175,8 +203,23 @@ class Stamp:
         """Note how long the step has run, so that this is known if it is killed."""
         with self._lock:
             if self._start is not None and not self._over:
-                record = {"digest": self._digest, "state": "running", "seconds": self._spent()}
-                write_json(self._path, record)
+                self._write({"state": "running", "begun": self._begun})
+
+    def fail(self, message: str) -> None:
+        """Note that the step failed since `begin`, for those who wait for it elsewhere."""
+        with self._lock:
+            if self._start is not None:
+                self._over = True
+                self._write({"state": "failed", "begun": self._begun, "message": message})
+
+    def begun(self) -> int:
+        """How often the step was begun since it was new."""
+        record = self._read()
+        return record.get("begun", 0) if record.get("digest") == self.digest else 0
+
+    def failure(self) -> str:
+        """What `fail` noted, empty if that is not how the step ended last."""
+        return self._read().get("message", "")
 
     def finish(self) -> None:
         """Note that the step is done.
@@ -189,15 +232,23 @@ class Stamp:
                 raise UserError(f"step {self._step.name!r} ended without making {path}")
         with self._lock:
             self._over = True
-            record = {"digest": self._digest, "state": "done", "outputs": self._sizes()}
-            write_json(self._path, {**record, "seconds": self._spent()})
+            self._write({"state": "done", "outputs": self._sizes()})
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return read_json(self.path)
+        except UserError:
+            return {}
+
+    def _write(self, record: dict[str, Any]) -> None:
+        write_json(self.path, {**record, "digest": self.digest, "seconds": self._spent()})
 
     def _spent(self) -> float:
         return round(self._before + time.monotonic() - self._start, 1)
 
     def seconds(self) -> float:
         """How long the step took, or has taken so far; parts before a kill count."""
-        return float(read_json(self._path).get("seconds", 0.0))
+        return float(read_json(self.path).get("seconds", 0.0))
 
     def _sizes(self) -> dict[str, int]:
         files = [
@@ -213,3 +264,21 @@ def last_line(log: Path) -> str:
     """The last line a command printed, such as ``[7/14] forward-de-1: done in 2:40``."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return lines[-1][:70] if lines else "starting"
+
+
+def last_lines(log: Path) -> list[str]:
+    """The end of a log, to show."""
+    with open(log, "rb") as file:
+        file.seek(max(0, log.stat().st_size - 8192))
+        text = file.read().decode("utf-8", "replace")
+    return [line[:300] for line in text.replace("\r", "\n").splitlines() if line][-15:]
+
+
+def appears(there: Callable[[], bool], seconds: float = _LATENCY) -> bool:
+    """Whether ``there()`` is true, or becomes true while files of other machines come to sight."""
+    deadline = time.monotonic() + seconds
+    while not there():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True

@@ -14,7 +14,6 @@ from pathlib import Path
 from fairseq_xling import USER_DIR
 from fairseq_xling.clcr.rows import rows
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.carry_out import take_steps
@@ -73,9 +72,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     outcomes = [plan.outcome for plan in plans]
     if everything:
         steps.append(_summary_step(run, outcomes, pair, config.precision, list(steps)))
-    if not args.dry_run:
-        usable_device(config.device)  # fairseq-train would silently run on the CPU
-    if not take_steps(run, steps, config.jobs, args.dry_run, settled):
+    if not take_steps(run, steps, config.jobs, args, settled):
         return
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))

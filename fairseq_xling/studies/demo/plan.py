@@ -7,6 +7,7 @@ annotated English and tested on German (`demo_transfer`). Then the English half 
 migrated to German and translates (`demo_migration`).
 """
 
+import argparse
 import dataclasses
 from pathlib import Path
 
@@ -102,19 +103,17 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
     )
 
 
-def run_demo(
-    scale: str, output: str, seed: int, jobs: int, dry_run: bool, precision: str = AUTO
-) -> None:
+def run_demo(args: argparse.Namespace) -> None:
     """The verb ``demo``.
 
     Raises:
         UserError: if a step fails, or a value is not allowed.
     """
-    run = Path(output)
-    if scale not in SCALES:
-        raise unknown_name("`--scale`", scale, SCALES)
+    run = Path(args.output)
+    if args.scale not in SCALES:
+        raise unknown_name("`--scale`", args.scale, SCALES)
     # bf16 saves nothing at 64 units, whatever the processor: the conversions take longer than the
     # products gain. And so the figures of all machines agree.
-    settled = settle(run, "fp32" if precision == AUTO else precision, "cpu")
-    steps = demo_steps(run, SCALES[scale], seed, settled.precision)
-    carry_out(run, steps, jobs, dry_run, settled, shown="summary.txt")
+    settled = settle(run, "fp32" if args.precision == AUTO else args.precision, "cpu")
+    steps = demo_steps(run, SCALES[args.scale], args.seed, settled.precision)
+    carry_out(run, steps, args.jobs, args, settled, shown="summary.txt")

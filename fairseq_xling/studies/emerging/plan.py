@@ -43,7 +43,7 @@ def run_ablation(args: argparse.Namespace) -> None:
     if left_out and not config.settings:
         before = f"left out, for want of a second text or a dictionary: {', '.join(left_out)}"
     steps = ablation_steps(run, config, settings)
-    carry_out(run, steps, config.jobs, args.dry_run, settled, before=before)
+    carry_out(run, steps, config.jobs, args, settled, before=before)
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:

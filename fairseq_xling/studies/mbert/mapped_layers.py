@@ -47,7 +47,7 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
     config, run = counted(load_config(MappedLayersConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, mapped_layers_steps(run, config), config.jobs, args.dry_run, settled)
+    carry_out(run, mapped_layers_steps(run, config), config.jobs, args, settled)
 
 
 def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
@@ -163,6 +163,7 @@ class _Study:
             Step(
                 name,
                 call=functools.partial(test.run, result),
+                device=self.config.device,
                 settings={"layer": layer, "language": moving.code, "map": how},
                 inputs=inputs,
                 unread=[file],  # not before the test (zero-shot)

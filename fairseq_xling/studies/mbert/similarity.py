@@ -32,7 +32,7 @@ def run_similarity(args: argparse.Namespace) -> None:
     config, run = counted(load_config(SimilarityConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, similarity_steps(run, config), config.jobs, args.dry_run, settled)
+    carry_out(run, similarity_steps(run, config), config.jobs, args, settled)
 
 
 def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:

@@ -39,7 +39,7 @@ def run_size_window(args: argparse.Namespace) -> None:
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, size_window_steps(run, config), config.jobs, args.dry_run, settled)
+    carry_out(run, size_window_steps(run, config), config.jobs, args, settled)
 
 
 def check_config(config: SizeWindowConfig) -> None:

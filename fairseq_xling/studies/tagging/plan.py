@@ -45,7 +45,7 @@ def run_adversarial_tagging(args: argparse.Namespace) -> None:
     check_config(config)
     check_vocabulary("word", config.segment, config.language_list)
     config, settled = settle_config(run, config)
-    carry_out(run, study_steps(run, config), config.jobs, args.dry_run, settled)
+    carry_out(run, study_steps(run, config), config.jobs, args, settled)
 
 
 def study_steps(run: Path, config: AdversarialTaggingConfig) -> list[Step]:
@@ -208,6 +208,7 @@ class _Book:
                 call=functools.partial(
                     measure, cell, tests, held_out, predictions, epochs, config.device
                 ),
+                device=config.device,
                 settings={"row": row.code, "epochs": epochs},
                 inputs=[folder, log, *held_out.values()],
                 unread=list(tests.values()),

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both verbs."""
-    from fairseq_xling.runs.options import add_options, add_run_arguments
+    from fairseq_xling.runs.launching import add_run_arguments
+    from fairseq_xling.runs.options import add_options
 
     add_run_arguments(parser)
     add_options(parser, TransferConfig)
@@ -52,4 +53,4 @@ def run_study(
         inputs=[row.result for row in rows],
         outputs=[run / name for name in FILES],
     )
-    carry_out(run, [*steps, table], config.jobs, args.dry_run, settled)
+    carry_out(run, [*steps, table], config.jobs, args, settled)

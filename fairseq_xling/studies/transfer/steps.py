@@ -153,6 +153,7 @@ def _test(
     return Step(
         name,
         call=call,
+        device=config.device,
         settings={
             "tests": [[one.label, one.reads] for one in data.tests],
             "best": config.best,

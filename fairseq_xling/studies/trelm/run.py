@@ -27,7 +27,7 @@ def run_trelm(args: argparse.Namespace) -> None:
     shape = read_shape(config)
     facts = {target: survey(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, facts)
-    carry_out(run, steps, config.jobs, args.dry_run, settled, shown="summary.txt")
+    carry_out(run, steps, config.jobs, args, settled, shown="summary.txt")
 
 
 def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:

@@ -38,7 +38,7 @@ def run_study(study: "TrelmStudy", args: argparse.Namespace) -> None:
     left_out = [row.code for row in rows if row not in chosen]
     steps = study_steps(study, run, config, rows, chosen, read_shape(config))
     before = f"left out: {', '.join(left_out)}" if left_out else ""
-    carry_out(run, steps, config.jobs, args.dry_run, settled, before=before)
+    carry_out(run, steps, config.jobs, args, settled, before=before)
 
 
 def study_steps(

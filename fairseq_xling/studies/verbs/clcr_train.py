@@ -16,6 +16,7 @@ SPEC_ROWS = ("C5",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.launching import add_launch_options
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.clcr.config import ClcrRunConfig
 
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the run (default: runs/clcr/ and the name of the configuration file)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_launch_options(parser)
     add_options(parser, ClcrRunConfig, file_option=False)
 
 

@@ -18,6 +18,7 @@ GROUP = "Start"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.precision import AUTO, ON_CPU
+    from fairseq_xling.runs.launching import add_launch_options
 
     parser.add_argument(
         "--scale",
@@ -41,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=AUTO,
         help="number format of training; auto is fp32: for encoders this small bf16 is no faster",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_launch_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.studies.demo.plan import run_demo
 
-    run_demo(args.scale, args.output, args.seed, args.jobs, args.dry_run, args.precision)
+    run_demo(args)

@@ -16,6 +16,7 @@ SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.launching import add_launch_options
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.trelm.config import TrelmConfig
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the run (default: runs/trelm/ and the name of the configuration file)",
     )
-    run.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    add_launch_options(run)
     add_options(run, TrelmConfig, file_option=False)
 
 

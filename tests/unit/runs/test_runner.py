@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive
+from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.display import Display
-from fairseq_xling.runs.runner import Runner, _program
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.step import Stamp, Step, digests
 
 
 def shell(name, script, **options):
@@ -174,7 +176,7 @@ def test_programs_of_the_engine_are_run_as_they_are_but_begin_sooner(tmp_path):
         "print(*sys.argv, __name__, 'sklearn' in sys.modules)\n"
         "sys.exit(3)\n"
     )
-    begin = _program("fairseq-train")
+    begin = find_program("fairseq-train")
     assert begin[-1].endswith("/fairseq-train")
     command = [*begin[:-1], str(program), "--loud", "x"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -219,3 +221,61 @@ def test_a_killed_run_leaves_a_lock_until_its_child_ends_and_then_goes_on(tmp_pa
     subprocess.run([sys.executable, "-c", SCRIPT, str(run)], check=True, capture_output=True)
     lines = (Path(run) / "out").read_text().split()
     assert len(lines) == kept + 30  # resumable: what was there stayed
+
+
+def test_one_step_alone_needs_those_before_it_and_leaves_the_same_stamp(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.runs.runner.appears", lambda there: there())
+    run = tmp_path / "run"
+    with pytest.raises(UserError, match="step 'b' needs step 'a', which is not done"):
+        Runner(run, chain(run)).run_one("b")
+    for name in "ab":
+        Runner(run, chain(run)).run_one(name)
+    assert (run / "b.txt").read_text() == "text\ntext\n"
+    assert go(run, chain(run)).count("done before") == 2
+    Runner(run, chain(run)).run_one("b")
+    assert (count(run, "a"), count(run, "b")) == (1, 1)
+
+
+def test_one_step_of_an_unknown_name_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="`--only-step`: unknown step 'c'; known: a, b"):
+        Runner(tmp_path, chain(tmp_path)).run_one("c")
+
+
+@pytest.mark.parametrize("script, noted", [("exit 2", "step 'a' failed with"), ("kill -9 $$", "")])
+def test_a_failure_is_noted_for_those_who_wait_elsewhere_and_a_kill_is_not(tmp_path, script, noted):
+    steps = [shell("a", script)]
+    with pytest.raises(UserError, match="failed with exit status"):
+        Runner(tmp_path, steps).run_one("a")
+    stamp = Stamp(tmp_path, steps[0], digests(steps)["a"])
+    assert stamp.failure().startswith(noted) and bool(stamp.failure()) == bool(noted)
+    assert stamp.begun() == 1 and stamp.state() == "new"
+
+
+def test_a_step_that_another_process_carries_out_is_left_alone(tmp_path):
+    steps = [shell("a", f"echo x > {tmp_path}/a", outputs=[tmp_path / "a"])]
+    stamp = Stamp(tmp_path, steps[0], digests(steps)["a"])
+    stamp.begin()
+    stamp.path.with_suffix(".lock").touch()
+    before = stamp.path.read_bytes()
+    with exclusive(stamp.path.with_suffix(".lock"), "taken"):
+        for carry_out in (
+            Runner(tmp_path, steps).run,
+            lambda: Runner(tmp_path, steps).run_one("a"),
+        ):
+            with pytest.raises(UserError, match="step 'a' is being carried out by another process"):
+                carry_out()
+    assert stamp.path.read_bytes() == before
+    assert "done in" in go(tmp_path, steps)
+
+
+def test_steps_for_a_gpu_are_refused_where_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.devices.usable_device", refuse)
+    steps = [*chain(tmp_path / "run"), Step("test", call=print, device="cuda")]
+    with pytest.raises(UserError, match="no cuda here"):
+        go(tmp_path / "run", steps)
+    assert not (tmp_path / "run").exists()
+    Runner(tmp_path / "run", steps).run_one("a")  # which needs none
+
+
+def refuse(device):
+    raise UserError(f"no {device} here")

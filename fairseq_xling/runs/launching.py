@@ -1,0 +1,90 @@
+"""The options that say where and how the steps of a run are carried out."""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.launchers import LAUNCHERS, Launcher
+from fairseq_xling.runs.options import load_config
+
+ONE = "--only-step"
+_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--output`` and how steps are carried out, which every study has."""
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+    add_launch_options(parser)
+
+
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """``--dry-run`` and the choice of a launcher, which every command that has steps has."""
+    add = parser.add_argument
+    add("--dry-run", action="store_true", help="print the plan and stop")
+    text = "where steps run: local, as child processes"
+    add("--launcher", default="local", metavar="NAME", help=text)
+    text = "options of the launcher, such as partition=gpu,gpus_per_node=4,timeout_min=600"
+    add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
+    text = "file with values for the same options; --launcher-args takes precedence"
+    add("--launcher-config", metavar="YAML", help=text)
+    text = "carry out this step alone, here, as a job of a cluster does; those before it are done"
+    add(ONE, metavar="STEP", help=text)
+
+
+def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
+    """What makes the launcher that ``args`` ask for, as `Runner` needs it.
+
+    Raises:
+        UserError: for an unknown launcher, or options that it does not have.
+    """
+    with about("`--launcher`"):
+        kind = LAUNCHERS["local" if args.only_step else args.launcher]
+    given: dict[str, Any] = {}
+    for part in filter(None, args.launcher_args.split(",")):
+        name, equals, given[name] = part.partition("=")
+        if not equals:
+            raise UserError(f"`--launcher-args` must be NAME=VALUE,..., got {part!r}")
+        if name not in kind.options.__dataclass_fields__:
+            known = list(kind.options.__dataclass_fields__)
+            raise UserError(f"`--launcher-args`: {unknown_name('option', name, known)}")
+    with about("`--launcher-args`"):
+        values = load_config(kind.options, argparse.Namespace(config=args.launcher_config, **given))
+    return functools.partial(
+        kind,
+        values=values,
+        command=command_of(args),
+    )
+
+
+def command_of(args: argparse.Namespace) -> Callable[[str], list[str]]:
+    """What makes the command of one step of its name."""
+    return functools.partial(step_command, planning_command(args.argv))
+
+
+def planning_command(argv: Sequence[str]) -> list[str]:
+    """The command of these words without the options of how it is launched.
+
+    >>> planning_command(["demo", "--launcher", "slurm", "--launcher-args=qos=a", "--seed", "1"])
+    ['fairseq-xling', 'demo', '--seed', '1']
+    """
+    words, kept = iter(argv), ["fairseq-xling"]
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in _OWN:
+            kept.append(word)
+        elif not equals:
+            next(words)
+    return kept
+
+
+def step_command(planning: Sequence[str], name: str) -> list[str]:
+    """The command that carries out one step of what ``planning`` plans.
+
+    >>> step_command(["fairseq-xling", "demo", "--", "x"], "table")
+    ['fairseq-xling', 'demo', '--only-step', 'table', '--', 'x']
+    """
+    at = [*planning, "--"].index("--")
+    return [*planning[:at], ONE, name, *planning[at:]]
