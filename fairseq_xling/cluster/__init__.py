@@ -1,0 +1,1 @@
+"""Schedulers of clusters: runs whose steps are jobs on other machines."""
