@@ -5,7 +5,9 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.runs.launching import launcher_of
+from fairseq_xling.errors import about
+from fairseq_xling.runs.exports import EXPORTS
+from fairseq_xling.runs.launching import command_of, launcher_of
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.settled import Settled
 from fairseq_xling.runs.step import Step
@@ -63,5 +65,10 @@ def take_steps(
         return False
     if before:
         print(before)
+    if args.export:
+        with about("`--export`"):
+            write = EXPORTS[args.export]
+        runner.export(write, command_of(args))
+        return False
     runner.run()
     return True

@@ -11,7 +11,7 @@ from fairseq_xling.runs.launchers import LAUNCHERS, Launcher
 from fairseq_xling.runs.options import load_config
 
 ONE = "--only-step"
-_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
+_OWN = ("--launcher", "--launcher-args", "--launcher-config", "--export", ONE)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,8 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
     text = "file with values for the same options; --launcher-args takes precedence"
     add("--launcher-config", metavar="YAML", help=text)
+    text = "write the steps for another program and stop: snakemake"
+    add("--export", metavar="FORMAT", help=text)
     text = "carry out this step alone, here, as a job of a cluster does; those before it are done"
     add(ONE, metavar="STEP", help=text)
 

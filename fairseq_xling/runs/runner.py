@@ -20,7 +20,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.command_check import check_command, find_program
 from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.launchers import Launcher, StepFailed
-from fairseq_xling.runs.launchers.local import Local
+from fairseq_xling.runs.launchers.local import Local, threads_of
 from fairseq_xling.runs.step import Stamp, Step, appears, digests, last_lines, predecessors
 from fairseq_xling.runs.time_left import TimeLeft
 
@@ -116,6 +116,18 @@ class Runner:
             self._begin()
             write_commands(self.folder / "commands.sh", self.steps)
             yield lock
+
+    def export(self, write: Callable[..., str], command: Callable[[str], list[str]]) -> None:
+        """Write the plan for another program (see `fairseq_xling.runs.exports`); errors as `run`'s.
+
+        Args:
+            command: makes a step's command of its name.
+        """
+        self.check(self.plan())
+        with self._owned():
+            threads = int(os.environ.get("OMP_NUM_THREADS", threads_of(self._launcher.limit)))
+            told = write(self.folder, self.steps, digests(self.steps), command, threads)
+        self._display.line(told)
 
     def run_one(self, name: str) -> None:
         """Bring one step to done, whose inputs are there; other processes may be at other steps.
