@@ -72,7 +72,8 @@ class StepJob:
         """What submitit requeues before the end of the job's time, or None for nothing."""
         from submitit.helpers import DelayedSubmission
 
-        return DelayedSubmission(self) if read_json(self.stamp)["begun"] < self.last else None
+        begun = read_json(self.stamp).get("begun", 0) if self.stamp.exists() else 0
+        return DelayedSubmission(self) if begun < self.last else None
 
 
 def _ignore_signal() -> None:
@@ -85,14 +86,12 @@ class Slurm(Launcher):
 
     options = SlurmOptions
     rows = True
-    cluster = "slurm"  # submitit's name
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self.limit = self.values.max_jobs
         self._jobs: dict[str, Any] = {}
         self._asked, self._lock, self._stopping = 0.0, threading.Lock(), threading.Event()
-
         self._folder = (self.folder / ".jobs").resolve()
 
     def check(self, steps: Sequence[Step]) -> None:
@@ -185,7 +184,7 @@ class Slurm(Launcher):
             **({"gpus_per_node": values.gpus_per_node if gpus < 0 else gpus} if gpus else {}),
         }
         executor = self._submitit.AutoExecutor(
-            self._folder, cluster=self.cluster, slurm_max_num_timeout=_REQUEUES
+            self._folder, cluster="slurm", slurm_max_num_timeout=_REQUEUES
         )
         executor.update_parameters(
             name=step.name, timeout_min=values.timeout_min, cpus_per_task=cores, **slurm
@@ -199,18 +198,21 @@ class Slurm(Launcher):
         """Wait until the step is done or the job has ended; returns the job's state."""
         while not self._stopping.wait(0.5) and stamp.state() != "done":
             state = self._state(job)
-            if state.partition(" ")[0] in _ALIVE or (not state and not self._gone(job.job_id)):
+            if _lives(state) and (state or not self._gone(job.job_id)):
                 continue
-            while not self._gone(job.job_id):  # its last process may still write
-                time.sleep(1)
-            if state == "COMPLETED":
-                appears(lambda: stamp.state() == "done")
+            while not (self._gone(job.job_id) or self._stopping.wait(1)):
+                continue  # its last process may still write
+            appears(lambda: not _lives(self._state(job, now=True)))  # the accounting lags behind
+            state = self._state(job)
+            if state in ("COMPLETED", "FAILED"):
+                appears(lambda: stamp.state() == "done" or stamp.failure())
             return state or "unknown"
         return ""
 
-    def _state(self, job: Any) -> str:
+    def _state(self, job: Any, now: bool = False) -> str:
+        """The job's state, by sacct asked `poll_s` seconds ago at most; empty if it has none."""
         with self._lock:
-            due = time.monotonic() - self._asked > self.values.poll_s
+            due = now or time.monotonic() - self._asked > self.values.poll_s
             self._asked = time.monotonic() if due else self._asked
             return job.get_info(mode="force" if due else "cache").get("State", "")
 
@@ -251,6 +253,11 @@ class Slurm(Launcher):
         jobs = ", ".join(f"{job.job_id} ({name})" for name, job in self._jobs.items())
         ids = " ".join(job.job_id for job in self._jobs.values())
         return f"jobs live on: {jobs}; `scancel {ids}` ends them, the same command follows them"
+
+
+def _lives(state: str) -> bool:
+    """Whether a job of this state, such as ``CANCELLED by 0``, may still run, or is unknown yet."""
+    return not state or state.split()[0] in _ALIVE
 
 
 def _ask(*command: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from fairseq_xling.files import atomic_write
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.exports import EXPORTS
-from fairseq_xling.runs.step import Step, gpus_of, predecessors
+from fairseq_xling.runs.step import Step, from_outside, gpus_of, predecessors
 
 
 @EXPORTS.register("snakemake")
@@ -34,17 +34,13 @@ def write_snakefile(
         file.write("rule all:\n")
         file.write(f"    input: {_pattern([_mark(run, step) for step in steps])}\n")
         for step in steps:
-            made = {output for other in earlier[step.name] for output in other.outputs}
-            outside = [
-                given
-                for given in (*step.inputs, *step.unread)
-                if made.isdisjoint((given, *given.parents))
-            ]
+            before = earlier[step.name]
+            outside = from_outside([*step.inputs, *step.unread], before)
             program, *words = command(step.name)
             line = shlex.join([*find_program(program), *words])
             gpus = abs(gpus_of(step))
             cores = 1 if step.call and not gpus else threads
-            inputs = [*(_mark(run, other) for other in earlier[step.name]), *outside]
+            inputs = [*(_mark(run, other) for other in before), *outside]
             file.write(f"\nrule:\n    name: {step.name!r}\n")
             file.write(f"    input: {_pattern(inputs)}\n")
             file.write(f"    output: touch({_pattern(_mark(run, step))})\n")

@@ -125,7 +125,8 @@ class Runner:
         """
         self.check(self.plan())
         with self._owned():
-            threads = int(os.environ.get("OMP_NUM_THREADS", threads_of(self._launcher.limit)))
+            named = os.environ.get("OMP_NUM_THREADS", "")
+            threads = int(named) if named.isdecimal() else threads_of(self._launcher.limit)
             told = write(self.folder, self.steps, digests(self.steps), command, threads)
         self._display.line(told)
 

@@ -120,6 +120,12 @@ def predecessors(steps: Sequence[Step]) -> dict[str, list[Step]]:
     return result
 
 
+def from_outside(paths: Sequence[Path], before: Sequence[Step]) -> list[Path]:
+    """Those of ``paths`` that none of the steps ``before`` makes."""
+    made = {path for other in before for path in other.outputs}
+    return [path for path in paths if made.isdisjoint((path, *path.parents))]
+
+
 def digests(steps: Sequence[Step]) -> dict[str, str]:
     """Digest of every step by name; a change anywhere changes all steps that build on it.
 
@@ -132,11 +138,7 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
     earlier = predecessors(steps)
     for step in steps:
         before = earlier[step.name]
-        made = {path for other in before for path in other.outputs}
-        outside, unread = (
-            [path for path in paths if made.isdisjoint((path, *path.parents))]
-            for paths in (step.inputs, step.unread)
-        )
+        outside, unread = (from_outside(paths, before) for paths in (step.inputs, step.unread))
         facts = {
             "commands": [list(command) for command in step.commands],
             "settings": dict(step.settings),

@@ -308,6 +308,7 @@ _CONFIGURED = {
     "eval-transfer": "--config {h}/run.yaml",
     "ablate emerging-structure": "--config {h}/run.yaml",
     "clcr-classify": "--config {h}/run.yaml",
+    "demo": "--launcher slurm --launcher-config {h}/run.yaml",
 }
 
 

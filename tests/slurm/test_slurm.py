@@ -296,7 +296,7 @@ def test_a_folder_that_the_node_does_not_see_is_one_line(text, cluster):
     "arguments, message",
     [
         ("partition=nope", "`--launcher-args`: unknown partition 'nope'; known: tests"),
-        ("cpus_per_task=64", "sbatch refuses step 'prepare-"),
+        ("constraint=nope", "sbatch refuses step 'prepare-"),
         ("partition=tests,timeout_min=x", "`--timeout-min` must be a whole number, got 'x'"),
         ("partitoin=tests", "unknown option 'partitoin'; did you mean 'partition'?"),
     ],

@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,8 @@ def _after_begin(there, interrupt, follow):
 def test_other_settings_do_not_follow_a_job_of_the_former(slurm, tmp_path):
     study = Study(tmp_path, ("a", "echo x > {run}/a", [], False))
     study.launch()
+    while (slurm / "1.state").read_text() == "RUNNING\n":  # its last moments
+        time.sleep(0.05)
     (slurm / "1.state").write_text("RUNNING\n")
     other = Study(tmp_path, ("a", "echo y > {run}/a", [], False))
     with pytest.raises(UserError, match="with other settings by job 1; `scancel 1` ends it"):
