@@ -80,5 +80,7 @@ def described_well(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
+    except UserError:
+        raise
     except MALFORMED:
         raise UserError(f"{path}: its description is damaged; write the file again") from None

@@ -23,8 +23,12 @@ MALFORMED = (
 )
 
 
-class UserError(Exception):
-    """Bad input. The message is one line: the argument (or file and line), the rule, the value."""
+class UserError(ValueError):
+    """Bad input. The message is one line: the argument (or file and line), the rule, the value.
+
+    A ``ValueError`` for those who call functions from Python. Where `MALFORMED` or ``ValueError``
+    is caught around code that raises it, let it pass first: it already says what is wrong.
+    """
 
 
 def one_line(error: BaseException) -> str:

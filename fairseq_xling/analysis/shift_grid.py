@@ -67,7 +67,7 @@ def parse_cell(text: str, last: int) -> Cell:
     try:
         (number,) = parse_alphas(alpha)
         return Cell(int(layer), number)
-    except (UserError, ValueError):
+    except ValueError:
         raise UserError(f"`--fixed` must be LAYER,ALPHA such as 11,3, got {text!r}") from None
 
 

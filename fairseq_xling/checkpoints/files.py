@@ -43,6 +43,8 @@ def in_one_line(load: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(path: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return load(path, *args, **kwargs)
+        except UserError:
+            raise
         except FileNotFoundError:
             raise UserError(f"{path}: no such checkpoint") from None
         except pickle.UnpicklingError as error:

@@ -180,6 +180,8 @@ class DataFolder:
                         raise ValueError
                 if not all(0 < weight < float("inf") for _, weight, _ in targets):
                     raise ValueError
+        except UserError:
+            raise
         except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
         return entries

@@ -47,6 +47,8 @@ def load_autoregressive(
             found.load_state_dict(state["model"])
         found.eval()
         _try(found)
+    except UserError:
+        raise
     except (*MALFORMED, RuntimeError, AssertionError, ZeroDivisionError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(

@@ -161,6 +161,8 @@ def make_page(result: Result) -> Page:
     name = kind_of(result.record)
     try:
         return KINDS[name]().page(result)
+    except UserError:
+        raise
     except MALFORMED as error:
         what = f"{type(error).__name__}: {error}"
         raise UserError(f"{result.path}: damaged results of kind {name!r} ({what})") from None

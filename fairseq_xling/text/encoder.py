@@ -66,6 +66,8 @@ class TextEncoder:
         try:
             mode, segmentation = str(meta["vocab"]["mode"]), str(meta["segment"][lang])
             whole_words = vocabulary_types[str(meta["settings"]["vocab_type"])].whole_words
+        except UserError:
+            raise
         except MALFORMED:
             raise UserError(
                 f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "

@@ -40,3 +40,8 @@ def test_what_a_description_lacks_is_a_damage_of_the_file(error):
     message = "file: its description is damaged; write the file again"
     with pytest.raises(UserError, match=message), described_well("file"):
         raise error
+
+
+def test_what_a_description_is_already_blamed_for_is_passed_on():
+    with pytest.raises(UserError, match=r"^file: labels must differ$"), described_well("file"):
+        raise UserError("file: labels must differ")

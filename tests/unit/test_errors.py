@@ -123,3 +123,8 @@ def test_other_ends_of_a_program_stay_as_they_are(code):
     with pytest.raises(SystemExit) as ended, about("a"):
         raise SystemExit(code)
     assert ended.value.code == code
+
+
+def test_bad_input_is_a_value_error_for_those_who_call_a_function_from_python():
+    with pytest.raises(ValueError, match="`k` must be at least 1"):
+        raise UserError("`k` must be at least 1, got 0")

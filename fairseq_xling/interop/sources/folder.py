@@ -151,6 +151,8 @@ def _plain(file: Path) -> dict[str, Tensor]:
         with open(file, "rb") as opened:
             check_archive(opened, file)
             state = torch.load(opened, map_location="cpu", weights_only=True)
+    except UserError:
+        raise
     except pickle.UnpicklingError:
         raise UserError(
             f"{file}: not loaded, because it contains more than tensors or is damaged"

@@ -101,6 +101,8 @@ class SourceModel:
         try:
             with torch.device("meta"):
                 expected = self.empty_encoder().state_dict()
+        except UserError:
+            raise
         except (RuntimeError, ArithmeticError, TypeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(f"{self.origin}: {config} describe no encoder ({reason})") from None

@@ -119,6 +119,8 @@ def read_tests(paths: Sequence[Path]) -> list[Test]:
                 known = found.get(test.name)
                 if known is None or test.outcome != "left out":
                     found[test.name] = test
+        except UserError:
+            raise
         except MALFORMED as error:
             raise UserError(f"{path}: damaged ({type(error).__name__}: {error})") from None
     return list(found.values())

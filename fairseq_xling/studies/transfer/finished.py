@@ -108,6 +108,8 @@ def _read(run: Path) -> list[Cell]:
         config = TransferConfig(**settings)
         heads.check(config.head)
         return [cell for one in record["results"] for cell in _cells(run, config, one)]
+    except UserError:
+        raise
     except MALFORMED:
         raise UserError(
             f"{run / RESULTS}: contains no results of `fairseq-xling eval transfer` or `eval "

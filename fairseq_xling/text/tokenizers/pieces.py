@@ -96,6 +96,8 @@ class TokenizerPieces:
         content = read_json(Path(path))
         try:
             return cls(content, path)
+        except UserError:
+            raise
         except MALFORMED:
             raise UserError(f"{path}: damaged; prepare the folder again") from None
 

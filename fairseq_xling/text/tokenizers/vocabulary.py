@@ -66,12 +66,16 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
         if (folder / name).is_file():
             try:
                 ids, how = read(folder / name)
+            except UserError:
+                raise
             except MALFORMED:
                 raise UserError(f"{folder / name}: not a vocabulary in a known format") from None
             extra = folder / "added_tokens.json"
             try:
                 if extra.is_file() and isinstance(added := read_json(extra), dict):
                     ids |= {str(token): int(number) for token, number in added.items()}
+            except UserError:
+                raise
             except MALFORMED:
                 raise UserError(f"{extra}: must give a number to each token") from None
             return folder / name, ids, how
