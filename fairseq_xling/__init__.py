@@ -1,8 +1,24 @@
-"""fairseq_xling: cross-lingual encoders as a plug-in for fairseq."""
+"""fairseq_xling: cross-lingual encoders as a plug-in for fairseq.
 
+In Python, with text and numpy arrays (torch and fairseq are imported with the first name, not
+before):
+
+>>> import fairseq_xling as xling
+>>> encoder = xling.Encoder.load("encoder/checkpoint_best.pt")  # doctest: +SKIP
+>>> vectors = encoder.encode(["A dog runs."], "en")             # doctest: +SKIP
+"""
+
+import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.moved import find_moved
+
+if TYPE_CHECKING:
+    from fairseq_xling.api import measures as measures
+    from fairseq_xling.api.aligner import Aligner as Aligner
+    from fairseq_xling.api.encoder import Encoder as Encoder
+    from fairseq_xling.generation.translator import Translator as Translator
 
 __version__ = "0.2.0"
 
@@ -11,4 +27,24 @@ __version__ = "0.2.0"
 # ("data", "text", "models") would then shadow other people's modules.
 USER_DIR = Path(__file__).resolve().parent.parent / "user_dir"
 
+# What `import fairseq_xling as xling` offers, by module; an empty name is the module itself.
+_API = {
+    "Aligner": ("api.aligner", "Aligner"),
+    "Encoder": ("api.encoder", "Encoder"),
+    "Translator": ("generation.translator", "Translator"),
+    "measures": ("api.measures", ""),
+}
+
 find_moved()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _API:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, attribute = _API[name]
+    module = importlib.import_module(f"{__name__}.{home}")
+    return getattr(module, attribute) if attribute else module
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_API})

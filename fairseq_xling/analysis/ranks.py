@@ -82,15 +82,37 @@ def ranks(
     return result
 
 
-def nearest(queries: Tensor, targets: Tensor, k: int, chunk: int = 1024) -> tuple[Tensor, Tensor]:
+def nearest(
+    queries: Tensor, targets: Tensor, k: int, chunk: int = 1024, penalty: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The ``k`` nearest targets of every query: cosines (N, k) and indices (N, k), best first.
+
+    Args:
+        penalty: (M,), subtracted from every cosine to target ``j``, as for `ranks`.
 
     >>> nearest(torch.tensor([[1.0, 0.2]]), torch.eye(2), 2)[1].tolist()
     [[0, 1]]
+    >>> nearest(torch.tensor([[1.0, 0.2]]), torch.eye(2), 1, penalty=torch.tensor([1.0, 0.0]))[1]
+    tensor([[1]])
     """
     targets = F.normalize(targets, dim=-1)
-    found = [
-        (F.normalize(part, dim=-1) @ targets.T).topk(min(k, len(targets)))
-        for part in queries.split(chunk)
-    ]
+    found = []
+    for part in queries.split(chunk):
+        scores = F.normalize(part, dim=-1) @ targets.T
+        if penalty is not None:
+            scores -= penalty
+        found.append(scores.topk(min(k, len(targets))))
     return torch.cat([scores for scores, _ in found]), torch.cat([index for _, index in found])
+
+
+TOPS = (1, 5, 10)
+
+
+def rank_scores(rank: Tensor) -> dict[str, float]:
+    """P@1, P@5, P@10 and MRR of ranks (Q,), 1 = best.
+
+    >>> rank_scores(torch.tensor([1, 4, 20, 2]))
+    {'P@1': 0.25, 'P@5': 0.75, 'P@10': 0.75, 'MRR': 0.45}
+    """
+    found = {f"P@{top}": float((rank <= top).double().mean()) for top in TOPS}
+    return {**found, "MRR": float((1 / rank.double()).mean())}

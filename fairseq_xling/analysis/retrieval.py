@@ -8,7 +8,7 @@ Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` le
 sentences, ``D`` width.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -35,11 +35,19 @@ def sentence_vectors(states: Tensor, words: Tensor) -> Tensor:
     return kept.sum(2) / words.sum(1).clamp(min=1)[None, :, None]
 
 
-def collect_sentences(batches: Iterable[tuple[np.ndarray, Tensor, Tensor]], count: int) -> Tensor:
-    """Vectors of ``count`` sentences, (L+1, N, D), from batches ``(indices, states, words)``."""
+def collect_vectors(
+    batches: Iterable[tuple[np.ndarray, Tensor, Tensor]],
+    count: int,
+    pool: Callable[[Tensor, Tensor], Tensor] = sentence_vectors,
+) -> Tensor:
+    """Vectors of ``count`` sentences, (L+1, N, D), from batches ``(indices, states, words)``.
+
+    Args:
+        pool: makes (L+1, B, D) of states (L+1, B, T, D) and words (B, T).
+    """
     result = None
     for indices, states, words in batches:
-        vectors = sentence_vectors(states, words)
+        vectors = pool(states, words)
         if result is None:
             result = vectors.new_zeros(len(vectors), count, vectors.shape[-1])
         result[:, torch.as_tensor(indices)] = vectors

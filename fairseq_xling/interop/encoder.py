@@ -78,6 +78,15 @@ class Encoder:
             )
         return cls(models[0], task, device)
 
+    def check_language(self, lang: str) -> None:
+        """Nothing, if the model has the language.
+
+        Raises:
+            UserError: otherwise, with near matches.
+        """
+        if lang not in self.languages:
+            raise unknown_name("language", lang, self.languages)
+
     @torch.no_grad()
     def states(
         self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
@@ -156,16 +165,14 @@ class Encoder:
         Raises:
             UserError: for a language that the model does not have.
         """
-        if lang not in self.languages:
-            raise unknown_name("language", lang, self.languages)
+        self.check_language(lang)
         return self.model.encoder.tokens.select(lang).weight.detach().float()
 
     def batches(
         self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
     ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """``sentences`` framed, sorted by length and padded, on the model's device."""
-        if lang not in self.languages:
-            raise unknown_name("language", lang, self.languages)
+        self.check_language(lang)
         number, limit = self.languages.index(lang), self.model.max_positions()
         lengths = np.array([min(len(ids) + 1, limit) for ids in sentences])
         for indices in cut(lengths, Limits(max_tokens, None)):

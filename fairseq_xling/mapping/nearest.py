@@ -35,6 +35,26 @@ def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
     return local_density(targets, sources, k) / 2
 
 
+def paired_accuracy(x: Tensor, y: Tensor, way: str, k: int) -> tuple[float, float]:
+    """P@1 of rows that pair up: of ``x`` among ``y``, and of ``y`` among ``x``; a tie is wrong.
+
+    Args:
+        x, y: (N, D), row n of one is the answer to row n of the other.
+        way: a name in `WAYS`; k: its neighbours.
+
+    >>> import torch
+    >>> paired_accuracy(torch.eye(4), torch.eye(4)[[0, 1, 3, 2]], "cosine", 1)
+    (0.5, 0.5)
+    """
+    from fairseq_xling.analysis.ranks import ranks
+
+    forward, backward = (
+        float((ranks(a, b, penalty=WAYS[way](b, a, k)) == 1).double().mean())
+        for a, b in ((x, y), (y, x))
+    )
+    return forward, backward
+
+
 def parse_ways(text: str) -> list[str]:
     """Names of a comma-separated list, each checked.
 

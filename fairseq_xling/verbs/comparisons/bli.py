@@ -23,8 +23,6 @@ from fairseq_xling.verbs.comparisons import Comparison, Sides
 if TYPE_CHECKING:
     from torch import Tensor
 
-TOPS = (1, 5, 10)
-
 
 @dataclass(frozen=True)
 class Entries:
@@ -87,17 +85,6 @@ def pair_up(
     )
 
 
-def scores(rank: Tensor) -> dict[str, float]:
-    """P@1, P@5, P@10 and MRR of ranks (Q,), 1 = best.
-
-    >>> import torch
-    >>> scores(torch.tensor([1, 4, 20, 2]))
-    {'P@1': 0.25, 'P@5': 0.75, 'P@10': 0.75, 'MRR': 0.45}
-    """
-    found = {f"P@{top}": float((rank <= top).double().mean()) for top in TOPS}
-    return {**found, "MRR": float((1 / rank.double()).mean())}
-
-
 def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     """P@1, P@5, P@10 and MRR by layer.
 
@@ -111,7 +98,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     """
     import torch
 
-    from fairseq_xling.analysis.ranks import ranks
+    from fairseq_xling.analysis.ranks import rank_scores, ranks
 
     ways = parse_ways(args.nearest)
     words = sides.x.words, sides.y.words
@@ -136,7 +123,7 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
         for way in ways:
             penalty = WAYS[way](targets, x, args.k)
             rank = ranks(x[entries.sources], targets, pairs, penalty=penalty)
-            for name, value in scores(rank).items():
+            for name, value in rank_scores(rank).items():
                 curves.setdefault(f"{name} {way}", []).append(value)
     queries, count = len(entries.sources), len(candidates)
     skipped = f", {entries.left_out:,} identical ones left out" if args.skip_identical else ""

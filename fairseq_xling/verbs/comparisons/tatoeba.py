@@ -10,9 +10,8 @@ Symbols: ``N`` sentence pairs, ``D`` width.
 import argparse
 
 from fairseq_xling.analysis.extracted import check_same_rows
-from fairseq_xling.analysis.ranks import ranks
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.nearest import WAYS, parse_ways
+from fairseq_xling.mapping.nearest import paired_accuracy, parse_ways
 from fairseq_xling.verbs.comparisons import Comparison, Sides
 
 
@@ -36,13 +35,10 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
     curves: dict[str, list[float]] = {name: [] for name in names}
     for x, y in sides.by_layer("eval tatoeba"):
         for way in ways:
-            found = [
-                float((ranks(a, b, penalty=WAYS[way](b, a, args.k)) == 1).double().mean())
-                for a, b in ((x, y), (y, x))
-            ]
-            curves[f"{way} mean"].append(sum(found) / 2)
-            curves[f"{way} forward"].append(found[0])
-            curves[f"{way} backward"].append(found[1])
+            forward, backward = paired_accuracy(x, y, way, args.k)
+            curves[f"{way} mean"].append((forward + backward) / 2)
+            curves[f"{way} forward"].append(forward)
+            curves[f"{way} backward"].append(backward)
     return Comparison(
         title=f"Sentence retrieval {sides.pair}, P@1 of {count:,} sentences",
         layers=sides.layers,

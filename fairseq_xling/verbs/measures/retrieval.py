@@ -43,7 +43,7 @@ class Retrieval:
         )
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        from fairseq_xling.analysis.retrieval import collect_sentences, retrieval_accuracy
+        from fairseq_xling.analysis.retrieval import collect_vectors, retrieval_accuracy
 
         if args.retrieval_text and len(subject.targets) != 1:
             names = ",".join(subject.targets)
@@ -63,7 +63,7 @@ class Retrieval:
         for target in subject.targets:
             sides = _sentences(subject, target, args)
             vectors = [
-                collect_sentences(subject.encoder.states(side, lang), len(side))
+                collect_vectors(subject.encoder.states(side, lang), len(side))
                 for side, lang in zip(sides, (subject.source, target), strict=True)
             ]
             accuracy = retrieval_accuracy(*vectors)

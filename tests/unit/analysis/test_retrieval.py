@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.retrieval import (
-    collect_sentences,
+    collect_vectors,
     retrieval_accuracy,
     sentence_vectors,
 )
@@ -41,10 +41,10 @@ def test_a_sentence_without_words_gives_a_zero_vector():
 
 def test_batches_in_any_order_and_size_give_the_same_vectors():
     states, words = random(2, 7, 3, 4), torch.ones(7, 3, dtype=torch.bool)
-    whole = collect_sentences([(range(7), states, words)], 7)
+    whole = collect_vectors([(range(7), states, words)], 7)
     order = [4, 0, 6, 1, 5, 2, 3]
     pieces = [(part, states[:, part], words[part]) for part in (order[:2], order[2:3], order[3:])]
-    assert torch.equal(collect_sentences(pieces, 7), whole)
+    assert torch.equal(collect_vectors(pieces, 7), whole)
 
 
 @pytest.mark.row("S7")
@@ -78,4 +78,4 @@ def test_a_collapsed_encoder_scores_nothing():
 
 def test_no_sentences_is_an_error():
     with pytest.raises(ValueError, match="no sentences"):
-        collect_sentences([], 0)
+        collect_vectors([], 0)

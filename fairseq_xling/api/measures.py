@@ -1,0 +1,172 @@
+"""Measures on numpy arrays: two spaces compared, row by row or by search.
+
+Rows are vectors: ``x`` is (N, D), ``y`` (M, E). All measures raise UserError, a ``ValueError``, for
+arguments of another shape or dtype, and for values that are not finite. `fairseq_xling.analysis`
+and `fairseq_xling.mapping` have the definitions and their sources.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from fairseq_xling.analysis import cca
+from fairseq_xling.analysis.cka import CKA, Sums, linear_cka
+from fairseq_xling.analysis.ranks import nearest, rank_scores, ranks
+from fairseq_xling.analysis.vector_translation import vector_translation
+from fairseq_xling.api import checked
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.nearest import WAYS, paired_accuracy
+
+
+class Neighbours(NamedTuple):
+    """The nearest rows of each query.
+
+    Attributes:
+        index: (N, top) int64, rows of ``y``, best first.
+        score: (N, top), their cosines; by CSLS, cosine less half of the target's mean cosine to its
+            nearest queries, which ranks in the same way.
+    """
+
+    index: np.ndarray
+    score: np.ndarray
+
+
+class Accuracy(NamedTuple):
+    """Shares in [0, 1] of the N rows whose nearest neighbour is the right one.
+
+    Attributes:
+        forward: of ``x`` among ``y``; backward: of ``y`` among ``x``.
+    """
+
+    forward: float
+    backward: float
+
+    @property
+    def mean(self) -> float:
+        """Of both directions."""
+        return (self.forward + self.backward) / 2
+
+
+class Shift(NamedTuple):
+    """Shares in [0, 1] before and after the mean difference is added."""
+
+    before: float
+    after: float
+
+
+def cka(x: Any, y: Any) -> float:
+    """Linear CKA of (N, D) and (N, E), in [0, 1].
+
+    >>> cka(np.eye(3), 5 * np.eye(3) + 7)
+    1.0
+    """
+    return linear_cka(*checked.matrices(x, y, paired=True, least=2))
+
+
+def svcca(x: Any, y: Any, variance: float = cca.VARIANCE) -> float:
+    """SVCCA of (N, D) and (N, E), in [0, 1].
+
+    Args:
+        variance: the share that each side keeps, in (0, 1]; 1 is plain CCA.
+    """
+    return cca.svcca(_sums(x, y), variance)
+
+
+def pwcca(x: Any, y: Any) -> float:
+    """PWCCA of (N, D) and (N, E), in [0, 1]; weighted by ``x``."""
+    return cca.pwcca(_sums(x, y))
+
+
+def neighbours(x: Any, y: Any, *, top: int = 1, way: str = "csls", k: int = 10) -> Neighbours:
+    """The ``top`` nearest rows of ``y`` (M, D) of each row of ``x`` (N, D); at most M.
+
+    Args:
+        way: cosine, or csls (without hubs).
+        k: neighbours that CSLS averages over.
+
+    >>> neighbours(np.eye(3), np.eye(3)[[1, 0, 2]], k=1).index.ravel().tolist()
+    [1, 0, 2]
+    """
+    queries, targets = checked.matrices(x, y)
+    checked.same_width(queries, targets)
+    penalty = WAYS[way](targets, queries, checked.count("k", k))
+    scores, index = nearest(queries, targets, checked.count("top", top), penalty=penalty)
+    return Neighbours(index.numpy(), scores.numpy())
+
+
+def tatoeba(x: Any, y: Any, *, way: str = "cosine", k: int = 10) -> Accuracy:
+    """Sentence retrieval: how often row n of one side is nearest to row n of the other.
+
+    A tie is wrong; chance is 1 / N. ``way`` and ``k`` as in `neighbours`.
+
+    >>> tatoeba(np.eye(4), np.eye(4)[[0, 1, 3, 2]])
+    Accuracy(forward=0.5, backward=0.5)
+    """
+    first, second = checked.matrices(x, y, paired=True, least=2)
+    checked.same_width(first, second)
+    return Accuracy(*paired_accuracy(first, second, way, checked.count("k", k)))
+
+
+def bli(x: Any, y: Any, pairs: Any = None, *, way: str = "csls", k: int = 10) -> dict[str, float]:
+    """Bilingual lexicon induction: P@1, P@5, P@10 and MRR, among all rows of ``y``.
+
+    Args:
+        pairs: (P, 2), a row of ``x`` and one of its translations in ``y``; a source word with
+            several is scored by the best (default: row n translates row n).
+        way, k: as in `neighbours`.
+
+    >>> bli(np.eye(3), np.eye(3)[[1, 0, 2]], [[0, 1], [1, 0]], k=1)["P@1"]
+    1.0
+    """
+    sources, targets = checked.matrices(x, y, paired=pairs is None)
+    checked.same_width(sources, targets)
+    if pairs is None:
+        rows = np.arange(len(sources))[:, None].repeat(2, axis=1)
+    else:
+        rows = _pairs(pairs, len(sources), len(targets))
+    asked, place = np.unique(rows[:, 0], return_inverse=True)
+    right = torch.from_numpy(np.stack([place, rows[:, 1]], axis=1))
+    penalty = WAYS[way](targets, sources, checked.count("k", k))
+    return rank_scores(ranks(sources[torch.from_numpy(asked)], targets, right, penalty=penalty))
+
+
+def mrr(x: Any, y: Any, pairs: Any = None, *, way: str = "cosine", k: int = 10) -> float:
+    """Mean reciprocal rank of the right rows, in (0, 1]; arguments as in `bli`."""
+    return bli(x, y, pairs, way=way, k=k)["MRR"]
+
+
+def mean_shift(x: Any, y: Any, *, held_out: float = 0.5, seed: int = 0) -> Shift:
+    """Vector translation: accuracy by Euclidean distance on held-out rows.
+
+    Args:
+        held_out: share of the rows to test on; the others give the mean difference.
+        seed: of the split.
+
+    >>> mean_shift(np.arange(8.0)[:, None], np.arange(8.0)[:, None] - 100)
+    Shift(before=0.25, after=1.0)
+    """
+    first, second = checked.matrices(x, y, paired=True, least=2)
+    checked.same_width(first, second)
+    (found,) = vector_translation(first[None], second[None], held_out, seed).tolist()
+    return Shift(*found)
+
+
+def _sums(x: Any, y: Any) -> Sums:
+    both = CKA()
+    both.update(*checked.matrices(x, y, paired=True, least=2))
+    return both.sums()
+
+
+def _pairs(pairs: Any, sources: int, targets: int) -> np.ndarray:
+    rows = np.asarray(pairs)
+    if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or rows.dtype.kind not in "iu":
+        raise UserError(
+            f"`pairs` must be whole numbers of shape (P, 2), got {rows.dtype} of shape {rows.shape}"
+        )
+    if (rows < 0).any() or (rows >= (sources, targets)).any():
+        raise UserError(
+            f"`pairs` must be rows of `x` (below {sources}) and `y` (below {targets}), got "
+            f"{rows.max(0).tolist()} at most and {rows.min(0).tolist()} at least"
+        )
+    return rows.astype(np.int64)

@@ -1,0 +1,80 @@
+"""`xling.Encoder` on a model that knows every word: a word and its translation are one vector."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fairseq_xling as xling
+from tests.end_to_end.test_translate import WORDS, Study
+
+TEXTS = ["dog cat", "", "sun moon tree", "one"]
+OTHERS = ["xdog xcat", "xone", "xsun xmoon xtree"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return xling.Encoder.load(Study(tmp_path_factory.mktemp("python"), backwards=False).checkpoint)
+
+
+def test_the_import_is_quick_and_names_what_there_is():
+    code = (
+        "import sys, fairseq_xling as xling; assert 'Encoder' in dir(xling);"
+        "assert not {'torch', 'fairseq', 'numpy', 'sklearn'} & {*sys.modules}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(AttributeError, match="no attribute 'Encode'"):
+        _ = xling.Encode
+
+
+def test_vectors_are_means_of_states_and_do_not_depend_on_the_batches(encoder):
+    layers = encoder.encode(TEXTS, "en", layers="all")
+    assert layers.shape == (encoder.num_layers + 1, 4, encoder.width)
+    assert np.array_equal(encoder.encode(TEXTS, "en"), layers[-1])
+    assert np.array_equal(encoder.encode(TEXTS, "en", layers=[1, 0]), layers[[1, 0]])
+    alone = [encoder.encode([text], "en", max_tokens=1)[0] for text in TEXTS]
+    assert np.allclose(alone, layers[-1], atol=1e-5)
+    states = encoder.encode(TEXTS, "en", pooling="none")
+    assert [len(rows) for rows in states] == [2, 0, 3, 1]
+    for number in (0, 2, 3):
+        assert np.allclose(states[number].mean(0), layers[-1, number], atol=1e-5)
+    assert not layers[:, 1].any()  # a blank text
+    assert encoder.encode([], "en").shape == (0, encoder.width)
+
+
+def test_a_translation_is_retrieved(encoder):
+    found = encoder.retrieve(["sun moon tree", "dog cat", "one"], OTHERS, ("en", "xx"))
+    assert found.index.ravel().tolist() == [2, 0, 1]
+    assert np.allclose(found.score, 1, atol=1e-5)
+
+
+def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
+    found = encoder.fill_mask("xdog <mask> xone", "xx", top_k=200)
+    before = [one.probability for one in found]
+    assert before == sorted(before, reverse=True) and 0.5 < sum(before) <= 1 + 1e-5
+    # All that its bias admits, and nothing else.
+    assert {one.token for one in found[: len(WORDS)]} == {f"x{word}" for word in WORDS}
+    assert found[0].text == f"xdog {found[0].token} xone"
+    assert encoder.fill_mask("xdog <mask> xone", "xx", top_k=2) == found[:2]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.encode("dog", "en"), "`texts` must be a list of strings, got one string"),
+        (lambda e: e.encode(["dog", 1], "en"), "`texts` must be strings, got 1 at index 1"),
+        (lambda e: e.encode(["dog"], "de"), "unknown language 'de'; known: en, xx"),
+        (lambda e: e.encode(["dog"], "en", layers=7), r"`layers` must lie in \[-"),
+        (lambda e: e.encode(["dog"], "en", layers=()), "`layers` must name at least one"),
+        (lambda e: e.encode(["dog"], "en", pooling="max"), "`pooling` must be one of"),
+        (lambda e: e.fill_mask("dog", "en"), "`text` must contain <mask> exactly once"),
+        (lambda e: e.fill_mask("dog <mask>", "en", top_k=0), "`top_k` must be a whole number"),
+        (lambda e: e.fill_mask("dog " * 50 + "<mask>", "en"), "`text` must have its mask among"),
+        (lambda e: e.retrieve(["dog"], ["xdog"], "en"), "`langs` must be the two languages"),
+    ],
+)
+def test_bad_arguments_are_named(encoder, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(encoder)

@@ -1,0 +1,113 @@
+"""Measures on numpy arrays: against slow versions of themselves, and on bad arguments."""
+
+import numpy as np
+import pytest
+
+import fairseq_xling as xling
+from fairseq_xling.errors import UserError
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(30, 5))
+Y = X @ RANDOM.normal(size=(5, 5)) + 0.8 * RANDOM.normal(size=(30, 5))
+
+
+def cosines(x, y):
+    return (x / np.linalg.norm(x, axis=1)[:, None]) @ (y / np.linalg.norm(y, axis=1)[:, None]).T
+
+
+def csls(x, y, k):
+    found = cosines(x, y)
+    r_t = np.sort(found, axis=1)[:, -k:].mean(1)
+    r_s = np.sort(found, axis=0)[-k:].mean(0)
+    return 2 * found - r_t[:, None] - r_s
+
+
+def test_cka_is_that_of_the_centred_products():
+    x, y = X - X.mean(0), Y - Y.mean(0)
+    norm = np.linalg.norm
+    expected = norm(y.T @ x) ** 2 / (norm(x.T @ x) * norm(y.T @ y))
+    assert xling.measures.cka(X, Y) == pytest.approx(expected)
+
+
+def test_canonical_correlations_are_those_of_orthonormal_bases():
+    bases = [np.linalg.qr(side - side.mean(0))[0] for side in (X, Y)]
+    rho = np.linalg.svd(bases[0].T @ bases[1])[1]
+    assert xling.measures.svcca(X, Y, 1.0) == pytest.approx(rho.mean())
+    assert rho.min() < xling.measures.pwcca(X, Y) < rho.max()
+
+
+@pytest.mark.parametrize("way", ["cosine", "csls"])
+def test_neighbours_are_the_best_of_all_scores(way):
+    scores = cosines(X, Y[:20]) if way == "cosine" else csls(X, Y[:20], 4)
+    found = xling.measures.neighbours(X, Y[:20], top=3, way=way, k=4)
+    assert np.array_equal(found.index, np.argsort(-scores, axis=1)[:, :3])
+    if way == "cosine":
+        assert np.allclose(found.score, -np.sort(-scores, axis=1)[:, :3])
+
+
+@pytest.mark.parametrize("way", ["cosine", "csls"])
+def test_sentence_and_word_retrieval_count_the_ranks_of_all_scores(way):
+    scores = cosines(X, Y) if way == "cosine" else csls(X, Y, 10)
+    ranks = (scores >= scores.diagonal()[:, None]).sum(1)
+    assert len(set(ranks.tolist())) > 1
+    found = xling.measures.tatoeba(X, Y, way=way)
+    assert found.forward == (ranks == 1).mean()
+    assert found.backward == (scores.argmax(0) == np.arange(30)).mean()
+    assert found.mean == (found.forward + found.backward) / 2
+    words = xling.measures.bli(X, Y, way=way)
+    assert words["P@5"] == pytest.approx((ranks <= 5).mean())
+    assert words["MRR"] == pytest.approx((1 / ranks).mean())
+    assert xling.measures.mrr(X, Y, way=way) == words["MRR"]
+
+
+def test_a_word_with_several_translations_counts_once_by_its_best():
+    pairs = [[7, 1], [2, 2], [7, 7]]
+    scores = cosines(X, Y)
+    ranks = [
+        min((scores[row] > scores[row, j]).sum() + 1 for j in right)
+        for row, right in ((2, [2]), (7, [1, 7]))
+    ]
+    found = xling.measures.mrr(X, Y, pairs)
+    assert found == pytest.approx(np.mean([1 / rank for rank in ranks]))
+
+
+def test_the_mean_shift_finds_sentences_that_a_constant_separates():
+    before, after = xling.measures.mean_shift(X, X + 50, held_out=0.5, seed=1)
+    assert (before, after) == (pytest.approx(1 / 15, abs=1 / 14), 1.0)
+
+
+NAN = X.copy()
+NAN[4, 2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("measure", "x", "y", "message"),
+    [
+        ("cka", X, Y[:9], "`x` and `y` must have equally many rows, got 30 and 9"),
+        ("svcca", X[0], Y, "`x` must have 2 dimensions"),
+        ("pwcca", X, np.array([["a"]]), "`y` must be an array of numbers"),
+        ("tatoeba", X, Y[:, :3], "`x` and `y` must be equally wide, got 5 and 3"),
+        ("neighbours", NAN, Y, "`x` must be finite, got NaN or infinity in row 4"),
+        ("bli", X, NAN, "`y` must be finite"),
+        ("mrr", X.astype(complex), Y, "`x` must be an array of numbers, got dtype complex128"),
+        ("mean_shift", X[:1], Y[:1], "`x` must have at least 2 rows"),
+    ],
+)
+def test_an_array_of_another_form_is_named(measure, x, y, message):
+    with pytest.raises(ValueError, match=message) as found:
+        getattr(xling.measures, measure)(x, y)
+    assert isinstance(found.value, UserError)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"way": "csl"}, "did you mean 'csls'"),
+        ({"k": 0}, "`k` must be a whole number of at least 1, got 0"),
+        ({"pairs": [[0, 30]]}, "`pairs` must be rows of `x` .* and `y` \\(below 30\\)"),
+        ({"pairs": [[0.0, 1.0]]}, "`pairs` must be whole numbers of shape"),
+    ],
+)
+def test_a_setting_of_another_form_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        xling.measures.bli(X, Y, **options)
