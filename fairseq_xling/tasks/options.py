@@ -85,7 +85,7 @@ def change_options(option: str, text: str, trained: Any) -> Any:
 def _values(option: str, text: str, kind: type) -> dict[str, Any]:
     fields = {field.name: field.type for field in dataclasses.fields(kind)}
     values = {}
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in _pieces(text, fields):
         name, _, value = piece.partition("=")
         if name not in fields:
             raise UserError(f"`{option}`: {unknown_name('setting', name, list(fields))}")
@@ -98,3 +98,18 @@ def _values(option: str, text: str, kind: type) -> dict[str, Any]:
                 f"`{option}`: {name} must be of type {fields[name].__name__}, got {value!r}"
             ) from None
     return values
+
+
+def _pieces(text: str, fields: dict[str, type]) -> list[str]:
+    """The ``name=value`` items: what has no ``=`` after a setting of type str belongs to its value.
+
+    >>> _pieces("tags=a,b, width=3", {"tags": str, "width": int})
+    ['tags=a,b', 'width=3']
+    """
+    pieces: list[str] = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        if pieces and "=" not in piece and fields.get(pieces[-1].partition("=")[0]) is str:
+            pieces[-1] += f",{piece}"
+        else:
+            pieces.append(piece)
+    return pieces

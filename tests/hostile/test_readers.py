@@ -19,6 +19,7 @@ VALID = {
     "conll": "EU B-ORG\nrejects O\n\nPeter B-PER\n",
     "conllu": "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
     "conll09": "1\ta\ta\ta\tN\tN\t_\t_\t0\t0\tr\tr\tY\ta.01\tA0\n\n",
+    "conll09_trees": "1\ta\ta\ta\tN\tN\t_\t_\t0\t0\tr\tr\tY\ta.01\tA0\n\n",
     "squad": json.dumps(
         {
             "data": [

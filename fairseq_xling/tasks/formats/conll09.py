@@ -76,8 +76,12 @@ class Conll09(Format):
                 file.writelines(f"{line}\n" for line in item.lines[count:])
 
 
-def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> FramesItem:
-    """A sentence; ``annotated``: whether those before it were, None if none had predicates."""
+def word_cells(path: Path, first: int, lines: Sequence[str]) -> list[list[str]]:
+    """The columns of each word of a sentence, at least 14; ID and FORM are checked.
+
+    Raises:
+        UserError: for the first malformed row; names file and line.
+    """
     rows = [line.split("\t") for line in lines if line.strip()]
     for number, row in enumerate(rows):
         place = f"{path}:{first + number}"
@@ -87,8 +91,17 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
             raise UserError(f"{place}: ID must be {number + 1}, got {row[_ID]!r}")
         if not row[_FORM].strip():
             raise UserError(f"{place}: the FORM is empty")
+    return rows
+
+
+def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> FramesItem:
+    """A sentence; ``annotated``: whether those before it were, None if none had predicates."""
+    rows = word_cells(path, first, lines)
+    for number, row in enumerate(rows):
         if row[_FILLPRED] not in ("Y", NONE):
-            raise UserError(f"{place}: FILLPRED must be Y or _, got {row[_FILLPRED]!r}")
+            raise UserError(
+                f"{path}:{first + number}: FILLPRED must be Y or _, got {row[_FILLPRED]!r}"
+            )
     predicates = tuple(number for number, row in enumerate(rows) if row[_FILLPRED] == "Y")
     if annotated is None:
         annotated = max(map(len, rows)) > _FIRST

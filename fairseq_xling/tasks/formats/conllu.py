@@ -85,15 +85,26 @@ class Conllu(Format):
         columns: Mapping,
     ) -> None:
         """See `Format`: line for line as in the input."""
-        with atomic_write(path, "w") as file:
-            for item, tree in zip(items, predictions, strict=True):
-                lines = [*item.lines]
-                for row, head, relation, *tag in zip(item.rows, *tree, strict=True):
-                    cells = lines[row].split("\t")
-                    cells[_HEAD], cells[_DEPREL] = str(head), relation
-                    cells[_UPOS] = tag[0] if tag else cells[_UPOS]
-                    lines[row] = "\t".join(cells)
-                file.writelines(f"{line}\n" for line in lines)
+        write_trees(path, items, predictions, (_HEAD, _DEPREL, _UPOS))
+
+
+def write_trees(
+    path: Path,
+    items: Sequence[TreeItem],
+    predictions: Sequence[Tree | TaggedTree],
+    columns: tuple[int, int, int],
+) -> None:
+    """The lines of ``items``, with predictions in the ``columns`` of HEAD, DEPREL and the tag."""
+    with atomic_write(path, "w") as file:
+        for item, tree in zip(items, predictions, strict=True):
+            lines = [*item.lines]
+            for row, *values in zip(item.rows, *tree, strict=True):
+                cells = lines[row].split("\t")
+                # A plain tree has no tags: that column stays.
+                for column, value in zip(columns, values, strict=False):
+                    cells[column] = str(value)
+                lines[row] = "\t".join(cells)
+            file.writelines(f"{line}\n" for line in lines)
 
 
 def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -131,28 +142,44 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
     """A sentence; ``annotated``: whether those before it were, None if it is the first."""
     rows = _word_rows(path, first, lines)
     cells = [lines[row].split("\t") for row in rows]
-    for row, word in zip(rows, cells, strict=True):
-        place = f"{path}:{first + row}"
+    places = [f"{path}:{first + row}" for row in rows]
+    for place, word in zip(places, cells, strict=True):
         if not word[_FORM].strip():
             raise UserError(f"{place}: the FORM is empty")
-        has = word[_HEAD] != "_"
-        if annotated is None:
-            annotated = has
-        if annotated and not (is_number(word[_HEAD]) and int(word[_HEAD]) <= len(rows)):
-            raise UserError(
-                f"{place}: HEAD must be a number from 0 to {len(rows)}, got {word[_HEAD]!r}"
-            )
-        if has and not annotated:
-            raise UserError(f"{place}: HEAD must be _ as in the rows before, got {word[_HEAD]!r}")
-        if annotated and word[_DEPREL].strip() in ("", "_"):
-            raise UserError(f"{place}: DEPREL must name a relation, got {word[_DEPREL]!r}")
-    tree = None
-    if annotated:
-        tree = Tree(tuple(int(word[_HEAD]) for word in cells), tuple(w[_DEPREL] for w in cells))
-        if fault := tree_fault(tree.heads):
-            raise UserError(f"{path}:{first + rows[fault[0]]}: {fault[1]}")
+    tree = tree_of(
+        places, [word[_HEAD] for word in cells], [word[_DEPREL] for word in cells], annotated
+    )
     words, upos = (tuple(word[column] for word in cells) for column in (_FORM, _UPOS))
     return TreeItem(str(path), first + rows[0], words, upos, tree, tuple(lines), tuple(rows))
+
+
+def tree_of(
+    places: Sequence[str], heads: Sequence[str], relations: Sequence[str], annotated: bool | None
+) -> Tree | None:
+    """The tree in the columns HEAD and DEPREL of a sentence's words; None without annotation.
+
+    ``places`` are ``file:line`` of each word; ``annotated``: whether the sentences before it were,
+    None if it is the first.
+
+    Raises:
+        UserError: for what is no tree with one root; names file and line.
+    """
+    for place, head, relation in zip(places, heads, relations, strict=True):
+        has = head != "_"
+        if annotated is None:
+            annotated = has
+        if annotated and not (is_number(head) and int(head) <= len(heads)):
+            raise UserError(f"{place}: HEAD must be a number from 0 to {len(heads)}, got {head!r}")
+        if has and not annotated:
+            raise UserError(f"{place}: HEAD must be _ as in the rows before, got {head!r}")
+        if annotated and relation.strip() in ("", "_"):
+            raise UserError(f"{place}: DEPREL must name a relation, got {relation!r}")
+    if not annotated:
+        return None
+    tree = Tree(tuple(map(int, heads)), tuple(relations))
+    if fault := tree_fault(tree.heads):
+        raise UserError(f"{places[fault[0]]}: {fault[1]}")
+    return tree
 
 
 def _word_rows(path: Path, first: int, lines: Sequence[str]) -> list[int]:

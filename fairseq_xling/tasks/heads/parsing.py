@@ -39,13 +39,34 @@ from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 class ParsingOptions(HeadOptions):
     """Sizes of the perceptrons; ``punctuation`` counts (keep, as in CoNLL 2018) or not (drop).
 
-    With drop, words with UPOS PUNCT are ignored.
+    With drop, words tagged PUNCT are ignored; ``drop:PU,SYM`` names other tags.
     """
 
     arc_dim: int = setting(500, COUNT)
     label_dim: int = setting(100, COUNT)
     dropout: float = setting(0.33, BELOW_ONE)
-    punctuation: str = at_test("keep", choices=("keep", "drop"))
+    punctuation: str = at_test("keep")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        policy, colon, tags = self.punctuation.partition(":")
+        kept = policy in ("keep", "drop") and not colon
+        if not kept and not (policy == "drop" and all(map(str.strip, tags.split(",")))):
+            raise UserError(
+                "`--head-options`: punctuation must be keep, drop or drop:TAG,TAG, got "
+                f"{self.punctuation!r}"
+            )
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """The tags of words that are not counted.
+
+        >>> sorted(ParsingOptions(punctuation="drop:PU,SYM").dropped)
+        ['PU', 'SYM']
+        """
+        policy, _, tags = self.punctuation.partition(":")
+        names = frozenset(tag.strip() for tag in tags.split(",")) if tags else frozenset({"PUNCT"})
+        return names if policy == "drop" else frozenset()
 
 
 @heads.register("parsing")
@@ -69,8 +90,10 @@ class Parsing(Head):
         if item.tree:
             gold = list(item.tree.heads)
             relations = [self.number("relation", name) for name in item.tree.relations]
-            if self.options.punctuation == "drop" and set(item.upos) == {"_"}:
-                raise UserError(f"{item.place}: dropping punctuation requires UPOS, got '_'")
+            if self.options.dropped and set(item.upos) == {"_"}:
+                raise UserError(
+                    f"{item.place}: dropping punctuation requires parts of speech, got '_'"
+                )
         fields = {
             # The first row begins with a special symbol: the root.
             "row": np.concatenate(([0], row)),
@@ -110,13 +133,13 @@ class Parsing(Head):
     def counts(self, item: TreeItem, prediction: Tree) -> Sequence[float]:
         if item.tree is None:
             return (0.0, 0.0, 0.0)
-        drop = self.options.punctuation == "drop"
+        dropped = self.options.dropped
         right = [
             (head == other, head == other and universal(name) == universal(given))
             for upos, head, name, other, given in zip(
                 item.upos, *item.tree, *prediction, strict=True
             )
-            if not (drop and upos == "PUNCT")
+            if upos not in dropped
         ]
         return float(sum(a for a, _ in right)), float(sum(b for _, b in right)), float(len(right))
 

@@ -25,7 +25,8 @@ def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
             "(punctuation), got 'arc_dim'",
         ),
         ("pos", "dropout=0", "reading and counting (none of this head's), got 'dropout'"),
-        ("parsing", "punctuation=x", "`--head-options`: punctuation must be keep or drop, got 'x'"),
+        ("parsing", "punctuation=x", "punctuation must be keep, drop or drop:TAG,TAG, got 'x'"),
+        ("parsing", "PU,punctuation=drop:X", "`--head-options`: unknown setting 'PU'"),
         ("parsing", "punct=drop", "`--head-options`: unknown setting 'punct'; did you mean"),
     ],
 )

@@ -174,6 +174,22 @@ def test_scores_are_those_counted_by_hand():
     assert total_counts(drop, gold, found) == {"heads": 6.0, "relations": 4.0, "words": 7.0}
 
 
+@pytest.mark.row("E4")
+def test_words_with_the_tags_that_are_named_are_not_counted():
+    gold = [item("a b c d", [2, 0, 2, 2], "x root y z", "NN VV PU PUNCT")]
+    found = [Tree((2, 0, 1, 1), ("x", "root", "y", "z"))]  # the last two are wrong
+    for text, heads, words in (
+        ("keep", 2.0, 4.0),
+        ("drop", 2.0, 3.0),
+        ("drop:PU", 2.0, 3.0),
+        ("drop:PU, PUNCT", 2.0, 2.0),
+        ("drop:PU,NN,PUNCT,dropout=0", 1.0, 1.0),
+    ):
+        options = parse_options("--head-options", f"punctuation={text}", ParsingOptions)
+        sums = total_counts(Parsing(LABELS, options), gold, found)
+        assert (sums["heads"], sums["words"]) == (heads, words)
+
+
 def test_a_sentence_without_tree_is_not_counted():
     assert Parsing.annotated(SHORT) and not Parsing.annotated(item("a b"))
     assert Parsing(LABELS).counts(item("a b"), Tree((2, 0), ("x", "y"))) == (0.0, 0.0, 0.0)
@@ -200,7 +216,9 @@ def test_real_gold_scores_a_hundred(file, punctuation):
         ("arc_dim=0", "arc_dim must be at least 1, got 0"),
         ("label_dim=-1", "label_dim must be at least 1, got -1"),
         ("dropout=1", r"dropout must lie in \[0, 1\), got 1"),
-        ("punctuation=yes", "punctuation must be keep or drop, got 'yes'"),
+        ("punctuation=yes", "punctuation must be keep, drop or drop:TAG,TAG, got 'yes'"),
+        ("punctuation=drop:", "punctuation must be keep, drop or drop:TAG,TAG, got 'drop:'"),
+        ("punctuation=keep:A", "punctuation must be keep, drop or drop:TAG,TAG, got 'keep:A'"),
     ],
 )
 def test_bad_settings_are_refused(text, message):
@@ -210,6 +228,8 @@ def test_bad_settings_are_refused(text, message):
 
 def test_punctuation_cannot_be_dropped_without_parts_of_speech(codec):
     head = Parsing(LABELS, ParsingOptions(punctuation="drop"))
-    with pytest.raises(UserError, match=r"a.conllu:3: dropping punctuation requires UPOS"):
+    with pytest.raises(
+        UserError, match=r"a.conllu:3: dropping punctuation requires parts of speech"
+    ):
         head.encode(item("he ran", [2, 0], "nsubj root", "_ _"), codec())
     head.encode(item("he ran", upos="_ _"), codec())  # nothing is counted there
