@@ -21,7 +21,7 @@ from torch import Tensor
 
 from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, undo_steps
+from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, lost_in_steps, undo_steps
 
 _FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")
 _SIDES = ("moving", "fixed")
@@ -103,14 +103,27 @@ class FittedMap:
         """Moving rows (N, D) as states (N, E) of the fixed encoder: `apply`, and the fixed side's
         normalisation undone, so that they can replace the fixed encoder's states.
 
+        Where the normalisation set lengths to 1, each row gets its own lengths back, those that it
+        had on the moving side. Between encoders that differ by a rotation that is exact.
+
         Raises:
-            UserError: as `apply`; if the fixed side's normalisation cannot be undone, or the fixed
-                side is also mapped.
+            UserError: as `apply`; if lengths are normalised differently on the two sides, or the
+                fixed side is also mapped.
         """
-        fixed = self[layer].fixed
+        moving, fixed = self[layer].moving, self[layer].fixed
         if fixed.matrix is not None:
             raise UserError(f"a map by {self.method!r} moves both sides, so nothing can stay fixed")
-        return undo_steps(self.apply(rows, layer), fixed.steps)
+        mapped = self.apply(rows, layer)
+        if not any(ELEMENTS[step.name].loses for step in fixed.steps):
+            return undo_steps(mapped, fixed.steps, [None] * len(fixed.steps))
+        names = [[step.name for step in side.steps] for side in (moving, fixed)]
+        if names[0] != names[1]:
+            raise UserError(
+                "both sides must be normalised by the same steps for a map back to unnormalised "
+                f"states, got {names[0]} and {names[1]}"
+            )
+        lost = lost_in_steps(rows.to(mapped.dtype), moving.steps)
+        return undo_steps(mapped, fixed.steps, lost)
 
     def other_language(self, lang: str, side: str) -> str | None:
         """The language of the text that ``side`` was fitted on, if it is known and not ``lang``."""

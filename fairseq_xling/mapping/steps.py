@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, about
+from fairseq_xling.errors import about
 from fairseq_xling.mapping.normalize import LENGTH, ROUNDS, parse_steps, unit
 from fairseq_xling.registry import Registry
 
@@ -32,11 +32,11 @@ class Element:
 
     Attributes:
         looks: whether it must read the vectors that it is fitted on.
-        undoes: whether `undo` restores the original rows.
+        loses: whether `undo` needs something of each row, which `lost` gives.
     """
 
     looks: ClassVar[bool]
-    undoes: ClassVar[bool]
+    loses: ClassVar[bool] = False
 
     @staticmethod
     def fit(blocks: Iterable[Tensor]) -> Tensor:
@@ -54,8 +54,13 @@ class Element:
         raise NotImplementedError
 
     @staticmethod
-    def undo(x: Tensor, value: Tensor) -> Tensor:
-        """Rows (N, D) as they were before it."""
+    def lost(x: Tensor) -> Tensor | None:
+        """What the step removes from each of the rows (N, D), as (N, 1); None if nothing."""
+        return None
+
+    @staticmethod
+    def undo(x: Tensor, value: Tensor, lost: Tensor | None) -> Tensor:
+        """Rows (N, D) as they were before it; ``lost`` is what it removed."""
         raise NotImplementedError
 
 
@@ -70,16 +75,24 @@ _SEQUENCES = {
 
 @ELEMENTS.register("unit")
 class _Unit(Element):
-    looks, undoes = False, False
+    looks, loses = False, True
 
     @staticmethod
     def apply(x: Tensor, value: Tensor) -> Tensor:
         return unit(x)
 
+    @staticmethod
+    def lost(x: Tensor) -> Tensor:
+        return x.norm(dim=-1, keepdim=True)
+
+    @staticmethod
+    def undo(x: Tensor, value: Tensor, lost: Tensor | None) -> Tensor:
+        return x * lost
+
 
 @ELEMENTS.register("centre")
 class _Centre(Element):
-    looks, undoes = True, True
+    looks = True
 
     @staticmethod
     def fit(blocks: Iterable[Tensor]) -> Tensor:
@@ -97,13 +110,13 @@ class _Centre(Element):
         return x - value
 
     @staticmethod
-    def undo(x: Tensor, value: Tensor) -> Tensor:
+    def undo(x: Tensor, value: Tensor, lost: Tensor | None) -> Tensor:
         return x + value
 
 
 @ELEMENTS.register("scale")
 class _Scale(Element):
-    looks, undoes = True, True
+    looks = True
 
     @staticmethod
     def fit(blocks: Iterable[Tensor]) -> Tensor:
@@ -122,7 +135,7 @@ class _Scale(Element):
         return x * value
 
     @staticmethod
-    def undo(x: Tensor, value: Tensor) -> Tensor:
+    def undo(x: Tensor, value: Tensor, lost: Tensor | None) -> Tensor:
         return x / value
 
 
@@ -181,23 +194,23 @@ def apply_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
     return x
 
 
-def undo_steps(x: Tensor, steps: Sequence[Step]) -> Tensor:
-    """``x`` (N, D) before fitted steps.
+def lost_in_steps(x: Tensor, steps: Sequence[Step]) -> list[Tensor | None]:
+    """What each of the fitted steps removes from the rows ``x`` (N, D), in their order."""
+    lost: list[Tensor | None] = []
+    for name, value in steps:
+        lost.append(ELEMENTS[name].lost(x))
+        x = ELEMENTS[name].apply(x, value.to(x))
+    return lost
+
+
+def undo_steps(x: Tensor, steps: Sequence[Step], lost: Sequence[Tensor | None]) -> Tensor:
+    """``x`` (N, D) before fitted steps, which removed ``lost`` from its rows.
 
     >>> x = torch.tensor([[5.0, 1.0], [1.0, 1.0]])
-    >>> found = fit_steps(lambda: [x], "centre,scale")
-    >>> torch.allclose(undo_steps(apply_steps(x, found), found), x)
+    >>> found = fit_steps(lambda: [x], "iterative,scale")
+    >>> torch.allclose(undo_steps(apply_steps(x, found), found, lost_in_steps(x, found)), x)
     True
-
-    Raises:
-        UserError: if a step cannot be undone.
     """
-    for name, value in reversed(steps):
-        if not ELEMENTS[name].undoes:
-            kept = ", ".join(each for each in ELEMENTS if ELEMENTS[each].undoes)
-            raise UserError(
-                f"`--normalize` must be none, {kept} for a map back to unnormalised states, "
-                f"got a step {name!r}"
-            )
-        x = ELEMENTS[name].undo(x, value.to(x))
+    for (name, value), removed in zip(reversed(steps), reversed(lost), strict=True):
+        x = ELEMENTS[name].undo(x, value.to(x), removed)
     return x

@@ -2,8 +2,9 @@
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.2: the target language's states
 of a layer are mapped into the source encoder's space, and its upper layers read them
-(`fairseq_xling.tasks.mapped`). The states are only centred: normalisation to unit length could
-not be undone for those layers.
+(`fairseq_xling.tasks.mapped`). By default the states are only centred: those layers need lengths,
+and with the iterative normalisation of that section, which the option takes too, the lengths that
+a state gets back are those of its own encoder (`FittedMap.carry`).
 """
 
 from __future__ import annotations

@@ -130,7 +130,8 @@ class _Study:
         output = self.run / "maps" / f"{name.removeprefix('map-')}.safetensors"
         command = [
             *("fairseq-xling", "map", "contextual", str(states[1]), str(states[0])),
-            *("--alignments", str(links), "--swap", "--output", str(output)),
+            *("--alignments", str(links), "--swap", "--normalize", self.config.normalize),
+            *("--output", str(output)),
         ]
         self.steps.setdefault(
             name,

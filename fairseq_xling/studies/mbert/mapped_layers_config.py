@@ -35,6 +35,10 @@ class _Mapped(TaskOptions):
     )
     map_split: str = option("train", "split of the parallel text that maps are fitted on")
     map_sentences: int = option(10_000, "number of its first sentence pairs; 0 is all", least=0)
+    normalize: str = option(
+        "centre",
+        "normalisation of states before a map, as in `fairseq-xling map`; iterative in the paper",
+    )
     links: str = option(
         "intersection", "word pairs to use, as in `fairseq-xling align`", choices=LINKS
     )
@@ -95,7 +99,7 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
 
 
 # Conneau et al. (2020), Section 5.1.2, with encoders as in Section 3.1.
-PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh"}}
+PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh", "normalize": "iterative"}}
 
 
 def check_config(config: MappedLayersConfig) -> None:
@@ -104,10 +108,13 @@ def check_config(config: MappedLayersConfig) -> None:
     Raises:
         UserError: for the first.
     """
+    from fairseq_xling.mapping.steps import parse_elements
+
     encoders = config.encoders
     check_encoders(encoders)
     languages = encoders.language_list
     _ = config.layer_list
+    parse_elements(config.normalize)
     if any(row.mapped for row in encoders.row_list):
         for target in languages[1:]:
             config.parallel(target)

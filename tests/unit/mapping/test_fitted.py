@@ -63,6 +63,26 @@ def test_carried_rows_are_states_of_the_fixed_encoder():
         both.carry(x, 1)
 
 
+@pytest.mark.row("S6")
+def test_carried_rows_get_their_own_lengths_back_where_normalisation_made_them_equal():
+    y, w = normal(20, 4) * torch.arange(1, 21)[:, None], torch.linalg.qr(normal(4, 4, seed=3)).Q
+    x = y @ w.T
+    one = FittedMap({1: LayerMap(side(x, "iterative", w), side(y, "iterative"))})
+    torch.testing.assert_close(one.apply(x, 1), normalize(y, "iterative"))  # Section 5.1, on rows
+    torch.testing.assert_close(one.carry(x, 1), y)
+    torch.testing.assert_close(one.carry(x.float(), 1), y.float(), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(one.carry(x[4:5], 1), y[4:5])  # its company does not matter
+
+
+def test_sides_that_are_normalised_differently_lead_nowhere_back():
+    x = normal(20, 4)
+    one = FittedMap({1: LayerMap(side(x, "centre"), side(x, "iterative"))})
+    with pytest.raises(
+        UserError, match=r"must be normalised by the same steps .* got \['centre'\] and"
+    ):
+        one.carry(x, 1)
+
+
 def test_blank_rows_stay_zero_and_half_precision_is_computed_in_full(fitted):
     x = torch.cat([normal(2, 4), torch.zeros(1, 4)])
     assert not fitted.apply(x, 3)[2].any() and fitted.apply(x, 3)[:2].all()

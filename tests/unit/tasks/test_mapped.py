@@ -104,24 +104,26 @@ def trained():
     return make
 
 
-def fit(moving, fixed, layer):
+def fit(moving, fixed, layer, normalize="centre"):
     """A map from parallel text, where a word is its own translation."""
     src = make_src(200, seed=5)
     rows = [
         states_after(each, src, ("en", "en"), layer)[:, :7][~src["padding_mask"]].detach()
         for each in (moving, fixed)
     ]
-    return FittedMap({layer: fit_rows(*rows, normalize="centre")})
+    return FittedMap({layer: fit_rows(*rows, normalize=normalize)})
 
 
 @pytest.mark.row("S6")
+@pytest.mark.parametrize("normalize", ["centre", "iterative"])
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_mapped_states_give_the_sources_accuracy_and_others_chance(trained, layer):
+def test_mapped_states_give_the_sources_accuracy_and_others_chance(trained, layer, normalize):
     model, turned = trained(make_encoder()), rotate(make_encoder(), layer)
     src = make_src(100, seed=7)
     own = accuracy(model, src)
     assert own > 0.8
-    mapped = MappedModel(turned, fit(turned, model.encoder, layer), model, layer, "en", 0)
+    found = fit(turned, model.encoder, layer, normalize)
+    mapped = MappedModel(turned, found, model, layer, "en", 0)
     assert accuracy(mapped, src) == own
     with torch.no_grad():
         outputs = [one(src, ("en", "en"), {})["tags"] for one in (mapped, model)]
@@ -227,9 +229,9 @@ def test_what_does_not_fit_is_refused(trained):
     with pytest.raises(UserError, match="must be at most 0, which the head reads, got 1"):
         MappedModel(lower, plain, low, 1, "en", 0)
     rows = torch.randn(50, WIDTH)
-    lossy = FittedMap({1: fit_rows(rows, rows, normalize="iterative")})
-    with pytest.raises(UserError, match="`--normalize` must be none, centre, scale for a map"):
-        MappedModel(lower, lossy, model, 1, "en", 0)
+    both = FittedMap({1: fit_rows(rows, rows, "meeting")}, "meeting")
+    with pytest.raises(UserError, match="a map by 'meeting' moves both sides"):
+        MappedModel(lower, both, model, 1, "en", 0)
     other = MappedModel(make_encoder(TriEncoder), plain, model, 1, "en", 0)
     with pytest.raises(UserError, match="both encoders must have a TRILayer below it, or neither"):
         other(make_src(2), ("en", "en"), {})

@@ -83,6 +83,12 @@ def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, 
     assert align[2] == "intersection" and align[3].endswith("en-de.en.txt")
     assert (value(align, "--segment-source"), value(align, "--segment-target")) == ("pre", "space")
     assert value(command, "--alignments") == value(align, "--output")
+    assert value(command, "--normalize") == "centre"
+    other = steps_of(tmp_path, config(tasks="ner", normalize="iterative"))
+    (command,) = other["map-mono-en-1-mono-de-1-de"].commands
+    assert value(command, "--normalize") == "iterative"
+    with pytest.raises(UserError, match="unknown normalisation 'iterativ'"):
+        check_config(config(normalize="iterativ"))
     steps["text-en-de"].call()
     assert (tmp_path / "run/text/en-de.de.txt").read_text() == "a\n"
     mapped = steps["mapped-ner-mono-en-1-mono-de-1.de-layer1"]

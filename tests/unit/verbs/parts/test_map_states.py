@@ -91,10 +91,11 @@ def test_words_are_mapped_by_a_dictionary_and_the_rest_is_counted(
     assert "pairs: dictionary (entries: 51, with an unknown word: 1, first column: en)" in printed
 
 
+@pytest.mark.parametrize(("normalize", "offset"), [("centre", 3.0), ("iterative", 0.0)])
 def test_tokens_are_mapped_by_alignments_so_that_plain_states_come_out(
-    turned, write_states, tmp_path
+    turned, write_states, tmp_path, normalize, offset
 ):
-    x, y = turned(offset=3.0)
+    x, y = turned(offset=offset)
     arrays = {"places": [*range(40)] * 2, "words": [*range(40)] * 2}
     arrays |= {"sentences": [40, 40], "lengths": [(40, 40)] * 2}
     de = write_states("de", {3: x}, unit="tokens", **arrays)
@@ -103,7 +104,8 @@ def test_tokens_are_mapped_by_alignments_so_that_plain_states_come_out(
     links = " ".join(f"{i}-{39 - i}" for i in range(40))
     (tmp_path / "links").write_text(f"{links}\n{links}\n")
     pairs = ("--alignments", str(tmp_path / "links"))
-    assert call("contextual", de, en, tmp_path / "map", "--layer", "3", pairs=pairs) == 0
+    options = ("--layer", "3", "--normalize", normalize)
+    assert call("contextual", de, en, tmp_path / "map", *options, pairs=pairs) == 0
     found = read_map(tmp_path / "map")
     carried = found.carry(torch.from_numpy(x), 3)
     np.testing.assert_allclose(carried, y, atol=0.1)
