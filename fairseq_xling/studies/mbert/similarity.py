@@ -58,7 +58,7 @@ def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:
         call=lambda: write_similarity(run, record, cells, correlations, list(steps.values())),
         settings={"config": record, "kind": "similarity"},
         inputs=[*(path for c in cells for path in c.results.values()), *correlations.values()],
-        outputs=[run / name for name in files_of(pair.name for pair in config.pairs)],
+        outputs=[run / name for name in files_of(dict.fromkeys(cell.pair for cell in cells))],
     )
     return list(steps.values())
 
@@ -92,7 +92,8 @@ class _Comparison:
         return Cell(self.row.name, self.row.title, self.pair.name, self.seed, results)
 
     def _sentences(self, split: str) -> list[Path]:
-        return [self.models.sentences(side, self.pair, split) for side in (self.x, self.y)]
+        sides = ((self.x, False), (self.y, True))
+        return [self.models.sentences(side, self.pair, split, second) for side, second in sides]
 
     def _cka(self) -> Path:
         return self._measure("cka", self.name, "cka", self._sentences("test"))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
@@ -15,6 +16,7 @@ from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders
 from fairseq_xling.studies.mbert.similarity_rows import ROWS, Pair, Row
 from fairseq_xling.text.vocabularies import modes
 
+SPLITS = ("valid", "test")  # of parallel text: maps are fitted on one, measured on the other
 MEASURES = ("retrieval", "cka", "bli", "static")
 
 
@@ -29,6 +31,12 @@ class _Compared:
         "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
     )
     same: bool = option(True, "also compare two encoders of the first language, with other seeds")
+    paraphrase: str = option(
+        "",
+        "valid=FILE,test=FILE, paraphrases (such as back-translations) of the first language's "
+        "sentences in data-text/parallel, line by line; what the second of its two encoders reads "
+        "(default: the same sentences)",
+    )
     measures: str = option(",".join(MEASURES), "what to measure")
     dictionary: str = option("", "TSV or folder of them, to be split (default: that of data-text)")
     dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
@@ -99,6 +107,30 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
             if path.is_file():
                 return path
         raise UserError(f"{plain}: no such file")
+
+    @property
+    def first_pair(self) -> Pair:
+        """The pair whose sentences one language twice is compared on."""
+        return Pair(*self.language_list[:2])
+
+    @property
+    def paraphrases(self) -> dict[str, Path]:
+        """The files of paraphrases by split, or none.
+
+        Raises:
+            UserError: for another form, or if a split is missing.
+        """
+        found = {}
+        for part in filter(None, self.paraphrase.split(",")):
+            split, _, path = part.partition("=")
+            if split not in SPLITS or not path or split in found:
+                raise UserError(
+                    f"`--paraphrase` must be valid=FILE,test=FILE, got {self.paraphrase!r}"
+                )
+            found[split] = Path(path)
+        if found and len(found) < len(SPLITS):
+            raise UserError(f"`--paraphrase` must be valid=FILE,test=FILE, got {self.paraphrase!r}")
+        return found
 
     def dictionaries(self, target: str) -> list[Path]:
         """One file that is to be split, or the two parts."""
@@ -180,9 +212,19 @@ def check_config(config: SimilarityConfig) -> None:
     for target in targets:
         for path in config.dictionaries(target):
             read_dictionary(path)
-        for split in ("valid", "test"):
+        for split in SPLITS:
             for lang in (source, target):
                 config.text(f"parallel/{split}.{source}-{target}.{lang}")
+    if config.paraphrases and not config.same:
+        raise UserError("`--paraphrase` needs `--same true`: it is for one language twice")
+    for split, path in config.paraphrases.items():
+        text = config.text(f"parallel/{split}.{config.first_pair.name}.{source}")
+        counts = [sum(1 for _ in read_lines(each)) for each in (path, text)]
+        if counts[0] != counts[1]:
+            raise UserError(
+                f"{path}: must have a line for each of the {counts[1]} lines of {text}, got "
+                f"{counts[0]}"
+            )
 
 
 def _names(option: str, text: str, known) -> list[str]:

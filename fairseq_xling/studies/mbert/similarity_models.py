@@ -167,9 +167,15 @@ class Models:
             )
         return folder / "checkpoint_best.pt"
 
-    def sentences(self, side: Side, pair: Pair, split: str) -> Path:
-        """The states of one side of the parallel text; of one language twice, the first pair's."""
-        both = Pair(*self.config.language_list[:2]) if pair.same else pair
+    def sentences(self, side: Side, pair: Pair, split: str, second: bool) -> Path:
+        """The states of one side of the parallel text.
+
+        Of one language twice, the first pair's; the second side has its paraphrases if there are.
+        """
+        if pair.same and second and self.config.paraphrases:
+            text = self.config.paraphrases[split]
+            return self._extract(side, f"{split}-paraphrase", text, "sentences")
+        both = self.config.first_pair if pair.same else pair
         text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
         return self._extract(side, f"{split}-{both.name}", text, "sentences")
 

@@ -32,6 +32,7 @@ _SAME = (
     "that "
     "of the next; jointly trained, one model without the information that the words are the same."
 )
+_PARAPHRASE = "The second side of LANG-LANG_2 reads paraphrases of the first side's sentences."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,4 +193,5 @@ def _notes(config: Mapping[str, Any]) -> list[str]:
         "Pearson: of CKA with retrieval over the layers, for each seed.",
         f"{_EQUAL[config['equal']]} Encoders of two languages start from different weights.",
         *([_SAME] if config["same"] else []),
+        *([_PARAPHRASE] if config.get("paraphrase") else []),
     ]

@@ -104,6 +104,55 @@ def test_one_language_twice_has_another_seed_and_the_same_sentences(config, tmp_
     assert value(extract, "--lang") == "en_2"
 
 
+def test_a_pair_without_a_row_has_no_figure(config, tmp_path):
+    steps = steps_of(tmp_path, config(seeds="1", rows="sep-emb"))
+    figures = [path.name for path in steps["table"].outputs if path.suffix == ".svg"]
+    assert figures == ["plot-en-en_2.svg"]
+
+
+@pytest.mark.row("S9")
+def test_the_second_side_of_one_language_reads_paraphrases(config, text, tmp_path):
+    files = {split: tmp_path / f"{split}.back.txt" for split in ("valid", "test")}
+    for path in files.values():
+        path.write_text("b\n")
+    given = ",".join(f"{split}={path}" for split, path in files.items())
+    steps = steps_of(tmp_path, config(seeds="1,2", rows="mapped,sep-emb", paraphrase=given))
+    second = [(f"mono-en-{seed}", "en", split) for seed in (1, 2) for split in files]
+    for name, code, split in [*second, ("separate-en-en_2-1", "en_2", "test")]:
+        extract = command_of(steps, f"extract-{name}.{code}-{split}-paraphrase")
+        assert value(extract, "--text") == str(files[split]) and value(extract, "--lang") == code
+    fit, measure = steps["retrieval-mapped-mono-en-2-mono-en-1"].commands
+    ends = [[path.rsplit("/", 2)[1:] for path in command[3:5]] for command in (fit, measure)]
+    assert ends == [
+        [["mono-en-2.en", f"{split}-en-de"], ["mono-en-1.en", f"{split}-paraphrase"]]
+        for split in files
+    ]
+    other = command_of(steps, "cka-mono-en-1-mono-de-1")  # two languages: their own text
+    assert [path.rsplit("/", 1)[1] for path in other[3:5]] == ["test-en-de"] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "same", "message"),
+    [
+        ("valid={f}", True, "`--paraphrase` must be valid=FILE,test=FILE, got"),
+        ("valid={f},train={f}", True, "`--paraphrase` must be valid=FILE,test=FILE, got"),
+        ("valid={f},test=", True, "`--paraphrase` must be valid=FILE,test=FILE, got"),
+        ("valid={f},test={f}x", True, "pairs.txtx: no such file"),
+        ("valid={f},test={f}", False, "`--paraphrase` needs `--same true`"),
+        (
+            "valid={f},test={f}",
+            True,
+            r"pairs.txt: must have a line for each of the 1 lines .* got 2",
+        ),
+    ],
+)
+def test_paraphrases_that_do_not_fit_are_refused(config, tmp_path, given, same, message):
+    path = tmp_path / "pairs.txt"
+    path.write_text("a\nb\n" if "got 2" in message else "a\n")
+    with pytest.raises(UserError, match=message):
+        check_config(config(paraphrase=given.format(f=path), same=same))
+
+
 @pytest.mark.parametrize("what", ["mono", "bilingual"])
 def test_a_ready_encoder_takes_the_place_of_a_trained_one(config, tmp_path, what):
     (tmp_path / "ready.pt").write_text("x")
