@@ -51,7 +51,7 @@ def toy(seed: int = 0) -> Clcr:
     settings = {
         "transform": {
             **{"transform": "residual", "hidden": 4, "score": "transformed"},
-            **{"norm": "l2", "beta": 0.01},
+            "norm": "l2",
         },
         "extract": {"delta": 0.2, "hidden": 0, "confident": False, "rates": None},
         "order_rel": {"head": "rel", "positions": 0, "table": False},

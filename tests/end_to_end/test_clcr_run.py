@@ -61,6 +61,7 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--encoder-data de=nowhere": "`--encoder-data` de=nowhere: no such file or folder",
         "--layer nine": "`--layer` must be a layer, or like en=9, got 'nine'",
         "--layer fr=1": "`--layer` must be of en or de, got 'fr'",
+        "--anneal-phases lm3": "`--anneal-phases` must name different ones of lm1, lm2, tr",
         "--transform residul": "did you mean 'residual'?",
         "--schedule polynomal": "`--schedule`: unknown scheduler 'polynomal'",
         "--adam-betas 0.9,2": "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got",

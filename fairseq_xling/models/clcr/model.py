@@ -74,6 +74,13 @@ class ClcrModelConfig(FairseqDataclass):
             "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing", NOT_NEGATIVE
         ),
     )
+    anneal_phases: str = field(
+        default="transform,lm1,lm2",
+        metadata={
+            "help": "phases whose attention is annealed, and whose updates count; in others the "
+            "temperature is 1"
+        },
+    )
     extract_hidden: int = field(
         default=0,
         metadata=ranged("hidden width of the key-point classifier; 0 is linear", NOT_NEGATIVE),
@@ -146,7 +153,9 @@ class ClcrModel(Identified, BaseFairseqModel):
             "heads": [config["encoders"][lang]["shape"]["heads"] for lang in config["pair"]],
         }
         model = cls(config, identity)
-        model.train_only(task.clcr_module.key(task.cfg.clcr_module, cfg), task.cfg.clcr_phase)
+        key = task.clcr_module.key(task.cfg.clcr_module, cfg)
+        model.train_only(key, task.cfg.clcr_phase)
+        model.parts[key].for_training(cfg, task.cfg.clcr_phase)
         return model
 
     def train_only(self, key: str, phase: str) -> None:

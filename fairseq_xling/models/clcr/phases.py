@@ -14,6 +14,7 @@ other direction only the transform follows the moving target. The two encoders a
 
 from dataclasses import dataclass
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 
 
@@ -28,3 +29,22 @@ class Phase:
 phases: Registry[Phase] = Registry("`--clcr-phase`")
 for _phase in (Phase("transform"), Phase("lm1", 0), Phase("lm2", 1)):
     phases.register(_phase.name)(_phase)
+
+
+def annealed_phases(text: str) -> list[str]:
+    """The phases that `--anneal-phases` names, comma-separated.
+
+    >>> annealed_phases("lm1,lm2")
+    ['lm1', 'lm2']
+
+    Raises:
+        UserError: for no name, an unknown one, or one named twice.
+    """
+    names = [name.strip() for name in text.split(",")]
+    unknown = [repr(name) for name in names if name not in phases]
+    if unknown or len({*names}) < len(names):
+        what = unknown[0] if unknown else repr(text)
+        raise UserError(
+            f"`--anneal-phases` must name different ones of {', '.join(phases)}, got {what}"
+        )
+    return names

@@ -15,6 +15,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.matching import norms, scores
 from fairseq_xling.models.clcr.modules.extract import parse_rates
 from fairseq_xling.models.clcr.order import order_heads
+from fairseq_xling.models.clcr.phases import annealed_phases
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.models.clcr.transforms import transforms
 from fairseq_xling.options import option
@@ -47,6 +48,9 @@ class ClcrRunConfig:
     distance_norm: str = option("l2", "norm of a distance: l2 or l1")
     anneal_beta: float = option(
         0.01, "temperature 1 / (1 + beta * updates); 0 disables it", least=0
+    )
+    anneal_phases: str = option(
+        "transform,lm1,lm2", "phases whose attention is annealed; lm1,lm2 is the paper's Figure 1"
     )
     transform_steps: int = option(2000, "steps of the transforms alone", least=1)
     transform_lr: float = option(5e-3, "their learning rate", least=0)
@@ -249,6 +253,7 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     transforms.check(config.transform)
     scores.check(config.attention_score)
     norms.check(config.distance_norm)
+    annealed_phases(config.anneal_phases)
     try:
         betas = [float(beta) for beta in config.adam_betas.split(",")]
     except ValueError:

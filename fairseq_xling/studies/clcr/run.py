@@ -178,6 +178,7 @@ class Plan:
             *("--clcr-pair", ",".join(self.pair), *options),
             *("--transform", config.transform, "--attention-score", config.attention_score),
             *("--distance-norm", config.distance_norm, "--anneal-beta", str(config.anneal_beta)),
+            *("--anneal-phases", config.anneal_phases),
             *("--optimizer", "adam", "--adam-betas", f"({config.adam_betas})"),
             *("--adam-eps", str(config.adam_eps), "--weight-decay", str(config.weight_decay)),
             *("--clip-norm", str(config.clip), "--lr", str(lr)),

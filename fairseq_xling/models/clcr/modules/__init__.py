@@ -81,6 +81,16 @@ class Module(nn.Module):
         """The loss of one batch."""
         raise NotImplementedError(type(self).__name__)
 
+    def for_training(self, cfg: Any, phase: str) -> None:
+        """Called where it is the module being trained: settings that are not kept with it.
+
+        Args:
+            cfg: the model's options; ``phase`` is that of `--clcr-phase`.
+
+        Raises:
+            UserError: for an invalid option.
+        """
+
     def at_update(self, number: int) -> None:
         """``number`` optimiser steps of this training are done."""
 

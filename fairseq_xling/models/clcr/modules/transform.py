@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fairseq_xling.models.clcr.matching import Matching, norms, scores, temperature
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.models.clcr.phases import annealed_phases
 from fairseq_xling.models.clcr.transforms import transforms
 
 
@@ -18,13 +19,15 @@ class TransformModule(Module):
     T21 is not needed for encoding, but pseudo-gold pivots are compared in both directions.
     `fairseq_xling.models.clcr.phases` explains why targets are constant.
 
-    Annealing counts the updates of all previous trainings: a phase that returned to soft attention
-    would blur the encoder that the previous phase had sharpened.
+    Annealing counts the updates of all previous trainings in phases of `--anneal-phases`: a phase
+    that returned to soft attention would blur the encoder that the previous phase had sharpened.
+    A phase that is not annealed has temperature 1, and its updates do not count. Beta and the
+    phases are settings of one training, not kept for the next.
     """
 
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
         super().__init__()
-        self.beta, self.norm = settings["beta"], settings["norm"]
+        self.beta, self.annealed, self.norm = 0.0, True, settings["norm"]
         widths = sizes.widths
 
         def matching(width_in: int, width_out: int) -> Matching:
@@ -49,8 +52,11 @@ class TransformModule(Module):
             "hidden": cfg.transform_hidden,
             "score": cfg.attention_score,
             "norm": cfg.distance_norm,
-            "beta": cfg.anneal_beta,
         }
+
+    def for_training(self, cfg: Any, phase: str) -> None:
+        self.annealed = phase in annealed_phases(cfg.anneal_phases)
+        self.beta = cfg.anneal_beta if self.annealed else 0.0
 
     @property
     def tau(self) -> float:
@@ -58,7 +64,7 @@ class TransformModule(Module):
         return temperature(int(self.before + self.updates), self.beta)
 
     def at_update(self, number: int) -> None:
-        self.updates.fill_(number)
+        self.updates.fill_(number if self.annealed else -1)  # `go_on` adds 1
 
     def begin(self, first: Iterable[PairStates]) -> None:
         """Estimate the means of both languages' states."""

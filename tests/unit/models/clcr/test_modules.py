@@ -1,8 +1,11 @@
 """Modules: what a loss may move, what they learn from, and what they show."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.modules import PairStates, Sizes, modules
 from fairseq_xling.models.clcr.modules.extract import partner_of_source, pivot_masks
 from fairseq_xling.models.clcr.modules.order import key_points
@@ -11,17 +14,22 @@ from tests.toy_clcr import toy
 SETTINGS = {
     "transform": {
         **{"transform": "residual", "hidden": 0, "score": "transformed"},
-        **{"norm": "l2", "beta": 0.01},
+        "norm": "l2",
     },
     "extract": {"delta": 0.2, "hidden": 0, "confident": True, "rates": None},
     "order": {"head": "abs", "positions": 0, "table": True},
 }
 
 
+def annealing(beta=0.01, phases="transform,lm1,lm2"):
+    return SimpleNamespace(anneal_beta=beta, anneal_phases=phases)
+
+
 def make(name, widths=(6, 8)):
     torch.manual_seed(0)
     module = modules[name](SETTINGS[name], Sizes(widths, 12))
     if name == "transform":  # begins as zero, where all tokens are the same
+        module.for_training(annealing(), "transform")
         for matching in (module.forth, module.back):
             torch.nn.init.eye_(matching.transform.A.weight)
     return module
@@ -101,6 +109,37 @@ def test_annealing_counts_the_updates_of_all_trainings_and_survives_a_checkpoint
     assert again.tau == pytest.approx(1 / 11.01)
     again.at_update(499)
     assert again.tau == pytest.approx(1 / 16)
+
+
+@pytest.mark.row("C4", "C5")
+def test_a_phase_that_is_not_annealed_has_temperature_1_and_does_not_count():
+    module = make("transform")
+    for phase in ("transform", "lm1", "lm2"):
+        module.for_training(annealing(phases="lm1"), phase)
+        for update in range(10):  # the updates 0 to 9
+            module.at_update(update)
+            annealed = phase == "lm1"
+            assert module.tau == (pytest.approx(1 / (1 + 0.01 * update)) if annealed else 1)
+        module.go_on()
+    assert int(module.before) == 10  # those of lm1 alone
+
+
+@pytest.mark.row("C4")
+def test_beta_is_a_setting_of_each_training():
+    module = make("transform")
+    module.at_update(99)
+    module.go_on()
+    module.for_training(annealing(beta=0.1), "lm1")
+    module.at_update(0)
+    assert module.tau == pytest.approx(1 / 11)
+
+
+@pytest.mark.row("C4")
+@pytest.mark.parametrize("text", ["", "lm1,lm1", "lm3"])
+def test_phases_to_anneal_that_do_not_exist_are_refused(text):
+    with pytest.raises(UserError, match="`--anneal-phases` must name different ones of") as error:
+        make("transform").for_training(annealing(phases=text), "lm1")
+    assert str(error.value).endswith(f"got {text!r}")
 
 
 @pytest.mark.row("C5")
