@@ -15,7 +15,7 @@ Scores = Mapping[str, Any]
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class Shift:
     """One shift: ``alpha`` mean differences at ``layer``; layer 0 means no shift."""
 
     layer: int
@@ -25,13 +25,13 @@ class Cell:
     def code(self) -> str:
         """Its name in files.
 
-        >>> Cell(11, 3).code, Cell(2, -0.5).code, NO_SHIFT.code
+        >>> Shift(11, 3).code, Shift(2, -0.5).code, NO_SHIFT.code
         ('layer11-alpha3', 'layer02-alpha-0.5', 'no-shift')
         """
         return f"layer{self.layer:02d}-alpha{self.alpha:g}" if self.layer else "no-shift"
 
 
-NO_SHIFT = Cell(0, 0.0)
+NO_SHIFT = Shift(0, 0.0)
 
 
 def parse_alphas(text: str) -> tuple[float, ...]:
@@ -52,11 +52,11 @@ def parse_alphas(text: str) -> tuple[float, ...]:
     return found
 
 
-def parse_cell(text: str, last: int) -> Cell:
+def parse_shift(text: str, last: int) -> Shift:
     """A layer and an alpha, comma-separated.
 
-    >>> parse_cell("11,3", 12)
-    Cell(layer=11, alpha=3.0)
+    >>> parse_shift("11,3", 12)
+    Shift(layer=11, alpha=3.0)
 
     Raises:
         UserError: for anything else, or a layer that does not exist.
@@ -66,17 +66,17 @@ def parse_cell(text: str, last: int) -> Cell:
         raise UserError(f"`--fixed` must be LAYER,ALPHA with a layer in [1, {last}], got {text!r}")
     try:
         (number,) = parse_alphas(alpha)
-        return Cell(int(layer), number)
+        return Shift(int(layer), number)
     except ValueError:
         raise UserError(f"`--fixed` must be LAYER,ALPHA such as 11,3, got {text!r}") from None
 
 
-def best_cell(scores: Mapping[Cell, Scores]) -> Cell:
+def best_shift(scores: Mapping[Shift, Scores]) -> Shift:
     """The shift with the highest BLEU-1 precision; ties go to the smallest alpha, then layer.
 
-    >>> best_cell({Cell(1, 1.0): {"precision": 5.0}, Cell(1, -1.0): {"precision": 6.0},
+    >>> best_shift({Shift(1, 1.0): {"precision": 5.0}, Shift(1, -1.0): {"precision": 6.0},
     ...            NO_SHIFT: {"precision": 9.0}})
-    Cell(layer=1, alpha=-1.0)
+    Shift(layer=1, alpha=-1.0)
 
     Raises:
         ValueError: if nothing was shifted.
@@ -86,16 +86,16 @@ def best_cell(scores: Mapping[Cell, Scores]) -> Cell:
 
 
 def pivot(
-    scores: Mapping[Cell, Scores], name: str, alphas: Sequence[float]
+    scores: Mapping[Shift, Scores], name: str, alphas: Sequence[float]
 ) -> tuple[list[str], list[list[Any]]]:
     """One figure as a table: a row for each layer, a column for each alpha.
 
-    >>> pivot({Cell(1, 2.0): {"x": 0.5}, Cell(2, 2.0): {"x": 1.0}}, "x", [2.0])
+    >>> pivot({Shift(1, 2.0): {"x": 0.5}, Shift(2, 2.0): {"x": 1.0}}, "x", [2.0])
     (['layer', 'alpha 2'], [['1', 0.5], ['2', 1.0]])
     """
     layers = sorted({cell.layer for cell in scores if cell != NO_SHIFT and cell.alpha in alphas})
     rows = [
-        [str(layer), *(scores.get(Cell(layer, a), {}).get(name) for a in alphas)]
+        [str(layer), *(scores.get(Shift(layer, a), {}).get(name) for a in alphas)]
         for layer in layers
     ]
     return ["layer", *(f"alpha {alpha:g}" for alpha in alphas)], rows

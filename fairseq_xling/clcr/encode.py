@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.clcr.rows import Row, View
+from fairseq_xling.clcr.rows import RowMethod, View
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.clcr.sequences_writer import is_written, write_sequences
 from fairseq_xling.errors import UserError
@@ -24,7 +24,7 @@ from fairseq_xling.text.encoder import TextEncoder
 
 def encode(
     model: Any,
-    row: Row,
+    row: RowMethod,
     text: Path,
     lang: str,
     output: Path,
@@ -73,7 +73,7 @@ def encode(
 
 @torch.no_grad()
 def encode_block(
-    model: Any, row: Row, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
+    model: Any, row: RowMethod, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Vectors, counts, spans and lengths of a block of sentences."""
     lengths = np.array([len(ids) - 1 for ids in texts[0]])

@@ -11,7 +11,7 @@ from fairseq_xling.registry import unknown_name
 
 
 @dataclass(frozen=True)
-class Row:
+class RowFolders:
     """A row of the table.
 
     Attributes:
@@ -26,7 +26,7 @@ class Row:
     def folder(self, **places: object) -> Path:
         """The folder for the given ``places``.
 
-        >>> str(Row("T", "T", "seq/{file}.{side}").folder(file="test.en", side="premise"))
+        >>> str(RowFolders("T", "T", "seq/{file}.{side}").folder(file="test.en", side="premise"))
         'seq/test.en.premise'
         """
         return Path(self.pattern.format(**places))
@@ -34,7 +34,8 @@ class Row:
     def differing(self, seeds: Sequence[int]) -> Sequence[int]:
         """The ``seeds`` with their own folders; only the first if none has.
 
-        >>> [Row("T", "T", pattern).differing([1, 2]) for pattern in ("{seed}/{file}", "{file}")]
+        >>> patterns = "{seed}/{file}", "{file}"
+        >>> [RowFolders("T", "T", pattern).differing([1, 2]) for pattern in patterns]
         [[1, 2], [1]]
         """
         return seeds if self.folder_names_seed else seeds[:1]
@@ -60,7 +61,7 @@ def places_of(path: Path, lang: str, seed: int) -> dict[str, object]:
     return dict(zip(PLACES, values, strict=True))
 
 
-def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> list[Row]:
+def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> list[RowFolders]:
     """Rows ``NAME=PATTERN`` whose pattern contains some of `PLACES` in braces, and all of ``more``.
 
     >>> [row] = parse_rows("--vectors", ["T+E(.2)=seq/{file}"])
@@ -96,7 +97,7 @@ def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> l
         for places in (("file", "name"), *((place,) for place in more)):
             if not {*places} & {*named}:
                 raise UserError(f"`{option}` {text}: must have {{{places[0]}}}, each has a folder")
-        found.append(Row(name, re.sub(r"[^\w.+()-]", "_", name), pattern))
+        found.append(RowFolders(name, re.sub(r"[^\w.+()-]", "_", name), pattern))
     codes = [row.code for row in found]
     for row in found:
         if codes.count(row.code) > 1:

@@ -31,7 +31,7 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
-class Side:
+class SideText:
     """Sentences of one language, back to back: ids (N,) without ``</s>`` and sizes (n,)."""
 
     ids: np.ndarray
@@ -118,13 +118,13 @@ class PairAligner:
                 writer.close()
 
     def _orders(
-        self, found: list[Links], rule: Rule, sides: tuple[Side, Side]
+        self, found: list[Links], rule: Rule, sides: tuple[SideText, SideText]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         a, b = sides
         words = None if a.words is None or b.words is None else (a.words, b.words)
         return both_orders(self._many_to_one, *rule(*found), a.sizes, b.sizes, words)
 
-    def _blocks(self, stem: Path) -> Iterator[tuple[Side, Side]]:
+    def _blocks(self, stem: Path) -> Iterator[tuple[SideText, SideText]]:
         files = [TokenFile(f"{stem}.{lang}") for lang in self.pair]
         for start in range(0, len(files[0]), _ROWS):
             a, b = (
@@ -133,7 +133,7 @@ class PairAligner:
             )
             yield a, b
 
-    def _side(self, file: TokenFile, encoder: TextEncoder, start: int) -> Side:
+    def _side(self, file: TokenFile, encoder: TextEncoder, start: int) -> SideText:
         ids, sizes = file.block(start, start + _ROWS)
         inside = np.ones(len(ids), dtype=bool)
         inside[np.cumsum(sizes) - 1] = False
@@ -141,10 +141,10 @@ class PairAligner:
         words = None
         if self._whole_words:
             words = Words.from_starts(encoder.starts_word(ids), sizes)
-        return Side(ids, sizes, words)
+        return SideText(ids, sizes, words)
 
 
-def _read_links(file, count: int, sides: tuple[Side, Side], first: int) -> Links:
+def _read_links(file, count: int, sides: tuple[SideText, SideText], first: int) -> Links:
     data = b"".join(islice(file, count))
     links = parse_pharaoh(data, file.name, first)
     if links.rows != count:
@@ -153,7 +153,7 @@ def _read_links(file, count: int, sides: tuple[Side, Side], first: int) -> Links
     return links
 
 
-def _token_lines(side: Side) -> bytes:
+def _token_lines(side: SideText) -> bytes:
     """One line per sentence: a number for each item."""
     numbers = side.ids.astype(np.uint64)
     if side.words is not None:

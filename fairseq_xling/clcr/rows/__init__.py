@@ -12,7 +12,7 @@ space, the second's are unchanged:
 
 T+pGA reads the translation of each sentence, so it is not a method for new text but an upper bound
 with perfect extraction and order. `states` is the input of T, for probes. To add one, put a file
-here with a `Row` registered under ``@rows.register("name")``.
+here with a `RowMethod` registered under ``@rows.register("name")``.
 
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """
@@ -72,7 +72,7 @@ class Chosen(NamedTuple):
         return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
 
 
-class Row:
+class RowMethod:
     """Base class: ``MyRow(model, side, options)``.
 
     Args:
@@ -131,4 +131,4 @@ def reordered(chosen: Chosen, ranks: Tensor) -> Chosen:
     return Chosen(chosen.places.gather(1, order), chosen.padding)
 
 
-rows: Registry[type[Row]] = Registry("`--row`", __name__)
+rows: Registry[type[RowMethod]] = Registry("`--row`", __name__)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from fairseq_xling.clcr.rows import Chosen, Row, RowOptions, View, in_text_order, rows
+from fairseq_xling.clcr.rows import Chosen, RowMethod, RowOptions, View, in_text_order, rows
 from fairseq_xling.errors import UserError
 
 
 @rows.register("T+E")
-class ExtractedRow(Row):
+class ExtractedRow(RowMethod):
     """Tokens with p(key-point) > delta; each represents its block."""
 
     needs = ("extract",)

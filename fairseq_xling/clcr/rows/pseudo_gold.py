@@ -5,12 +5,20 @@ from typing import Any
 import torch
 
 from fairseq_xling.clcr.pivots import mutual_best, pair_distances
-from fairseq_xling.clcr.rows import Chosen, Row, RowOptions, View, in_text_order, reordered, rows
+from fairseq_xling.clcr.rows import (
+    Chosen,
+    RowMethod,
+    RowOptions,
+    View,
+    in_text_order,
+    reordered,
+    rows,
+)
 from fairseq_xling.errors import UserError
 
 
 @rows.register("T+pGA")
-class PseudoGoldRow(Row):
+class PseudoGoldRow(RowMethod):
     """Both languages have the same number of vectors, in matching order."""
 
     reads_translation = True

@@ -1,10 +1,10 @@
 """T: all words, in text order."""
 
-from fairseq_xling.clcr.rows import Chosen, Row, View, in_text_order, rows
+from fairseq_xling.clcr.rows import Chosen, RowMethod, View, in_text_order, rows
 
 
 @rows.register("T")
-class TransformedRow(Row):
+class TransformedRow(RowMethod):
     """Sequences as long as the sentences."""
 
     def __call__(self, view: View) -> Chosen:

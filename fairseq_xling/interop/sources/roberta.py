@@ -6,7 +6,7 @@ from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
 from fairseq_xling.interop.sources.bert import shape_of
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import Row, convert, row
+from fairseq_xling.interop.sources.table import KeyRow, convert, row
 from fairseq_xling.text.tokenizers.vocabulary import ROBERTA_SPECIALS, read_vocabulary
 
 _POSITIONS = "positions.shared.weight"
@@ -19,7 +19,7 @@ HEAD = (
 )
 
 
-def table(padding_id: int) -> tuple[Row, ...]:
+def table(padding_id: int) -> tuple[KeyRow, ...]:
     """BERT's names, without the position rows up to the padding's.
 
     As in fairseq, row ``padding_id`` is for padding and the first token has the one after it, so

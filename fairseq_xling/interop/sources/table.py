@@ -11,7 +11,7 @@ from fairseq_xling.errors import UserError
 
 
 @dataclass(frozen=True)
-class Row:
+class KeyRow:
     """One line of a key table.
 
     A name that does not end in ``.weight`` or ``.bias`` stands for both, and ``{i}`` for the
@@ -28,9 +28,9 @@ class Row:
     skip: int = 0
 
 
-def row(ours: str, *theirs: str, skip: int = 0) -> Row:
-    """A `Row` with its names spelt out."""
-    return Row(ours, theirs, skip)
+def row(ours: str, *theirs: str, skip: int = 0) -> KeyRow:
+    """A `KeyRow` with its names spelt out."""
+    return KeyRow(ours, theirs, skip)
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Converted:
 
 def convert(
     tensors: Mapping[str, Tensor],
-    table: Sequence[Row],
-    head: Sequence[Row],
+    table: Sequence[KeyRow],
+    head: Sequence[KeyRow],
     layers: int,
     origin: str,
     inside: str,
@@ -93,11 +93,11 @@ def convert(
     return Converted(state, theirs, left_out)
 
 
-def _expand(line: Row, layers: int) -> list[Row]:
+def _expand(line: KeyRow, layers: int) -> list[KeyRow]:
     numbers = range(layers) if "{i}" in line.ours else [0]
     both = not line.ours.endswith((".weight", ".bias"))
     return [
-        Row(
+        KeyRow(
             line.ours.format(i=i) + kind,
             tuple(name.format(i=i) + kind for name in line.theirs),
             line.skip,

@@ -24,7 +24,7 @@ _LONGEST = 1 << 20  # units of a line
 _COLUMNS = {"subword": (0, "places"), "word": (1, "words")}  # of lengths.npy; place in the line
 
 
-class Side:
+class UnitPlaces:
     """The location of each line's words, or subwords, in a folder."""
 
     def __init__(self, states: States, unit: str):
@@ -52,9 +52,9 @@ class Side:
     def __len__(self) -> int:
         return len(self._sentences)
 
-    def block(self, start: int, stop: int, first: int) -> "SideBlock":
+    def block(self, start: int, stop: int, first: int) -> "UnitBlock":
         """Lines ``start`` to ``stop``, whose rows begin at ``first``."""
-        return SideBlock(
+        return UnitBlock(
             np.asarray(self.lengths[start:stop], dtype=np.int64),
             np.asarray(self._sentences[start:stop], dtype=np.int64),
             self._places,
@@ -62,8 +62,8 @@ class Side:
         )
 
 
-class SideBlock:
-    """Some lines of a `Side`.
+class UnitBlock:
+    """Some lines of a `UnitPlaces`.
 
     Attributes:
         end: the row after its last one.
@@ -115,7 +115,7 @@ class Alignments:
                 )
         unit = options.align_unit
         self._file, self._swap, self._unit = Path(str(file)), options.swap, unit
-        self._sides = Side(moving, unit), Side(fixed, unit)
+        self._sides = UnitPlaces(moving, unit), UnitPlaces(fixed, unit)
         sizes = [len(side) for side in self._sides]
         if sizes[0] != sizes[1]:
             raise UserError(

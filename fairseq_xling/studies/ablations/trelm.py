@@ -7,7 +7,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
 # ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
 
@@ -35,7 +35,7 @@ class TrelmBaselines(TrelmStudy):
             help="model options of the small BERT, as one text (default: %(default)s, the paper's)",
         )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.studies.trelm.scratch import add_scratch
 
         def scratch(**how: Any) -> Any:
@@ -48,14 +48,14 @@ class TrelmBaselines(TrelmStudy):
             )  # fmt: skip
 
         return [
-            Row("migrated", "migrated from the source encoder"),
-            Row("small-bert", "small BERT of the target language", add=small),
-            Row(
+            Variation("migrated", "migrated from the source encoder"),
+            Variation("small-bert", "small BERT of the target language", add=small),
+            Variation(
                 "mlm",
                 "multilingual, MLM",
                 add=scratch(task="cdlm", objectives="mlm"),
             ),
-            Row(
+            Variation(
                 "mlm-tlm",
                 "multilingual, MLM + TLM",
                 add=scratch(task="cdlm", objectives="mlm,tlm"),
@@ -83,15 +83,15 @@ class TrelmCompensated(TrelmStudy):
         "there).",
     )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         without = {"transfer_steps": 0, "auxiliary": ""}
         same = config.language_steps + 2 * config.transfer_steps
         more = {**without, "extra_mono": True}
         return [
-            Row("full", "with transfer"),
-            Row("without", "without transfer", without),
-            Row("same-steps", "compensated, same steps", {**more, "language_steps": same}),
-            Row(
+            Variation("full", "with transfer"),
+            Variation("without", "without transfer", without),
+            Variation("same-steps", "compensated, same steps", {**more, "language_steps": same}),
+            Variation(
                 "paper",
                 "compensated as in the paper",
                 {**more, "language_steps": 2 * config.language_steps},
@@ -134,12 +134,12 @@ class TrelmInit(TrelmStudy):
         "If no seed of the adversarial map was better than chance, the best of them was used.",
     )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.studies.trelm.vector_ways import trained_way
 
         trained = trained_way(config.embeddings)
         return [
-            Row(
+            Variation(
                 code if factor == 1 else f"{code}-{factor}x",
                 name.format(trained=trained),
                 {
@@ -175,11 +175,11 @@ class TrelmObjectives(TrelmStudy):
         "The rows of BRLM are reimplementations: the paper it comes from has no public code.",
     )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         plain = {"auxiliary": ""}  # nothing teaches translation there
         return [
-            Row("cdlm", "CdLM", {"transfer_objectives": "cdlm,mlm"}, 1.548),
-            Row(
+            Variation("cdlm", "CdLM", {"transfer_objectives": "cdlm,mlm"}, 1.548),
+            Variation(
                 "cdlm-star",
                 "CdLM*: separate vocabularies",
                 {
@@ -190,24 +190,24 @@ class TrelmObjectives(TrelmStudy):
                 },
                 needs_text=True,
             ),
-            Row(
+            Variation(
                 "tlm",
                 "without CdLM (MLM + TLM)",
                 {"transfer_objectives": "tlm,mlm", **plain},
                 3.028,
             ),
-            Row(
+            Variation(
                 "tlm-no-trilayer",
                 "also without TRILayer",
                 {"transfer_objectives": "tlm,mlm", "trilayer": False, **plain},
                 3.469,
             ),
-            Row(
+            Variation(
                 "brlm-mask",
                 "BRLM, masked bridges",
                 {"transfer_objectives": "brlm-mask,mlm", **plain},
             ),
-            Row(
+            Variation(
                 "brlm-attn",
                 "BRLM, restricted attention",
                 {"transfer_objectives": "brlm-attn,mlm", **plain},
@@ -238,7 +238,7 @@ class TrelmParallel(TrelmStudy):
             "--sizes", metavar="N,N", required=True, help="numbers of sentence pairs"
         )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         try:
             sizes = [int(text) for text in args.sizes.split(",")]
         except ValueError:
@@ -246,11 +246,11 @@ class TrelmParallel(TrelmStudy):
         if min(sizes) < 1 or len(set(sizes)) < len(sizes):
             raise UserError(f"`--sizes` must be different and at least 1, got {args.sizes!r}")
         return [
-            Row(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
+            Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
             for size in sorted(sizes, reverse=True)
         ]
 
-    def size(self, row: Row) -> float | None:
+    def size(self, row: Variation) -> float | None:
         return row.changes["parallel_limit"]
 
 
@@ -274,18 +274,18 @@ class TrelmParts(TrelmStudy):
         "The autoregressive translation model is in the row whose training time it was given.",
     )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.studies.trelm.vector_ways import trained_way
 
         alone = {"autoregressive": False, "translator_steps": 0}
         return [
-            Row("full", "the full migration"),
-            Row(
+            Variation("full", "the full migration"),
+            Variation(
                 "no-cdlm",
                 "without CdLM",
                 {"transfer_objectives": "tlm,mlm", "auxiliary": "", **alone},
             ),
-            Row(
+            Variation(
                 "no-alignment",
                 "without alignment of the embeddings",
                 {
@@ -320,24 +320,24 @@ class TrelmTranslators(TrelmStudy):
         "text take the references' place.",
     )
 
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         steps = {"translator_steps": config.translator_steps or config.transfer_steps}
         ctc = {**steps, "emission": "ctc", "upsample": 2}
         lattice = {**steps, "emission": "lattice", "upsample": 4, "slot_beam": 1}
         glancing, teacher = {"glancing": 0.5}, {"teacher": "autoregressive"}
         return [
-            Row("ctc", "CTC", ctc),
-            Row("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
-            Row("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
-            Row("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
-            Row(
+            Variation("ctc", "CTC", ctc),
+            Variation("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
+            Variation("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
+            Variation("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
+            Variation(
                 "ctc-both",
                 "CTC, teacher and references",
                 {**ctc, **teacher, "teacher_original": True},
             ),
-            Row("lattice", "lattice", lattice),
-            Row("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
-            Row(
+            Variation("lattice", "lattice", lattice),
+            Variation("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
+            Variation(
                 "lattice-teacher", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
             ),
         ]

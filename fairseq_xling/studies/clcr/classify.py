@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.clcr.esim_fit import EsimOptions, Pairs, fit_esim
-from fairseq_xling.clcr.row_folders import Row
+from fairseq_xling.clcr.row_folders import RowFolders
 from fairseq_xling.clcr.sequences import META, Sequences, check_same_width
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
@@ -105,7 +105,9 @@ def _format(config: ClassifyConfig) -> type[Format]:
     return find_format("tsv", config.format)
 
 
-def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str], seed: int) -> list[Pairs]:
+def _open(
+    row: RowFolders, labelled: Sequence[Labels], names: Sequence[str], seed: int
+) -> list[Pairs]:
     """The pairs of every file as the row's sequences, mapped.
 
     Raises:
@@ -129,7 +131,7 @@ def _open(row: Row, labelled: Sequence[Labels], names: Sequence[str], seed: int)
 
 
 def _result(
-    row: Row,
+    row: RowFolders,
     labelled: Sequence[Labels],
     names: Sequence[str],
     options: EsimOptions,

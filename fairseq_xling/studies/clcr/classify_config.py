@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.clcr.esim_fit import EsimOptions
-from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
+from fairseq_xling.clcr.row_folders import RowFolders, parse_rows, places_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.options import option
@@ -97,11 +97,11 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
     return found
 
 
-def table_rows(config: ClassifyConfig) -> list[Row]:
+def table_rows(config: ClassifyConfig) -> list[RowFolders]:
     """The rows of ``--vectors``; errors as `parse_rows`."""
     return parse_rows("--vectors", config.vectors, ("side",))
 
 
-def folder(row: Row, file: LabelledFile, side: str, seed: int) -> Path:
+def folder(row: RowFolders, file: LabelledFile, side: str, seed: int) -> Path:
     """The sequences of one side of a labelled file in a row of the table."""
     return row.folder(side=side, **places_of(file.path, file.lang, seed))

@@ -20,7 +20,7 @@ from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.studies.emerging.config import AblationConfig, load_config
-from fairseq_xling.studies.emerging.result import Cell, write_ablation
+from fairseq_xling.studies.emerging.result import SharingModel, write_ablation
 from fairseq_xling.studies.emerging.settings import SETTINGS, Setting
 from fairseq_xling.studies.emerging.subset import write_subset
 from fairseq_xling.studies.gold_tasks import transfer_step
@@ -100,7 +100,7 @@ def ablation_steps(run: Path, config: AblationConfig, settings: Sequence[Setting
                     )
                     steps[again.name] = again
                 tasks = _task_steps(steps, run, config, name, data, folder, target)
-                cells.append(Cell(setting, target, seed, result, log, tasks, more))
+                cells.append(SharingModel(setting, target, seed, result, log, tasks, more))
     write = functools.partial(write_ablation, run, config, cells)
     steps["table"] = Step(
         "table",

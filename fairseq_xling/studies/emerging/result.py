@@ -32,7 +32,7 @@ SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class SharingModel:
     """One trained model: the paths of its evaluation, training log and task folders, and of its
     evaluations by further test set."""
 
@@ -65,17 +65,17 @@ class Column:
     """
 
     title: str
-    read: Callable[[Cell], Figure | None]
+    read: Callable[[SharingModel], Figure | None]
     digits: int = 3
     unit: str = ", best layer"
     compares: bool = True
 
 
-def _measured(measure: str, score: str, test: str = "") -> Callable[[Cell], Figure | None]:
+def _measured(measure: str, score: str, test: str = "") -> Callable[[SharingModel], Figure | None]:
     """A figure of `fairseq-xling eval` under ``scores[language][score]``; ``test`` is a further
     test set."""
 
-    def read(cell: Cell) -> Figure | None:
+    def read(cell: SharingModel) -> Figure | None:
         file = cell.more[test] if test else cell.result
         found = read_json(file)["results"][0]["measures"].get(measure)
         if found is None:
@@ -89,7 +89,7 @@ def _measured(measure: str, score: str, test: str = "") -> Callable[[Cell], Figu
 def task_column(name: str, test: str = "test", first: bool = True) -> Column:
     """A figure of `fairseq-xling eval transfer` for the target language, in percent."""
 
-    def read(cell: Cell) -> Figure | None:
+    def read(cell: SharingModel) -> Figure | None:
         if name not in cell.tasks:
             return None
         return Figure(transfer_mean(cell.tasks[name], cell.target, test))
@@ -98,7 +98,7 @@ def task_column(name: str, test: str = "test", first: bool = True) -> Column:
     return Column(title, read, digits=1, unit=" (%)")
 
 
-def columns_of(cell: Cell, tests: Sequence[str]) -> list[Column]:
+def columns_of(cell: SharingModel, tests: Sequence[str]) -> list[Column]:
     """The columns of a study; the name of the first test set goes unsaid."""
     first, *further = tests
     columns = list(MEASURES)
@@ -128,7 +128,7 @@ class Summary:
     parameters: dict[tuple[str, str], int]
 
 
-def summarise(cells: Sequence[Cell], tests: Sequence[str] = ("test",)) -> Summary:
+def summarise(cells: Sequence[SharingModel], tests: Sequence[str] = ("test",)) -> Summary:
     """Read the results of all models on the sets ``tests``."""
     settings = list({cell.setting.code: cell.setting for cell in cells}.values())
     targets = list(dict.fromkeys(cell.target for cell in cells))
@@ -178,7 +178,7 @@ def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]
 
 
 def write_ablation(
-    run: Path, config: AblationConfig, cells: Sequence[Cell], steps: Sequence[Step]
+    run: Path, config: AblationConfig, cells: Sequence[SharingModel], steps: Sequence[Step]
 ) -> None:
     """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
     summary = summarise(cells, config.test_list)

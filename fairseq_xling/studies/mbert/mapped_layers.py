@@ -28,11 +28,11 @@ from fairseq_xling.studies.mbert.mapped_layers_config import (
     MappedLayersConfig,
     check_config,
 )
-from fairseq_xling.studies.mbert.mapped_layers_result import Cell, write_mapped_layers
+from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, write_mapped_layers
 from fairseq_xling.studies.mbert.mapped_test import MappedTest
-from fairseq_xling.studies.mbert.similarity_models import Models, Side
+from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
 from fairseq_xling.studies.mbert.similarity_result import files_of
-from fairseq_xling.studies.mbert.similarity_rows import Pair, Row
+from fairseq_xling.studies.mbert.similarity_rows import EncoderKind, Pair
 from fairseq_xling.text.options import parse_segmentation
 
 _ENCODER = "encoder"  # `eval transfer`'s name of a single unnamed encoder
@@ -79,24 +79,28 @@ class _Study:
     def __init__(self, run: Path, config: MappedLayersConfig):
         self.run, self.config = run, config
         self.steps: dict[str, Step] = {}
-        self.cells: list[Cell] = []
+        self.cells: list[MappedHead] = []
         self.models = TokenModels(run, config.encoders, self.steps)
         self.seeds = config.encoders.seed_list
         self._tasks = config.task_table
         self._encoders: dict[tuple[Path, Path], str] = {}  # names of heads on these files
         self._languages = config.encoders.language_list
 
-    def compare(self, pair: Pair, row: Row, fixed: Side, moving: Side, seed: int) -> None:
+    def compare(
+        self, pair: Pair, row: EncoderKind, fixed: EncoderSide, moving: EncoderSide, seed: int
+    ) -> None:
         """Add the steps that measure two encoders, and the cells that the table reads."""
         fitted = self._fit(pair, fixed, moving) if row.mapped else None
         for task, layer in itertools.product(self._tasks, self.config.layer_list):
             tuned = self._tune(task, fixed, layer)
             result = self._test(task, tuned, fixed, moving, fitted, layer)
             self.cells.append(
-                Cell(row.name, row.title, pair.name, task, layer, seed, row.family, tuned, result)
+                MappedHead(
+                    row.name, row.title, pair.name, task, layer, seed, row.family, tuned, result
+                )
             )
 
-    def _tune(self, task: str, fixed: Side, layer: int) -> Path:
+    def _tune(self, task: str, fixed: EncoderSide, layer: int) -> Path:
         """New layers and a head on the frozen ``layer``; the folder of `eval transfer`."""
         # One file can be the encoder of several pairs; heads do not depend on the target.
         encoder = self._encoders.setdefault((fixed.checkpoint, fixed.data), fixed.name)
@@ -119,7 +123,7 @@ class _Study:
             )
         return output
 
-    def _fit(self, pair: Pair, fixed: Side, moving: Side) -> Path:
+    def _fit(self, pair: Pair, fixed: EncoderSide, moving: EncoderSide) -> Path:
         """The map of all layers from ``moving`` to ``fixed``; its file."""
         texts, links = self._texts(pair), self._align(pair, fixed, moving)
         states = [
@@ -146,7 +150,13 @@ class _Study:
         return output
 
     def _test(
-        self, task: str, tuned: Path, fixed: Side, moving: Side, fitted: Path | None, layer: int
+        self,
+        task: str,
+        tuned: Path,
+        fixed: EncoderSide,
+        moving: EncoderSide,
+        fitted: Path | None,
+        layer: int,
     ) -> Path:
         """The head on the target language's states; the file of results."""
         how = "unmapped" if fitted is None else "mapped"
@@ -193,7 +203,7 @@ class _Study:
         )
         return outputs
 
-    def _align(self, pair: Pair, fixed: Side, moving: Side) -> Path:
+    def _align(self, pair: Pair, fixed: EncoderSide, moving: EncoderSide) -> Path:
         """The word alignment of these sentences, with words as both encoders count them."""
         texts, how = self._texts(pair), [self._segmentation(side) for side in (fixed, moving)]
         name = f"align-{pair.name}-{'-'.join(how)}"
@@ -205,7 +215,7 @@ class _Study:
         self.steps.setdefault(name, Step(name, commands=[command], inputs=texts, outputs=[output]))
         return output
 
-    def _segmentation(self, side: Side) -> str:
+    def _segmentation(self, side: EncoderSide) -> str:
         if side.name.startswith("ready-"):
             return DataFolder(side.data).meta["segment"][side.code]
         parts = segment_parts(self.config.segment, self._languages)
@@ -215,7 +225,7 @@ class _Study:
 class TokenModels(Models):
     """The encoders of the similarity study, and their states of every subword."""
 
-    def tokens(self, side: Side, what: str, text: Path) -> Path:
+    def tokens(self, side: EncoderSide, what: str, text: Path) -> Path:
         """The states of ``text``; ``what`` names them."""
         return self._extract(side, what, text, "tokens")
 

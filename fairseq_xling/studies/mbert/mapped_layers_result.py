@@ -27,7 +27,7 @@ SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5.1.2
 
 
 @dataclass(frozen=True)
-class Cell:
+class MappedHead:
     """One head, tested through one encoder.
 
     Attributes:
@@ -54,7 +54,7 @@ _UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
 _UNDER |= {"separate": "bilingual, Sep Emb"}
 
 
-def read_lines_of(cells: Sequence[Cell], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def read_lines_of(cells: Sequence[MappedHead], titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """The curves: for each task and pair, the source language's with every kind of encoder below
     the heads, then the target's of each row.
 
@@ -79,7 +79,7 @@ def read_lines_of(cells: Sequence[Cell], titles: Mapping[str, str]) -> list[dict
     return [_by_seed(line) for line in (*own.values(), *others.values())]
 
 
-def _new(cell: Cell, titles: Mapping[str, str], title: str, row: str = "") -> dict[str, Any]:
+def _new(cell: MappedHead, titles: Mapping[str, str], title: str, row: str = "") -> dict[str, Any]:
     about = {"row": row or title, "title": title, "pair": cell.pair}
     return {**about, "measure": titles[cell.task], "found": {}}
 
@@ -127,7 +127,7 @@ def write_mapped_layers(
     run: Path,
     config: Mapping[str, Any],
     titles: Mapping[str, str],
-    cells: Sequence[Cell],
+    cells: Sequence[MappedHead],
     steps: Sequence[Step],
 ) -> None:
     """Write `files_of` the pairs into ``run``."""

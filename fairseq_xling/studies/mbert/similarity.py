@@ -18,9 +18,9 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import counted
 from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_lexicon import lexicon_step
-from fairseq_xling.studies.mbert.similarity_models import Models, Side
-from fairseq_xling.studies.mbert.similarity_result import Cell, files_of, write_similarity
-from fairseq_xling.studies.mbert.similarity_rows import Pair, Row
+from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
+from fairseq_xling.studies.mbert.similarity_result import Comparison, files_of, write_similarity
+from fairseq_xling.studies.mbert.similarity_rows import EncoderKind, Pair
 
 
 def run_similarity(args: argparse.Namespace) -> None:
@@ -39,7 +39,7 @@ def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:
     """All steps of the study; all files are in ``run``."""
     steps: dict[str, Step] = {}
     models = Models(run, config, steps)
-    cells: list[Cell] = []
+    cells: list[Comparison] = []
     correlations: dict[tuple[str, str], Path] = {}
     for pair in config.pairs:
         for row in config.row_list:
@@ -68,10 +68,10 @@ class _Comparison:
     """Two compared encoders; its methods add the steps that measure them."""
 
     models: Models
-    row: Row
+    row: EncoderKind
     pair: Pair
-    x: Side
-    y: Side
+    x: EncoderSide
+    y: EncoderSide
     seed: int
 
     @property
@@ -80,7 +80,7 @@ class _Comparison:
         names = dict.fromkeys([self.x.name, self.y.name])
         return "-".join(names)
 
-    def cell(self) -> Cell:
+    def cell(self) -> Comparison:
         """The input of the table; the steps are added."""
         made: dict[str, Callable[[], Path]] = {
             "retrieval": self._retrieval,
@@ -89,7 +89,7 @@ class _Comparison:
             "static": lambda: self._words("static", "static", layers="0"),
         }
         results = {name: made[name]() for name in self.models.config.measure_list}
-        return Cell(self.row.name, self.row.title, self.pair.name, self.seed, results)
+        return Comparison(self.row.name, self.row.title, self.pair.name, self.seed, results)
 
     def _sentences(self, split: str) -> list[Path]:
         sides = ((self.x, False), (self.y, True))
@@ -171,7 +171,7 @@ class _Comparison:
 
 
 def _correlate(
-    steps: dict[str, Step], run: Path, row: Row, pair: Pair, cells: Sequence[Cell]
+    steps: dict[str, Step], run: Path, row: EncoderKind, pair: Pair, cells: Sequence[Comparison]
 ) -> Path:
     """Add the step that correlates CKA with retrieval over the layers, seed by seed; its file."""
     result = run / "results" / f"correlation-{row.name}-{pair.name}.json"

@@ -13,7 +13,7 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders
-from fairseq_xling.studies.mbert.similarity_rows import ROWS, Pair, Row
+from fairseq_xling.studies.mbert.similarity_rows import ROWS, EncoderKind, Pair
 from fairseq_xling.text.vocabularies import modes
 
 SPLITS = ("valid", "test")  # of parallel text: maps are fitted on one, measured on the other
@@ -77,7 +77,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property
-    def row_list(self) -> list[Row]:
+    def row_list(self) -> list[EncoderKind]:
         return [ROWS[name] for name in _names("rows", self.rows, ROWS)]
 
     @property

@@ -23,7 +23,7 @@ _SECOND = 500
 
 
 @dataclasses.dataclass(frozen=True)
-class Side:
+class EncoderSide:
     """One side of a comparison.
 
     Attributes:
@@ -46,11 +46,11 @@ class Models:
     def __init__(self, run: Path, config: SimilarityConfig, steps: dict[str, Step]):
         self.run, self.config, self.steps = run, config, steps
 
-    def sides(self, family: str, pair: Pair, seed: int) -> tuple[Side, Side]:
+    def sides(self, family: str, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """The two encoders of a family; the same one if it is bilingual."""
         return FAMILIES[family](self, pair, seed)
 
-    def apart(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+    def apart(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """Two monolingual encoders; of one language, that of this seed and of the next."""
         first = self._monolingual(pair.source, seed)
         if not pair.same:
@@ -59,28 +59,28 @@ class Models:
         other = seeds[(seeds.index(seed) + 1) % len(seeds)] if len(seeds) > 1 else seed + _SECOND
         return first, self._monolingual(pair.source, other)
 
-    def random(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+    def random(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """Only the second side is random."""
         return self._monolingual(pair.source, seed), self._untrained(pair.target, seed)
 
-    def joint(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+    def joint(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """One encoder of both, with the requested vocabulary."""
         return self._bilingual(pair, seed, self.config.vocab, ())
 
-    def separate(self, pair: Pair, seed: int) -> tuple[Side, Side]:
+    def separate(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """One encoder of both, without shared embeddings."""
         options = ("--separate", "emb", "--random-within-language")
         return self._bilingual(pair, seed, "separate", options)
 
-    def _monolingual(self, lang: str, seed: int) -> Side:
+    def _monolingual(self, lang: str, seed: int) -> EncoderSide:
         if lang in self.config.ready:
-            return Side(*self.config.ready[lang].of_seed(seed), lang, lang)
+            return EncoderSide(*self.config.ready[lang].of_seed(seed), lang, lang)
         data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
         own = seed + _APART * self.config.language_list.index(lang)
         name = f"mono-{lang}-{seed}"
-        return Side(name, self._train(name, data, own, lang), data, lang, lang)
+        return EncoderSide(name, self._train(name, data, own, lang), data, lang, lang)
 
-    def _untrained(self, lang: str, seed: int) -> Side:
+    def _untrained(self, lang: str, seed: int) -> EncoderSide:
         """A step with learning rate 0 keeps the initial weights."""
         if lang in self.config.ready:
             data = self.config.ready[lang].of_seed(seed)[2]
@@ -89,11 +89,11 @@ class Models:
         own = seed + _APART * self.config.language_list.index(lang)
         name = f"random-{lang}-{seed}"
         still = {"updates": 1, "every": 1, "lr": 0.0}
-        return Side(name, self._train(name, data, own, lang, **still), data, lang, lang)
+        return EncoderSide(name, self._train(name, data, own, lang, **still), data, lang, lang)
 
     def _bilingual(
         self, pair: Pair, seed: int, vocab: str, options: Sequence[str]
-    ) -> tuple[Side, Side]:
+    ) -> tuple[EncoderSide, EncoderSide]:
         if pair.name in self.config.ready and not options:
             name, checkpoint, data = self.config.ready[pair.name].of_seed(seed)
         else:
@@ -103,8 +103,8 @@ class Models:
             name = f"{vocab}-{pair.name}-{seed}"
             updates = self.config.updates * (len(texts) if self.config.equal == "text" else 1)
             checkpoint = self._train(name, data, seed, pair.source, options, updates=updates)
-        first = Side(name, checkpoint, data, pair.source, pair.source)
-        return first, Side(name, checkpoint, data, pair.second, pair.target)
+        first = EncoderSide(name, checkpoint, data, pair.source, pair.source)
+        return first, EncoderSide(name, checkpoint, data, pair.second, pair.target)
 
     def _prepare(self, langs: Mapping[str, str], vocab: str, size: int) -> Path:
         """The data folder with the text of each language, by the code that it gets."""
@@ -167,7 +167,7 @@ class Models:
             )
         return folder / "checkpoint_best.pt"
 
-    def sentences(self, side: Side, pair: Pair, split: str, second: bool) -> Path:
+    def sentences(self, side: EncoderSide, pair: Pair, split: str, second: bool) -> Path:
         """The states of one side of the parallel text.
 
         Of one language twice, the first pair's; the second side has its paraphrases if there are.
@@ -179,7 +179,7 @@ class Models:
         text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
         return self._extract(side, f"{split}-{both.name}", text, "sentences")
 
-    def types(self, side: Side, unit: str, words: Path, layers: str) -> Path:
+    def types(self, side: EncoderSide, unit: str, words: Path, layers: str) -> Path:
         """The vectors of ``words``, of their contexts (``types``) or of none (``static``)."""
         text = contexts_step(self.steps, self.run, self.config, side.lang)
         options = ["--words", str(words)]
@@ -187,7 +187,7 @@ class Models:
 
     def _extract(
         self,
-        side: Side,
+        side: EncoderSide,
         what: str,
         text: Path,
         unit: str,
@@ -216,7 +216,7 @@ class Models:
         return output
 
 
-FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[Side, Side]]] = {
+FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[EncoderSide, EncoderSide]]] = {
     "apart": Models.apart,
     "joint": Models.joint,
     "random": Models.random,

@@ -36,7 +36,7 @@ _PARAPHRASE = "The second side of LANG-LANG_2 reads paraphrases of the first sid
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class Comparison:
     """One comparison: a row, a pair, a seed, and the results by measure."""
 
     row: str
@@ -52,7 +52,7 @@ def files_of(pairs: Iterable[str]) -> list[str]:
     return ["table.md", "table.csv", "results.json", "report.html", *plots]
 
 
-def read_lines_of(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def read_lines_of(cells: Sequence[Comparison]) -> list[dict[str, Any]]:
     """The curves of each row and pair: ``values`` are one list by layer for each seed."""
     lines: dict[tuple[str, str, str], dict[str, Any]] = {}
     curves = [(name, what, curve) for name, (what, curve, _) in PANELS.items()]
@@ -101,7 +101,7 @@ def table(
 def write_similarity(
     run: Path,
     config: Mapping[str, Any],
-    cells: Sequence[Cell],
+    cells: Sequence[Comparison],
     correlations: Mapping[tuple[str, str], Path],
     steps: Sequence[Step],
 ) -> None:

@@ -35,7 +35,7 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class EncoderKind:
     """One kind of encoders.
 
     Attributes:
@@ -57,18 +57,20 @@ class Row:
         return self.same if pair.same else self.other
 
 
-def _by_name(rows: Iterable[Row]) -> dict[str, Row]:
+def _by_name(rows: Iterable[EncoderKind]) -> dict[str, EncoderKind]:
     return {row.name: row for row in rows}
 
 
 ROWS = _by_name(
     (
-        Row("bilingual", "bilingual", "joint", mapped=False),
-        Row("bilingual-mapped", "bilingual, mapped", "joint", mapped=True),
-        Row("separate", "bilingual, Sep Emb", "separate", mapped=False),
-        Row("sep-emb", "bilingual, Sep Emb", "separate", mapped=False, same=True, other=False),
-        Row("mapped", "monolingual, mapped", "apart", mapped=True, same=True),
-        Row("unmapped", "monolingual, unmapped", "apart", mapped=False, same=True),
-        Row("random", "second side random, mapped", "random", mapped=True),
+        EncoderKind("bilingual", "bilingual", "joint", mapped=False),
+        EncoderKind("bilingual-mapped", "bilingual, mapped", "joint", mapped=True),
+        EncoderKind("separate", "bilingual, Sep Emb", "separate", mapped=False),
+        EncoderKind(
+            "sep-emb", "bilingual, Sep Emb", "separate", mapped=False, same=True, other=False
+        ),
+        EncoderKind("mapped", "monolingual, mapped", "apart", mapped=True, same=True),
+        EncoderKind("unmapped", "monolingual, unmapped", "apart", mapped=False, same=True),
+        EncoderKind("random", "second side random, mapped", "random", mapped=True),
     )
 )

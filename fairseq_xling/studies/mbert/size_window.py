@@ -25,7 +25,7 @@ from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_models import MODELS, Place, ready_steps
-from fairseq_xling.studies.mbert.size_window_result import FILES, Cell, write_size_window
+from fairseq_xling.studies.mbert.size_window_result import FILES, WindowModel, write_size_window
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.vocabularies import modes
 
@@ -141,7 +141,7 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
                     learnt = MODELS[model].learns
                     found = {n: place.task(n) for n, t in config.task_table.items() if learnt(t)}
                     title = MODELS[model].title
-                    cells.append(Cell(model, title, size, window, seed, place.result, found))
+                    cells.append(WindowModel(model, title, size, window, seed, place.result, found))
     for ready in config.ready_list:
         for seed in config.seed_list:
             name, _, data = ready.of_seed(seed)
@@ -149,7 +149,7 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
             evaluation = ready_steps(config, place, ready)
             steps += [step for step in evaluation if step.name not in {old.name for old in steps}]
             found = {task: place.task(task) for task in config.task_table}
-            cells.append(Cell(ready.name, ready.name, None, None, seed, place.result, found))
+            cells.append(WindowModel(ready.name, ready.name, None, None, seed, place.result, found))
     targets = config.language_list[1:]
     record = dataclasses.asdict(config)
     titles = {name: task.title for name, task in config.task_table.items()}

@@ -40,7 +40,7 @@ _READY = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class WindowModel:
     """One model, the path of its evaluation, and the folders of its tasks by name.
 
     ``size`` and ``window`` are None of a model that the study did not train.
@@ -64,7 +64,7 @@ class Cell:
 
 
 # A figure of a model in a target language, None where it was not measured.
-Read = Callable[[Cell, str], float | None]
+Read = Callable[[WindowModel, str], float | None]
 
 
 def drop(long: float, short: float) -> float:
@@ -77,7 +77,7 @@ def drop(long: float, short: float) -> float:
 
 
 def table(
-    cells: Sequence[Cell], targets: Sequence[str], tasks: Mapping[str, str] | None = None
+    cells: Sequence[WindowModel], targets: Sequence[str], tasks: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[list[Any]]]:
     """A row for each model and size, means over the target languages.
 
@@ -124,11 +124,11 @@ def _drop(long: Sequence[float], short: Sequence[float]) -> OverSeeds | None:
     return None if math.isnan(lost) else OverSeeds((100 * lost,), 1, signed=True)
 
 
-def _mrr(cell: Cell, target: str) -> float:
+def _mrr(cell: WindowModel, target: str) -> float:
     return cell.scores(target)["word_mrr"]
 
 
-def _transfer(task: str, cell: Cell, target: str) -> float | None:
+def _transfer(task: str, cell: WindowModel, target: str) -> float | None:
     return cell.transfer(task, target) if task in cell.tasks else None
 
 
@@ -136,7 +136,7 @@ def write_size_window(
     run: Path,
     config: Mapping[str, Any],
     targets: Sequence[str],
-    cells: Sequence[Cell],
+    cells: Sequence[WindowModel],
     steps: Sequence[Step],
     tasks: Mapping[str, str] | None = None,
 ) -> None:
@@ -231,7 +231,7 @@ def _panel(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> DotPanel:
     return DotPanel(names, values, "MRR")
 
 
-def _values(cells: Sequence[Cell], targets: Sequence[str], read: Read) -> list[float]:
+def _values(cells: Sequence[WindowModel], targets: Sequence[str], read: Read) -> list[float]:
     """Mean over languages, one for each seed; none for models that were not measured."""
     found = [[read(cell, target) for target in targets] for cell in cells]
     return [statistics.fmean(values) for values in found if None not in values]

@@ -27,7 +27,7 @@ from fairseq_xling.studies.tagging.config import (
     check_config,
 )
 from fairseq_xling.studies.tagging.result import FILES, write_tagging
-from fairseq_xling.studies.tagging.test import Cell, measure
+from fairseq_xling.studies.tagging.test import TaggingModel, measure
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.tagging.sentences import read_text
@@ -74,7 +74,7 @@ class _Book:
     def __init__(self, run: Path, config: AdversarialTaggingConfig):
         self.run, self.config = run, config
         self.steps: dict[str, Step] = {}
-        self.cells: list[Cell] = []
+        self.cells: list[TaggingModel] = []
         self.maps: dict[str, Path] = {}  # by target
 
     def add(self, step: Step) -> list[Path]:
@@ -195,7 +195,7 @@ class _Book:
         self.add(step)
         result, predictions = run / "results" / f"{name}.json", run / "predictions" / name
         read = [target] if row.target == "all" else [source, target]
-        cell = Cell(row.code, target, seed, folder, log, result)
+        cell = TaggingModel(row.code, target, seed, folder, log, result)
         # What is known of the language is measured on sentences that nothing was trained on.
         held_out = {}
         if len(read) > 1:

@@ -16,7 +16,7 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.tagging.config import COMPARED, ROWS, AdversarialTaggingConfig
-from fairseq_xling.studies.tagging.test import Cell
+from fairseq_xling.studies.tagging.test import TaggingModel
 
 FILES = ("table.md", "table.csv", "curves.csv", "results.json", "plot.svg", "report.html")
 SOURCE = "the transfer note, 2.1 and 2.2"
@@ -26,7 +26,7 @@ Results = Mapping[tuple[str, str, int], Mapping[str, Any]]  # by row, target and
 def write_tagging(
     run: Path,
     config: AdversarialTaggingConfig,
-    cells: Sequence[Cell],
+    cells: Sequence[TaggingModel],
     maps: Mapping[str, Path],
     steps: Sequence[Step],
 ) -> None:

@@ -14,7 +14,7 @@ from fairseq_xling.tasks.predict import Predictor
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class TaggingModel:
     """One trained model: its row, target and seed, and the paths of its training and result."""
 
     row: str
@@ -26,7 +26,7 @@ class Cell:
 
 
 def measure(
-    cell: Cell,
+    cell: TaggingModel,
     tests: Mapping[str, Path],
     held_out: Mapping[str, Path],
     predictions: Path,

@@ -18,7 +18,7 @@ from fairseq_xling.tasks.items import parse_files
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class FinishedFigure:
     """A figure of a run: one encoder on one language.
 
     Attributes:
@@ -52,7 +52,7 @@ class Cell:
         return statistics.fmean(self.values)
 
 
-def read_runs(runs: Sequence[str | Path]) -> list[Cell]:
+def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
     """All figures of some runs of one head, in the order of their commands.
 
     Rows with translated files are left out: their models have seen the language, or another one.
@@ -97,7 +97,7 @@ def _called(run: Path, names: Mapping[str, int]) -> str:
     return run.name if names[run.name] == 1 else str(run)
 
 
-def _read(run: Path) -> list[Cell]:
+def _read(run: Path) -> list[FinishedFigure]:
     if not run.is_dir():
         raise UserError(f"{run}: no such folder of a run")
     if not (run / RESULTS).is_file():
@@ -118,7 +118,9 @@ def _read(run: Path) -> list[Cell]:
         ) from None
 
 
-def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(
+    run: Path, config: TransferConfig, result: Mapping[str, Any]
+) -> Iterator[FinishedFigure]:
     if result["how"]:
         return
     sources = tuple(result["sources"])
@@ -127,7 +129,7 @@ def _cells(run: Path, config: TransferConfig, result: Mapping[str, Any]) -> Iter
         for test in parse_tests("--test", config.test):
             if test.name == line.test_set and test.lang in line.values:
                 about = result["encoder"], line.name, sources, test.lang
-                yield Cell(run, config, *about, tuple(line.values[test.lang]), test.path)
+                yield FinishedFigure(run, config, *about, tuple(line.values[test.lang]), test.path)
 
 
 def training_files(config: TransferConfig) -> list[tuple[str, Path]]:

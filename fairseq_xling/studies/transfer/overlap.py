@@ -19,7 +19,7 @@ import numpy as np
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.studies.transfer.finished import Cell, read_runs, training_files
+from fairseq_xling.studies.transfer.finished import FinishedFigure, read_runs, training_files
 from fairseq_xling.studies.transfer.plan import data_folder
 from fairseq_xling.studies.transfer.scatter_result import (
     Point,
@@ -90,7 +90,7 @@ def read_entities(path: Path, head: str, columns: str, data: Path, lang: str) ->
     return Entities(frozenset(piece(symbols[i]) for i in ids if i >= SPECIALS), unknown)
 
 
-def measure(cell: Cell) -> tuple[Point, dict[str, Path]]:
+def measure(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
     """The overlap of a cell's test file with the files that its model was trained on.
 
     Returns:
@@ -124,7 +124,7 @@ def measure(cell: Cell) -> tuple[Point, dict[str, Path]]:
     }
 
 
-def _read(cell: Cell, data: Path, lang: str, path: Path) -> Entities:
+def _read(cell: FinishedFigure, data: Path, lang: str, path: Path) -> Entities:
     return read_entities(path, cell.config.head, cell.config.columns, data, lang)
 
 

@@ -16,7 +16,7 @@ from fairseq_xling.results.page import RESULTS, Measured, Page, Result, Table, c
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, find_results, make_page, write_results
 from fairseq_xling.results.tables import text_table
-from fairseq_xling.studies.transfer.finished import Cell
+from fairseq_xling.studies.transfer.finished import FinishedFigure
 
 CORRELATIONS = ("encoder", "points", "Pearson", "Spearman")
 
@@ -48,7 +48,7 @@ class Property:
 class Point:
     """A figure with its property ``x``, None if unknown; ``details`` by column."""
 
-    cell: Cell
+    cell: FinishedFigure
     x: float | None
     details: Mapping[str, Any]
 

@@ -19,7 +19,7 @@ from fairseq_xling.tasks.items import parse_columns
 
 
 @dataclass(frozen=True)
-class Row:
+class TestedModel:
     """A row of the table: its model, and the file with its results."""
 
     encoder: Encoder
@@ -29,7 +29,7 @@ class Row:
 
 def study_steps(
     run: Path, config: TransferConfig, chosen: Sequence[Encoder], sets: Sequence[TrainSet]
-) -> tuple[list[Step], list[Row]]:
+) -> tuple[list[Step], list[TestedModel]]:
     """All steps except the table, and the resulting rows."""
     steps: dict[str, Step] = {}
     rows = []
@@ -52,7 +52,7 @@ def study_steps(
             name = "-".join(filter(None, ("test", encoder.name, one.name, one.how)))
             result = run / "results" / f"{name}.json"
             steps[name] = _test(run, config, encoder, one, models, dev, name, result)
-            rows.append(Row(encoder, one, result))
+            rows.append(TestedModel(encoder, one, result))
     return list(steps.values()), rows
 
 

@@ -19,7 +19,7 @@ from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, write_results
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.transfer.config import TransferConfig
-from fairseq_xling.studies.transfer.steps import Row
+from fairseq_xling.studies.transfer.steps import TestedModel
 from fairseq_xling.studies.transfer.table import Line, lines_of, table
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
@@ -40,7 +40,7 @@ def write_transfer(
     run: Path,
     config: TransferConfig,
     title: str,
-    rows: Sequence[Row],
+    rows: Sequence[TestedModel],
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
-from fairseq_xling.studies.transfer.finished import Cell, read_runs
+from fairseq_xling.studies.transfer.finished import FinishedFigure, read_runs
 from fairseq_xling.studies.transfer.scatter_result import (
     Point,
     Property,
@@ -81,7 +81,7 @@ def _header(place: str, cells: list[str]) -> list[str]:
 
 
 def measure(
-    path: str | Path, table: Mapping[str, Sequence[str]], cells: Sequence[Cell]
+    path: str | Path, table: Mapping[str, Sequence[str]], cells: Sequence[FinishedFigure]
 ) -> list[Point]:
     """A `Point` for each cell; x is None if no feature is known for both languages.
 

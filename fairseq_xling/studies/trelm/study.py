@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class Variation:
     """One variation.
 
     Attributes:
@@ -49,11 +49,11 @@ class TrelmStudy:
     notes: Sequence[str] = ()
     spec_rows: Sequence[str] = ()
 
-    def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Row]:
+    def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
 
-    def size(self, row: Row) -> float | None:
+    def size(self, row: Variation) -> float | None:
         """The row's position on the horizontal axis, in a study that draws a curve."""
         return None
 

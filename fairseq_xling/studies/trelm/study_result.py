@@ -18,7 +18,7 @@ from fairseq_xling.studies.trelm.run_result import FAULTS, PAPER, bleu_table
 from fairseq_xling.studies.trelm.steps import Outcome
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+    from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 BITS = "bits per word"
@@ -29,7 +29,7 @@ def write_study(
     study: "TrelmStudy",
     run: Path,
     config: TrelmConfig,
-    outcomes: Sequence[tuple["Row", list[Outcome]]],
+    outcomes: Sequence[tuple["Variation", list[Outcome]]],
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``."""

@@ -22,7 +22,7 @@ from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.study_result import FILES, write_study
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.trelm.study import Row, TrelmStudy
+    from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
 
 def run_study(study: "TrelmStudy", args: argparse.Namespace) -> None:
@@ -45,8 +45,8 @@ def study_steps(
     study: "TrelmStudy",
     run: Path,
     config: TrelmConfig,
-    rows: list["Row"],
-    chosen: list["Row"],
+    rows: list["Variation"],
+    chosen: list["Variation"],
     shape: EncoderShape,
 ) -> list[Step]:
     """The steps of the ``chosen`` ones of ``rows``, the table last.
@@ -76,7 +76,7 @@ def study_steps(
     return [*steps, table]
 
 
-def row_config(config: TrelmConfig, row: "Row") -> TrelmConfig:
+def row_config(config: TrelmConfig, row: "Variation") -> TrelmConfig:
     """The settings of one row.
 
     Raises:
@@ -92,7 +92,7 @@ def row_config(config: TrelmConfig, row: "Row") -> TrelmConfig:
     return changed
 
 
-def _plan(book: Book, config: TrelmConfig, row: "Row", shape: EncoderShape) -> list[Outcome]:
+def _plan(book: Book, config: TrelmConfig, row: "Variation", shape: EncoderShape) -> list[Outcome]:
     add = row.add or add_compared
     return [
         add(book, config, survey(config, target, shape), target, seed, row.code)
@@ -101,7 +101,9 @@ def _plan(book: Book, config: TrelmConfig, row: "Row", shape: EncoderShape) -> l
     ]
 
 
-def choose_rows(rows: Sequence["Row"], asked: str | None, ready_data: bool) -> list["Row"]:
+def choose_rows(
+    rows: Sequence["Variation"], asked: str | None, ready_data: bool
+) -> list["Variation"]:
     """The requested rows, or all that the inputs allow.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.clcr.encode import encode
-from fairseq_xling.clcr.rows import Row, RowOptions, rows
+from fairseq_xling.clcr.rows import RowMethod, RowOptions, rows
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
@@ -95,7 +95,7 @@ def _check_known(model: Any, text: Path, lang: str) -> None:
 
 def _write(
     model: Any,
-    row: Row,
+    row: RowMethod,
     name: str,
     settings: Mapping[str, Any],
     read: Mapping[str, Path],

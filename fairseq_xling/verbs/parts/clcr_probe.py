@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 
 from fairseq_xling.clcr.probing import sequence_spans
-from fairseq_xling.clcr.row_folders import Row, parse_rows, places_of
+from fairseq_xling.clcr.row_folders import RowFolders, parse_rows, places_of
 from fairseq_xling.clcr.sequences import META, Sequences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.devices import usable_device
@@ -79,11 +79,11 @@ def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> Non
         file.placed = place(examples, codecs[file.lang], "characters")
 
 
-def _folder(row: Row, file: File, seed: int) -> Path:
+def _folder(row: RowFolders, file: File, seed: int) -> Path:
     return row.folder(**places_of(file.path, file.lang, seed))
 
 
-def _open(row: Row, file: File, seed: int) -> Spans:
+def _open(row: RowFolders, file: File, seed: int) -> Spans:
     if file.placed is None:
         raise ValueError(f"{file.path} was not placed")
     sequences = Sequences(_folder(row, file, seed))
@@ -94,7 +94,7 @@ def _open(row: Row, file: File, seed: int) -> Spans:
     return sequence_spans(sequences, file.placed, file.labels)
 
 
-def _code(row: Row, files: list[File], options: ProbeOptions) -> str:
+def _code(row: RowFolders, files: list[File], options: ProbeOptions) -> str:
     """A name for files: different probes have different names."""
     text = repr(
         (row.name, options, [sha256(_folder(row, file, options.seed) / META) for file in files])

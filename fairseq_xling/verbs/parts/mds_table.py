@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, best_cell, pivot
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, best_shift, pivot
 from fairseq_xling.files import write_json
 from fairseq_xling.results.figure_file import write_figure
 from fairseq_xling.results.figures import draw
@@ -54,7 +54,7 @@ class Summary:
 
 
 def write_single(
-    output: Path, summary: Summary, cell: Cell, scores: Scores, origin: Mapping[str, Any]
+    output: Path, summary: Summary, cell: Shift, scores: Scores, origin: Mapping[str, Any]
 ) -> None:
     """Write ``<output>.json`` and print its figures."""
     record = {"summary": asdict(summary), "layer": cell.layer, "alpha": cell.alpha}
@@ -71,12 +71,12 @@ def write_single(
 def write_table(
     output: Path,
     summary: Summary,
-    scores: Mapping[Cell, Scores],
-    fixed: Cell | None,
+    scores: Mapping[Shift, Scores],
+    fixed: Shift | None,
     origin: Mapping[str, Any],
 ) -> None:
     """Write ``table.csv``, ``results.json`` and ``plot.svg`` into ``output``, and print tables."""
-    best = best_cell(scores)
+    best = best_shift(scores)
     chosen = {"no shift": NO_SHIFT, "best": best} | ({"fixed": fixed} if fixed else {})
     rows = [_row(name, cell, scores[cell]) for name, cell in chosen.items()]
     ordered = sorted(scores)
@@ -113,7 +113,7 @@ def write_table(
     print(f"written to {output}: table.csv, results.json, plot.svg, every translation in cells/")
 
 
-def _row(name: str, cell: Cell, scores: Scores) -> list[Any]:
+def _row(name: str, cell: Shift, scores: Scores) -> list[Any]:
     place = ["-", "-"] if cell == NO_SHIFT else [str(cell.layer), f"{cell.alpha:g}"]
     figures = (scores.get(key) for key in ("convert_rate", "precision", "bleu"))
     return [name, *place, *map(_number, figures)]

@@ -19,7 +19,7 @@ from fairseq_xling.analysis.language_mean import mean_difference
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.mean_file import MeanFile
 from fairseq_xling.analysis.sampled_bleu import tokenizer_for
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell, Scores, parse_alphas, parse_cell
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, parse_alphas, parse_shift
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import (
@@ -65,7 +65,7 @@ def run_translate(args: argparse.Namespace) -> None:
     encoder = Encoder.load(args.checkpoint, data=args.data, device=args.device)
     check_languages(args.checkpoint, encoder.languages, pair)
     last = encoder.num_layers
-    cells = [Cell(args.layer, args.alpha)] if single else _grid(args, last)
+    cells = [Shift(args.layer, args.alpha)] if single else _grid(args, last)
     if single and not 1 <= args.layer <= last:
         raise UserError(f"`--layer` must lie in [1, {last}], got {args.layer}")
     fixed = _fixed(args, last)
@@ -135,7 +135,7 @@ class Job:
             scored=bool(self.references),
         )
 
-    def cell(self, cell: Cell, folder: Path) -> Scores:
+    def cell(self, cell: Shift, folder: Path) -> Scores:
         """The scores of ``cell``, from ``folder`` if they exist."""
         path = folder / f"{cell.code}.json"
         if path.is_file():
@@ -144,7 +144,7 @@ class Job:
         write_json(path, scores)
         return scores
 
-    def translate(self, cell: Cell, output: Path) -> Scores:
+    def translate(self, cell: Shift, output: Path) -> Scores:
         """Write the model's output, line by line, and score it."""
         rate, written, cut = ConvertRate(*self.sets, self.others), [], 0
         with (
@@ -176,7 +176,9 @@ class Job:
             scores |= {"brevity_penalty": bleu.brevity_penalty, "signature": bleu.signature}
         return scores
 
-    def _ids(self, cell: Cell, sentences: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    def _ids(
+        self, cell: Shift, sentences: Sequence[np.ndarray]
+    ) -> Iterator[tuple[int, np.ndarray]]:
         from fairseq_xling.interop.token_translation import translate_tokens
 
         shift = None
@@ -222,17 +224,17 @@ def _is_single(args: argparse.Namespace) -> bool:
     return False
 
 
-def _grid(args: argparse.Namespace, last: int) -> list[Cell]:
+def _grid(args: argparse.Namespace, last: int) -> list[Shift]:
     """Every cell once, no shift first."""
     layers, alphas = parse_layers(args.layers, last), parse_alphas(args.alphas)
-    cells = [Cell(layer, alpha) for layer in layers if layer for alpha in alphas]
+    cells = [Shift(layer, alpha) for layer in layers if layer for alpha in alphas]
     if not cells:
         raise UserError(f"`--layers` must name one in [1, {last}], got {args.layers!r}")
     return list(dict.fromkeys([NO_SHIFT, *cells, *filter(None, [_fixed(args, last)])]))
 
 
-def _fixed(args: argparse.Namespace, last: int) -> Cell | None:
-    return None if args.fixed is None else parse_cell(args.fixed, last)
+def _fixed(args: argparse.Namespace, last: int) -> Shift | None:
+    return None if args.fixed is None else parse_shift(args.fixed, last)
 
 
 @contextlib.contextmanager

@@ -2,10 +2,10 @@ import pytest
 
 from fairseq_xling.analysis.shift_grid import (
     NO_SHIFT,
-    Cell,
-    best_cell,
+    Shift,
+    best_shift,
     parse_alphas,
-    parse_cell,
+    parse_shift,
     pivot,
 )
 from fairseq_xling.errors import UserError
@@ -20,7 +20,7 @@ def test_alphas_are_different_finite_and_not_zero(text):
 @pytest.mark.parametrize("text", ["11", "0,1", "13,1", "x,1", "11,0", "11,x", "", "1,1,2", "²,1"])
 def test_a_fixed_cell_is_a_layer_and_an_alpha(text):
     with pytest.raises(UserError, match="`--fixed` must be LAYER,ALPHA"):
-        parse_cell(text, 12)
+        parse_shift(text, 12)
 
 
 def scores(**values):
@@ -28,20 +28,20 @@ def scores(**values):
 
 
 def test_the_best_cell_is_chosen_by_precision_then_by_the_smallest_change():
-    found = {NO_SHIFT: scores(precision=50.0), Cell(2, 3.0): scores(precision=20.0)}
-    assert best_cell(found) == Cell(2, 3.0)
-    found |= {Cell(3, -1.0): scores(precision=20.0), Cell(1, 1.0): scores(precision=20.0)}
-    assert best_cell(found) == Cell(1, 1.0)
-    found[Cell(4, 2.0)] = scores(precision=21.0)
-    assert best_cell(found) == Cell(4, 2.0)
+    found = {NO_SHIFT: scores(precision=50.0), Shift(2, 3.0): scores(precision=20.0)}
+    assert best_shift(found) == Shift(2, 3.0)
+    found |= {Shift(3, -1.0): scores(precision=20.0), Shift(1, 1.0): scores(precision=20.0)}
+    assert best_shift(found) == Shift(1, 1.0)
+    found[Shift(4, 2.0)] = scores(precision=21.0)
+    assert best_shift(found) == Shift(4, 2.0)
 
 
 def test_a_pivot_has_layers_down_alphas_across_and_room_for_cells_that_were_not_run():
     found = {
         NO_SHIFT: scores(),
-        Cell(10, 1.0): scores(precision=1.0),
-        Cell(2, 1.0): scores(precision=2.0),
-        Cell(2, -1.0): scores(precision=3.0),
+        Shift(10, 1.0): scores(precision=1.0),
+        Shift(2, 1.0): scores(precision=2.0),
+        Shift(2, -1.0): scores(precision=3.0),
     }
     header, rows = pivot(found, "precision", [-1.0, 1.0])
     assert header == ["layer", "alpha -1", "alpha 1"]

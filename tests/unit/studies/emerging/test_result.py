@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
-from fairseq_xling.studies.emerging.result import Cell, summarise, table
+from fairseq_xling.studies.emerging.result import SharingModel, summarise, table
 from fairseq_xling.studies.emerging.settings import SETTINGS
 
 
@@ -23,7 +23,7 @@ def cells(tmp_path):
                 write_json(path, {"results": [{"measures": measures}]})
                 log = tmp_path / f"{name}.log"
                 log.write_text(f"num. shared model params: {1000 * (row + 1)} (num. trained: 1)\n")
-                result.append(Cell(setting, target, seed, path, log))
+                result.append(SharingModel(setting, target, seed, path, log))
     return result
 
 

@@ -7,7 +7,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
 from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
 from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig, check_config
-from fairseq_xling.studies.mbert.mapped_layers_result import Cell, draw, read_lines_of, table
+from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, draw, read_lines_of, table
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def cell(folder, row, layer, seed, own, other):
     write_json(tuned / "results.json", {"results": [{"metric": "f1", "tests": tests}]})
     scores = [{"scores": {"f1": other - 1.0}}, {"scores": {"f1": other + 1.0}}]
     write_json(result, {"metric": "f1", "tests": scores})
-    return Cell(row, row.upper(), "en-de", "ner", layer, seed, "apart", tuned, result)
+    return MappedHead(row, row.upper(), "en-de", "ner", layer, seed, "apart", tuned, result)
 
 
 def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):

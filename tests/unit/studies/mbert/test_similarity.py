@@ -10,7 +10,7 @@ from fairseq_xling.studies.mbert.similarity import similarity_steps
 from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.studies.mbert.similarity_result import Cell, by_layer, read_lines_of, table
+from fairseq_xling.studies.mbert.similarity_result import Comparison, by_layer, read_lines_of, table
 
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
 
@@ -275,7 +275,7 @@ def cell(folder, row, seed, retrieval, cka):
         paths[what] = folder / f"{what}-{row}-{seed}.json"
         record = {"layers": [0, 1, 2], "curves": {curve: values}, "chance": 0.125}
         write_json(paths[what], record)
-    return Cell(row, row.upper(), "en-de", seed, paths)
+    return Comparison(row, row.upper(), "en-de", seed, paths)
 
 
 def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlations(tmp_path):

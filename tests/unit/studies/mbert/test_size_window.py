@@ -10,7 +10,7 @@ from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.studies.mbert.size_window_result import Cell, drop, table
+from fairseq_xling.studies.mbert.size_window_result import WindowModel, drop, table
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def cells(folder, values):
         path = folder / f"{model}-{size}-{window}-{seed}.json"
         scores = {"de": {"word_mrr": german}, "zh": {"word_mrr": chinese}}
         write_json(path, {"results": [{"measures": {"words": {"scores": scores}}}]})
-        found.append(Cell(model, model.upper(), size, window, seed, path))
+        found.append(WindowModel(model, model.upper(), size, window, seed, path))
     return found
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.results.result import find_results, kind_of, make_page
@@ -28,9 +28,9 @@ def test_a_grid_of_token_translations(tmp_path, capsys):
         return {"convert_rate": rate, **counts, **bleu}
 
     summary = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
-    found = {NO_SHIFT: scores(None, 1.0), Cell(1, 2.0): scores(0.5, 10.0)}
-    found |= {Cell(2, 2.0): scores(1.0, 30.0), Cell(2, -1.0): scores(0.0, 0.0)}
-    write_table(tmp_path, summary, found, Cell(1, 2.0), {"command": "x"})
+    found = {NO_SHIFT: scores(None, 1.0), Shift(1, 2.0): scores(0.5, 10.0)}
+    found |= {Shift(2, 2.0): scores(1.0, 30.0), Shift(2, -1.0): scores(0.0, 0.0)}
+    write_table(tmp_path, summary, found, Shift(1, 2.0), {"command": "x"})
     kind, page = page_of(tmp_path)
     assert kind == "mean-difference"
     assert len(page.tables["cells"][1]) == 4
@@ -43,7 +43,7 @@ def test_a_grid_of_token_translations(tmp_path, capsys):
 
 def test_figures_against_entity_overlap(tmp_path):
     from fairseq_xling.studies.transfer.config import TransferConfig
-    from fairseq_xling.studies.transfer.finished import Cell as Figure
+    from fairseq_xling.studies.transfer.finished import FinishedFigure as Figure
     from fairseq_xling.studies.transfer.overlap import PROPERTY
     from fairseq_xling.studies.transfer.scatter_result import Point, write_scatter
 
@@ -67,7 +67,7 @@ def test_figures_against_entity_overlap(tmp_path):
 def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
     from fairseq_xling.studies.transfer.config import TransferConfig
     from fairseq_xling.studies.transfer.plan import Encoder, Test, TrainSet
-    from fairseq_xling.studies.transfer.steps import Row
+    from fairseq_xling.studies.transfer.steps import TestedModel
     from fairseq_xling.studies.transfer.transfer_result import write_transfer
 
     config = TransferConfig(head="ner", seeds="1,2")
@@ -88,7 +88,7 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
         result |= {"how": "", "metric": "f1", "dev": dev, "chosen": {"lr": 91.0}, "tests": found}
         write_json(tmp_path / f"{lang}.json", result)
         encoder = Encoder("ours", tmp_path / "m.pt", tmp_path)
-        rows.append(Row(encoder, trained, tmp_path / f"{lang}.json"))
+        rows.append(TestedModel(encoder, trained, tmp_path / f"{lang}.json"))
     write_transfer(tmp_path / "run", config, "Transfer", rows, [])
     kind, page = page_of(tmp_path / "run")
     assert kind == "transfer"
@@ -99,7 +99,7 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
 
 def test_the_ablation_table(tmp_path):
     from fairseq_xling.studies.emerging.config import AblationConfig
-    from fairseq_xling.studies.emerging.result import Cell as Model
+    from fairseq_xling.studies.emerging.result import SharingModel as Model
     from fairseq_xling.studies.emerging.result import write_ablation
     from fairseq_xling.studies.emerging.settings import SETTINGS
 
@@ -121,7 +121,7 @@ def test_the_ablation_table(tmp_path):
 
 def test_the_table_of_sizes_and_windows(tmp_path):
     from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
-    from fairseq_xling.studies.mbert.size_window_result import Cell as Model
+    from fairseq_xling.studies.mbert.size_window_result import WindowModel as Model
     from fairseq_xling.studies.mbert.size_window_result import write_size_window
 
     cells = []

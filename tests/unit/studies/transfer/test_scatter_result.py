@@ -8,7 +8,7 @@ import pytest
 from fairseq_xling.analysis.correlation import correlation
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.transfer.config import TransferConfig
-from fairseq_xling.studies.transfer.finished import Cell
+from fairseq_xling.studies.transfer.finished import FinishedFigure
 from fairseq_xling.studies.transfer.scatter_result import Point, Property, groups, write_scatter
 
 PROPERTY = Property("Title", "Lead.", "x", "shared things", "E9", "Figure 2", notes=("a note",))
@@ -22,7 +22,7 @@ def point(tmp_path):
     (run / "results.json").write_text("{}")
 
     def make(lang, x, *values, row="ours", sources=("en",)):
-        cell = Cell(run, TransferConfig(head="pos"), row, row, sources, lang, values)
+        cell = FinishedFigure(run, TransferConfig(head="pos"), row, row, sources, lang, values)
         return Point(cell, x, {"things": x})
 
     return make

@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.transfer.config import TransferConfig
-from fairseq_xling.studies.transfer.finished import Cell
+from fairseq_xling.studies.transfer.finished import FinishedFigure
 from fairseq_xling.studies.transfer.word_order import measure, read_features, shared_features
 
 
@@ -44,7 +44,7 @@ def test_a_table_is_read_by_language(written):
 
 
 def cell(lang, sources=("en",)):
-    return Cell(Path("run"), TransferConfig(), "ours", "ours", sources, lang, (50.0,))
+    return FinishedFigure(Path("run"), TransferConfig(), "ours", "ours", sources, lang, (50.0,))
 
 
 def test_where_nothing_is_known_of_both_there_is_no_number():

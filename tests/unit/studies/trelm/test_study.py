@@ -8,7 +8,7 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.scratch import budget
-from fairseq_xling.studies.trelm.study import Row
+from fairseq_xling.studies.trelm.study import Variation
 from fairseq_xling.studies.trelm.study_result import study_table
 from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
@@ -202,7 +202,7 @@ def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study
 
 
 def test_rows_are_chosen_by_code():
-    rows = [Row("a", "one"), Row("b", "two", needs_text=True)]
+    rows = [Variation("a", "one"), Variation("b", "two", needs_text=True)]
     assert choose_rows(rows, None, ready_data=False) == rows
     assert choose_rows(rows, None, ready_data=True) == rows[:1]
     assert choose_rows(rows, "b", ready_data=False) == rows[1:]
@@ -220,9 +220,9 @@ def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "source.pt").touch()
     with pytest.raises(UserError) as error:
-        row_config(config(), Row("bad", "", {"trilayer": False}))
+        row_config(config(), Variation("bad", "", {"trilayer": False}))
     assert str(error.value).startswith("row bad: `--transfer-objectives` cdlm needs a TRILayer")
-    kept = row_config(config(), Row("good", "", {"language_steps": 7}))
+    kept = row_config(config(), Variation("good", "", {"language_steps": 7}))
     assert kept == dataclasses.replace(config(), language_steps=7)
 
 

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Cell
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
 from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
 from fairseq_xling.verbs.parts.mean_difference_result import panels
 
@@ -20,14 +20,14 @@ def scores(rate, precision):
 def found():
     return {
         NO_SHIFT: scores(None, 1.0),
-        Cell(1, 2.0): scores(0.5, 10.0),
-        Cell(2, 2.0): scores(1.0, 30.0),
-        Cell(2, -1.0): scores(0.0, 0.0),
+        Shift(1, 2.0): scores(0.5, 10.0),
+        Shift(2, 2.0): scores(1.0, 30.0),
+        Shift(2, -1.0): scores(0.0, 0.0),
     }
 
 
 def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found, tmp_path, capsys):
-    write_table(tmp_path, SUMMARY, found, Cell(1, 2.0), {"command": "x"})
+    write_table(tmp_path, SUMMARY, found, Shift(1, 2.0), {"command": "x"})
     printed = capsys.readouterr().out
     assert "|V_en| = 100, |V_de| = 90, in both 10" in printed
     rows = [line.split() for line in printed.splitlines()]
@@ -59,7 +59,7 @@ def test_the_figure_has_a_line_for_each_alpha_by_layer(found, tmp_path):
     assert {line.label: line.x for line in rate.lines} == {"alpha 2": (1, 2), "alpha -1": (2,)}
     assert rate.chance is None and precision.chance == (1.0, "no shift")
     assert precision.chosen == (2, "best: layer 2, alpha 2")
-    found[Cell(2, -1.0)] = scores(None, 0.0)
+    found[Shift(2, -1.0)] = scores(None, 0.0)
     lines = {line.label: line.y for line in drawn(found, tmp_path)[0].lines}
     assert math.isnan(lines["alpha -1"][0])
 
@@ -73,7 +73,7 @@ def drawn(found, tmp_path):
 def test_one_translation_without_reference_has_no_bleu(tmp_path, capsys):
     summary = Summary(("en", "de"), (1, 1), 0, "train", (1, 1), 1, False)
     counts = {"convert_rate": 0.25, "tokens": 8, "shared": 0, "converted": 2, "cut": 0}
-    write_single(tmp_path / "out.txt", summary, Cell(3, 1.5), counts, {})
+    write_single(tmp_path / "out.txt", summary, Shift(3, 1.5), counts, {})
     printed = capsys.readouterr().out
     assert "BLEU" not in printed and "shifted  3      1.5" in printed
     assert json.loads((tmp_path / "out.txt.json").read_text())["scores"] == counts
