@@ -50,11 +50,14 @@ def body(record: dict[str, Any]) -> list[str]:
 def _facts(config: dict[str, Any]) -> str:
     batch = [f"{config['batch_size']} sentences"] if config["batch_size"] else []
     batch += [f"{config['max_tokens']:,} tokens"] if config["max_tokens"] else []
+    translator = config.get("translator_steps")
+    more = f" Translator: {translator:,} steps." if translator else ""
     return (
         f"{config['languages'].replace(',', ' to ', 1)}; {config['vocab_type']} vocabulary of "
         f"{config['vocab_size']:,} pieces; vectors {config['embeddings']}, map "
         f"{config['mapping']}; {config['commonality_steps']:,}, {config['transfer_steps']:,} (each "
         f"direction) and {config['language_steps']:,} steps of at most {' and '.join(batch)}."
+        f"{more}"
     )
 
 

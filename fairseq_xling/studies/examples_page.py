@@ -72,7 +72,7 @@ def section(run: Path, body: Body, folder: Path) -> str:
 def _as_shown(run: Path) -> dict[str, Any]:
     """The record of a run; where its page has the table and notes, with these."""
     record = read_json(run / RESULTS)
-    if kind_of(record) is None or "notes" in record:
+    if kind_of(record) is None or {"header", "notes"} <= record.keys():
         return record
     for section in make_page(Result(run / RESULTS, record)).sections:
         if section.name == "table":
