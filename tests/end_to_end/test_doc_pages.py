@@ -15,7 +15,7 @@ GENERATED = re.compile(
     r"results/\w+/index\.md|explanation/house\.md|project/(changelog|contributing|security)\.md"
 )
 # Why a block may not run, as the pages say it.
-REASONS = {"needs two GPUs", "needs a cluster", "needs Snakemake", "needs finished runs"}
+REASONS = {"needs two GPUs", "needs a cluster", "needs finished runs"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
