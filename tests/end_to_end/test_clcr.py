@@ -95,6 +95,20 @@ def test_resumed_it_ends_with_the_same_parameters_and_temperature(world, phases)
     assert [int(s["parts.transform.before"]) for s in saved] == [0, 8]
 
 
+@pytest.mark.row("C4")
+def test_a_phase_that_is_left_out_of_annealing_does_not_count(world, phases):
+    chosen = ["--encoder", encoders(world), "--anneal-phases", "lm1,lm2"]
+    train(world, "late", *chosen)
+    start = ["--clcr-start", last(world, "late"), "--clcr-phase", "lm1", *chosen[2:]]
+    train(world, "late-lm1", *start)
+    saved = [load(last(world, folder))["model"] for folder in ("late", "late-lm1")]
+    counts = [
+        [int(one[f"parts.transform.{name}"]) for name in ("before", "updates")] for one in saved
+    ]
+    assert counts == [[0, -1], [0, 7]]
+    assert changed(world, "transform", "late") == {"parts.transform"}  # beta is that of the call
+
+
 @pytest.mark.row("C6", "G12")
 def test_labels_are_one_to_one_and_under_the_tuned_threshold(world, labels):
     for split in ("train", "valid"):
