@@ -160,6 +160,17 @@ def bound_shape_caches() -> None:
         os.environ.setdefault(name, _SHAPES)
 
 
+def keep_shapes_of_sentences() -> None:
+    """Keep more shapes in a process that translates; a variable that a user set stays.
+
+    Sentences that come one by one have some 40 lengths, and each length some 10 shapes. It has no
+    effect after the first product.
+    """
+    for name in SHAPE_CACHES:
+        if os.environ.get(name) == _SHAPES:
+            os.environ[name] = "256"
+
+
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 

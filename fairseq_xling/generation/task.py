@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary
 
-from fairseq_xling.compat import keep_freed_memory
+from fairseq_xling.compat import keep_freed_memory, keep_shapes_of_sentences
 from fairseq_xling.data.feeds import parse_directions
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.iterator import EvaluationIterator
@@ -258,6 +258,7 @@ class Translates:
         again for every batch."""
         if next(models[0].parameters()).device.type == "cpu":
             keep_freed_memory()
+            keep_shapes_of_sentences()
         if self.cfg.int8:
             if self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16":
                 raise UserError("`--int8` and bf16 exclude each other; leave one of them out")

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 24 --batch-size 8 --seconds 0.01 --rounds 1 --threads 1"
 
 
+@pytest.mark.slow
 def test_ours_is_printed_beside_plain_python_for_random_and_peaked_scores():
     done = launch(
         [sys.executable, ROOT / "benchmarks" / "mst.py", *TINY.split()],

@@ -31,6 +31,7 @@ def table_of(output):
     ]
 
 
+@pytest.mark.slow
 def test_the_training_benchmark_prints_every_system_beside_the_limit(tmp_path):
     done = run(*TINY, "--work", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -213,6 +213,7 @@ def test_missing_monolingual_text_of_a_language_is_named(make_corpus, tmp_path, 
     assert "has no monolingual 'train' text of language 'de'" in message
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tiny_corpus, tmp_path):
     """A bound on the size of files stands in for the disk: writing fails in the middle."""
     options = "--max-update 8 --save-interval-updates 4 --disable-validation".split()

@@ -142,6 +142,7 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
     assert scores[0] == pytest.approx(100 * right / len(gold))
 
 
+@pytest.mark.slow
 def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(study, tmp_path):
     train, valid = (study / "text" / "gold" / f"tags.{x}.en.tsv" for x in ("train", "valid"))
     gold = {"en": train, "de": study / "text" / "gold" / "tags.test.de.tsv"}

@@ -59,6 +59,7 @@ def generate(study, *flags):
     return float(re.search(r"BLEU = (\S+)", text)[1]), {int(i): a for i, a in alignments.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.row("C12")
 def test_what_is_dropped_and_turned_round_in_training_is_so_in_translation(study):
     links = (study / "links").read_text().splitlines()

@@ -260,6 +260,7 @@ def test_a_dry_run_prints_the_plan_and_the_commands(world):
     assert not (world / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.row("T26")
 def test_one_more_language_is_one_more_word(world):
     in_root(

@@ -203,6 +203,16 @@ def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkey
         assert os.environ[name] == "1024"
 
 
+def test_a_process_that_translates_keeps_more_shapes_unless_the_user_says_how(monkeypatch):
+    first, second = compat.SHAPE_CACHES
+    monkeypatch.delenv(first, raising=False)
+    monkeypatch.setenv(second, "7")
+    guards.prepare_engine()
+    compat.bound_shape_caches()
+    compat.keep_shapes_of_sentences()
+    assert (os.environ[first], os.environ[second]) == ("256", "7")
+
+
 _LOGGED = """
 import os
 from fairseq_xling import guards

@@ -70,6 +70,7 @@ def test_an_encoder_within_an_encoder_is_bounded_too():
         build_encoder(settings, task)
 
 
+@pytest.mark.slow
 def test_refusing_it_takes_no_more_memory_than_loading_a_good_one(changed):
     """In a process of its own, the good one first: a process's peak never falls."""
     code = (

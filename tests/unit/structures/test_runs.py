@@ -186,6 +186,7 @@ def test_frozen_vectors_stay_bit_identical_and_test_files_are_opened_only_after_
     assert not targets & set(events[:last]) and {"test.2.jsonl", "2.vec"} <= set(events[last:])
 
 
+@pytest.mark.slow
 def test_a_killed_matrix_resumes_with_equal_results(world, tmp_path, monkeypatch, capsys):
     command = MATRIX.format(w=world) + f" --sources en --output {tmp_path}"
     call(f"{command}/whole")

@@ -154,6 +154,7 @@ def test_a_sentence_longer_than_the_model_takes_stays_unaligned(tmp_path):
     assert len(rows) == 31 and not rows[3] and rows[4]
 
 
+@pytest.mark.slow
 def test_a_worker_does_not_outlive_the_process_that_waits_for_it(tmp_path):
     sources, targets, _ = planted(count=20_000, vocabulary=5_000)
     files = write_tokens(tmp_path, sources, targets)
