@@ -84,12 +84,27 @@ def slurm(tmp_path, monkeypatch):
     return folder
 
 
-MEET = "touch {run}/../{0}; for i in $(seq 100); do test -e {run}/../{1} && break; sleep 0.1; done"
+class Screen(io.StringIO):
+    """Makes the file ``seen`` once all of ``words`` have been printed."""
+
+    def __init__(self, seen, *words):
+        super().__init__()
+        self._seen, self._words = seen, words
+
+    def write(self, text):
+        written = super().write(text)
+        if all(word in self.getvalue() for word in self._words):
+            self._seen.touch()
+        return written
+
+
+WAIT = "for i in $(seq 300); do test -e {run}/../{0} && break; sleep 0.1; done"
 
 
 def test_steps_are_jobs_that_run_at_the_same_time_and_their_stamps_hold_here(slurm, tmp_path):
     def met(one, other):
-        return MEET.replace("{0}", one).replace("{1}", other) + f"; echo {one} > {{run}}/{one}"
+        waits = [WAIT.replace("{0}", file) for file in (other, "seen")]
+        return "; ".join([f"touch {{run}}/../{one}", *waits, f"echo {one} > {{run}}/{one}"])
 
     study = Study(
         tmp_path,
@@ -97,9 +112,10 @@ def test_steps_are_jobs_that_run_at_the_same_time_and_their_stamps_hold_here(slu
         ("b", met("b", "a"), [], False),
         ("c", "cat {run}/a {run}/b > {run}/c", ["a", "b"], False),
     )
+    study.screen = Screen(tmp_path / "seen", "job 1 on node7", "job 2 on node7")
     printed = study.launch()
     assert (study.run / "c").read_text() == "a\nb\n"
-    assert "job 1 on node7" in printed and "job 2 on node7" in printed
+    assert (tmp_path / "seen").exists()
     assert printed.index("[3/3] c ...") > max(printed.index(f"{x}: done in") for x in "ab")
     study.runner().run()
     assert study.screen.getvalue().count("done before in") == 3
