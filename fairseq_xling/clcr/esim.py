@@ -47,12 +47,16 @@ def cross_attention(
     return over_b @ b, over_a.transpose(1, 2) @ a
 
 
+def mean(x: Tensor, padding: Tensor) -> Tensor:
+    """Mean of each sequence, (B, K, E) to (B, E)."""
+    count = (~padding).sum(1, keepdim=True)
+    return x.masked_fill(padding[..., None], 0.0).sum(1) / count
+
+
 def pool(x: Tensor, padding: Tensor) -> Tensor:
     """Mean and maximum of each sequence, (B, K, E) to (B, 2E), section 3.3."""
-    count = (~padding).sum(1, keepdim=True)
-    mean = x.masked_fill(padding[..., None], 0.0).sum(1) / count
     largest = x.masked_fill(padding[..., None], -torch.inf).amax(1)
-    return torch.cat([mean, largest], dim=-1)
+    return torch.cat([mean(x, padding), largest], dim=-1)
 
 
 class BiLstm(nn.Module):

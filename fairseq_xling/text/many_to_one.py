@@ -44,7 +44,8 @@ def _last(links: Links, sizes: np.ndarray) -> np.ndarray:
 
 
 def _highest(links: Links, sizes: np.ndarray) -> np.ndarray:
-    assert links.probability is not None  # inputs are checked before
+    if links.probability is None:
+        raise ValueError("the most probable link needs `links` with probabilities, got none")
     return _ranked(links, sizes, links.source, -links.probability)[:1]
 
 

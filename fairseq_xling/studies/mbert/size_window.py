@@ -142,12 +142,14 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
                     found = {n: place.task(n) for n, t in config.task_table.items() if learnt(t)}
                     title = MODELS[model].title
                     cells.append(WindowModel(model, title, size, window, seed, place.result, found))
+    evaluated: set[str] = set()
     for ready in config.ready_list:
         for seed in config.seed_list:
             name, _, data = ready.of_seed(seed)
             place = Place(name, run, data, data, seed)
-            evaluation = ready_steps(config, place, ready)
-            steps += [step for step in evaluation if step.name not in {old.name for old in steps}]
+            if name not in evaluated:  # one file for all seeds is evaluated once
+                steps += ready_steps(config, place, ready)
+            evaluated.add(name)
             found = {task: place.task(task) for task in config.task_table}
             cells.append(WindowModel(ready.name, ready.name, None, None, seed, place.result, found))
     targets = config.language_list[1:]

@@ -96,7 +96,7 @@ class _Static:
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         vectors = place.run / "models" / f"{place.name}.safetensors"
-        train = self.training(config, place, vectors)
+        text, languages = Path(config.data_text), config.language_list
         tasks = [
             Step(
                 f"{name}-{place.name}",
@@ -105,33 +105,29 @@ class _Static:
                     vectors,
                     place.slices,
                     task,
-                    Path(config.data_text),
-                    config.language_list,
+                    text,
+                    languages,
                     place.task(name),
                     config.static_classifier,
                     place.seed,
                 ),
                 settings={
                     "network": config.static_classifier,
-                    "languages": config.language_list,
+                    "languages": languages,
                     "task": dataclasses.asdict(task),
                 },
                 inputs=[
                     vectors,
                     place.slices,
-                    *(
-                        task.file(Path(config.data_text), split, config.language_list[0])
-                        for split in ("train", "valid")
-                    ),
+                    *(task.file(text, split, languages[0]) for split in ("train", "valid")),
                 ],
-                unread=[
-                    task.file(Path(config.data_text), "test", lang) for lang in config.language_list
-                ],
+                unread=[task.file(text, "test", lang) for lang in languages],
                 outputs=[place.task(name)],
             )
             for name, task in config.task_table.items()
             if self.learns(task)
         ]
+        train = self.training(config, place, vectors)
         return [train, _vectors_eval(config, place, vectors), *tasks]
 
     def training(self, config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:

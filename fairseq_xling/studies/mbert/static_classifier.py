@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.clcr.esim import Esim
+from fairseq_xling.clcr.esim import Esim, mean
 from fairseq_xling.clcr.esim_fit import EsimOptions, fit_pairs
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
@@ -53,15 +53,10 @@ class OfMeans(nn.Module):
         hypothesis_padding: Tensor,
     ) -> Tensor:
         """Logits (B, C) from (B, K, D) and (B, M, D), with masks that are True at padding."""
-        u = _mean(premise, premise_padding)
-        v = _mean(hypothesis, hypothesis_padding)
+        u = mean(premise, premise_padding)
+        v = mean(hypothesis, hypothesis_padding)
         features = torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
         return self.classify(self.dropout(torch.tanh(self.hidden(features))))
-
-
-def _mean(x: Tensor, padding: Tensor) -> Tensor:
-    count = (~padding).sum(1, keepdim=True)
-    return x.masked_fill(padding[..., None], 0.0).sum(1) / count
 
 
 # The networks by name: from D, C and the options of training.

@@ -56,3 +56,15 @@ def find_format(head: str, chosen: str = "") -> type[Format]:
     if chosen and chosen not in fitting:
         raise UserError(f"`--format` must be {' or '.join(fitting)} with this head, got {chosen!r}")
     return formats[chosen or head]
+
+
+def check_fixed_columns(form: str, columns: Mapping[str, str]) -> None:
+    """Refuse `--columns` for a format that has fixed ones.
+
+    Raises:
+        UserError: if there are any.
+    """
+    if columns:
+        raise UserError(
+            f"`--columns` must be empty, since {form} has fixed columns, got {next(iter(columns))}"
+        )

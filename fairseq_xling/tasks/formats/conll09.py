@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.formats.conllu import sentences
 from fairseq_xling.tasks.items import Item
 
@@ -50,11 +50,7 @@ class Conll09(Format):
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[FramesItem]:
         """See `Format`."""
-        if columns:
-            raise UserError(
-                "`--columns` must be empty, since CoNLL-2009 has fixed columns, got "
-                f"{next(iter(columns))}"
-            )
+        check_fixed_columns("CoNLL-2009", columns)
         annotated = None
         for first, lines in sentences(path):
             item = _item(path, first, lines, annotated)

@@ -8,8 +8,7 @@ neither read nor changed. A file with ``_`` for every HEAD is unannotated. There
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.formats.conll09 import word_cells
 from fairseq_xling.tasks.formats.conllu import (
     TaggedTree,
@@ -33,11 +32,7 @@ class Conll09Trees(Format):
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TreeItem]:
         """See `Format`."""
-        if columns:
-            raise UserError(
-                "`--columns` must be empty, since CoNLL-2009 has fixed columns, got "
-                f"{next(iter(columns))}"
-            )
+        check_fixed_columns("CoNLL-2009", columns)
         annotated = None
         for first, lines in sentences(path):
             cells = word_cells(path, first, lines)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.items import Item
 
 _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
@@ -66,11 +66,7 @@ class Conllu(Format):
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[TreeItem]:
         """See `Format`."""
-        if columns:
-            raise UserError(
-                f"`--columns` must be empty, since CoNLL-U has fixed columns, got "
-                f"{next(iter(columns))}"
-            )
+        check_fixed_columns("CoNLL-U", columns)
         annotated = None
         for first, lines in sentences(path):
             item = _item(path, first, lines, annotated)
