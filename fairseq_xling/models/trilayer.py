@@ -152,7 +152,8 @@ class TriEncoder(SeparableEncoder):
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """The sums of embeddings, (B, T + 1, D): those of the source, then the null state's."""
-        return torch.cat([super()._sum(src, lang), self._null(src, lang)], 1)
+        null = self._null(src, lang)  # first: gradients of a shared table add up in this order
+        return torch.cat([super()._sum(src, lang), null], 1)
 
     def _null(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """The sum of embeddings that the null state begins as, (B, 1, D)."""
