@@ -94,11 +94,30 @@ class Translator:
             UserError: as `Encoder.load`, for a model that cannot translate, and for options that
                 have no effect on it.
         """
-        encoder = Encoder.load(model, data, device)
+        settings = {"source": source, "target": target, "precision": precision, "int8": int8}
+        return cls.of(Encoder.load(model, data, device), str(model), **settings, **options)
+
+    @classmethod
+    def of(
+        cls,
+        encoder: Encoder,
+        name: str,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        precision: str = AUTO,
+        int8: bool = False,
+        **options: Any,
+    ) -> "Translator":
+        """The same of a model that is loaded; its task gets the options.
+
+        Args:
+            name: of the model, for messages.
+        """
         task = encoder.task
         if not isinstance(task, Translates) or not getattr(encoder.model, "reorders", False):
             raise UserError(
-                f"{model}: must be a model with a TRILayer, of `--task cdlm`, to translate"
+                f"{name}: must be a model with a TRILayer, of `--task cdlm`, to translate"
             )
         kind = encoder.device.type
         number = "fp32" if int8 and precision == AUTO else resolve(precision, kind)

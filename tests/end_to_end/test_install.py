@@ -16,7 +16,7 @@ import fairseq_xling
 
 ROOT = Path(__file__).parents[2]
 FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()
-FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt"]
+FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt", "hubconf.py"]
 PACKAGES = ("fairseq_xling", "user_dir")
 BUILD = (
     "import sys; from setuptools import build_meta; "
