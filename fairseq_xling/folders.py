@@ -83,7 +83,7 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
         begun = folder / _SETTINGS
         if not begun.is_file() or read_json(begun) != settings:
             for path in folder.iterdir():
-                path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
             write_json(begun, settings)
         try:
             yield folder

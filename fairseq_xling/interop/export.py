@@ -17,9 +17,8 @@ from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
-from fairseq_xling.folders import META, new_folder
+from fairseq_xling.folders import META
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.provenance import versions
@@ -29,8 +28,8 @@ from fairseq_xling.text.vocabularies import mode_of
 _KEPT = ("format", "languages", "segment", "settings", "versions", "vocab", "dictionaries")
 
 
-def export(checkpoint: str | Path, output: str | Path, data: str | Path | None = None) -> str:
-    """Write the model in ``checkpoint`` and its vocabulary into the new folder ``output``.
+def export(checkpoint: str | Path, folder: Path, data: str | Path | None = None) -> str:
+    """Write the model in ``checkpoint`` and its vocabulary into ``folder``, which is there.
 
     Args:
         data: the model's data folder, if it has moved.
@@ -39,30 +38,25 @@ def export(checkpoint: str | Path, output: str | Path, data: str | Path | None =
         What was written, in one line.
 
     Raises:
-        UserError: as `Encoder.load`, and if ``output`` is there.
+        UserError: as `Encoder.load`.
     """
-    output = Path(output)
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise UserError(f"`--output` must be a new folder, got {output}")
     prepare_engine()
     encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's
     state = load_trained(checkpoint, NEEDED)
-    folder: DataFolder = encoder.folder
-    names = [*folder.meta["dictionaries"], *_pieces(folder)]
-    settings = {"checkpoint": str(checkpoint), "data": str(folder.path)}
-    with new_folder(output, settings, "export") as partial:
-        for name in names:
-            shutil.copyfile(folder.path / name, partial / name)
-        write_fresh_checkpoint(
-            partial / MODEL,
-            {**_without_places(state["cfg"]), "checkpoint": {}},
-            state["model"],
-            trained_by(state),
-            {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
-        )
-        kept = {name: folder.meta[name] for name in _KEPT if name in folder.meta}
-        write_json(partial / META, {**kept, "files": describe_files(partial, names)})
-    size = sum(path.stat().st_size for path in output.iterdir()) / 1e6
+    source: DataFolder = encoder.folder
+    names = [*source.meta["dictionaries"], *_pieces(source)]
+    for name in names:
+        shutil.copyfile(source.path / name, folder / name)
+    write_fresh_checkpoint(
+        folder / MODEL,
+        {**_without_places(state["cfg"]), "checkpoint": {}},
+        state["model"],
+        trained_by(state),
+        {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
+    )
+    kept = {name: source.meta[name] for name in _KEPT if name in source.meta}
+    write_json(folder / META, {**kept, "files": describe_files(folder, names)})
+    size = sum((folder / name).stat().st_size for name in (MODEL, META, *names)) / 1e6
     return f"{','.join(encoder.languages)}, {size:.1f} MB"
 
 

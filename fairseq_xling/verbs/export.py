@@ -5,7 +5,7 @@
 
 The folder has the weights without the optimiser's state, the dictionaries, and what cuts text into
 pieces; it names no place of this machine. Where a command takes a checkpoint and its data folder,
-it can stand for both.
+it can stand for both. `--format` chooses other forms, for programs that do not have this project.
 """
 
 import argparse
@@ -14,13 +14,25 @@ GROUP = "Migrate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.verbs.export_formats import FORMATS
+
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="model file")
     add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
     add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    forms = "; ".join(f"{name}: {FORMATS[name].help}" for name in FORMATS)
+    add("--format", default="fairseq", metavar="NAME", help=f"form of the folder ({forms})")
+    add(
+        "--language",
+        metavar="LANG",
+        help="language whose parts are written, for formats of one language (default: the model's "
+        "first, if no part is private)",
+    )
+    for name in FORMATS:
+        FORMATS[name]().add_arguments(parser.add_argument_group(f"format {name}"))
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.interop.export import export
+    from fairseq_xling.verbs.parts.export import export
 
-    print(f"{args.output}: {export(args.checkpoint, args.output, args.data)}")
+    print(export(args))

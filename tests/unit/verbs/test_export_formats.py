@@ -1,0 +1,27 @@
+import pytest
+
+from fairseq_xling.cli import main
+from fairseq_xling.verbs.export_formats import FORMATS
+
+
+def test_the_help_names_every_format(capsys):
+    with pytest.raises(SystemExit):
+        main(["export", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "fairseq" in FORMATS
+    assert all(f"{name}: {FORMATS[name].help}" in said for name in FORMATS)
+
+
+def test_an_unknown_format_is_refused_with_the_list(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["export", "no.pt", "--output", str(out), "--format", "fairsek"]) == 1
+    said = capsys.readouterr().err
+    assert "unknown `--format` 'fairsek'; did you mean 'fairseq'? known: " in said
+    assert not out.exists()
+
+
+def test_what_keeps_all_languages_takes_no_language(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["export", "no.pt", "--output", str(out), "--language", "de"]) == 1
+    assert "`--format fairseq` keeps all languages" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
