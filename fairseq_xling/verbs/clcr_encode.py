@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="beam width",
     )
     add("--weigh", default="", metavar="NAME",
-        help="rel's cost of a pair in the wrong order: sign (the paper's), probability or "
-        "likelihood (default: likelihood)")  # fmt: skip
+        help="cost of a pair in the wrong order or, for abs, of a position: probability or "
+        "likelihood; for rel also sign, the paper's (default: likelihood)")  # fmt: skip
     add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
     add(
         "--threshold",

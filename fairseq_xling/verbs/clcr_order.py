@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add("--searches", default="beam:1,beam:10,hungarian,local", metavar="NAMES",
-        help="searches for an order from a head's scores; :N is the beam width, and :N:sign "
-        "rel's cost of a pair in the wrong order: sign (the paper's), probability or "
-        "likelihood (the default)")  # fmt: skip
+        help="searches for an order from a head's scores; :N is the beam width, and :N:COST "
+        "the cost of a pair in the wrong order or, for abs, of a position: probability or "
+        "likelihood (the default); for rel also sign, the paper's")  # fmt: skip
     add(
         "--max-tokens",
         type=Number(int, COUNT),

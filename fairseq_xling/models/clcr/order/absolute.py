@@ -1,11 +1,18 @@
 """Absolute order: a class per position for each key-point (CLCR, section 3.3).
 
 The classifier predicts p(position | key-point); an order is a choice of distinct positions, and its
-cost is the sum of -log p of its choices. A sentence of n key-points has the positions 0 to n - 1,
-and all others are excluded before the softmax.
+cost is the sum over its choices of
+
+    likelihood    -log p: the likeliest order of independent key-points
+    probability   1 - p: the expected number of key-points at a wrong position
+
+The paper uses "probability as cost", which can be read either way. A sentence of n key-points has
+the positions 0 to n - 1, and all others are excluded before the softmax.
 
 B sentences, K key-points (padded at the end), D width, N positions of the table.
 """
+
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -14,8 +21,13 @@ from torch import Tensor, nn
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
 from fairseq_xling.models.clcr.search import Found, absolute_searches, assign
+from fairseq_xling.registry import unknown_name
 
 POSITIONS = 512
+WEIGHTS: dict[str, Callable[[Tensor], Tensor]] = {  # by name, costs from -log p
+    "probability": lambda surprise: -torch.expm1(-surprise),
+    "likelihood": lambda surprise: surprise,
+}
 
 
 @order_heads.register("abs")
@@ -31,6 +43,7 @@ class AbsoluteOrder(OrderHead):
     """
 
     searches = absolute_searches
+    weights = tuple(WEIGHTS)
 
     def __init__(
         self, dim: int, positions: int = POSITIONS, *, layers: int = LAYERS, dropout: float = 0.1
@@ -91,14 +104,17 @@ class AbsoluteOrder(OrderHead):
         width: int = 10,
         weigh: str = "",
     ) -> Found:
-        """As the base class; ``cost`` is the sum of -log p, in nats.
+        """As the base class; ``cost`` is the sum of the costs of the chosen positions.
+
+        Args:
+            weigh: the cost of a position, of `WEIGHTS` (default: ``likelihood``).
 
         Raises:
-            UserError: for a ``weigh``, since positions have no pairs in the wrong order.
+            UserError: for an unknown ``weigh``.
         """
-        if weigh:
-            raise UserError(f"`weigh` must be empty for an absolute order, got {weigh!r}")
-        costs = -scores.float().log_softmax(-1)
+        if weigh and weigh not in WEIGHTS:
+            raise unknown_name("weight of positions", weigh, list(WEIGHTS))
+        costs = WEIGHTS[weigh or "likelihood"](-scores.float().log_softmax(-1))
         return assign(costs, lengths_of(scores, padding_mask), search=search, width=width)
 
 

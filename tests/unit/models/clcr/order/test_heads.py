@@ -1,5 +1,6 @@
 """The order heads: shapes, losses beside obvious ones, padding, and that they learn an order."""
 
+import itertools
 import math
 
 import pytest
@@ -197,11 +198,27 @@ def test_empty_sentences_and_empty_batches_pass(name):
     assert head.find(none).ranks.shape == (0, 3)
 
 
-def test_only_a_relative_order_weighs_what_disagrees():
+def test_only_a_relative_order_counts_pairs_in_the_wrong_order():
     states, _, mask = padded([3])
     head = make("rel")
     scores = head(states, mask)
     signs = head.find(scores, mask, weigh="sign").cost
     assert float(signs) == round(float(signs))  # pairs in the wrong order
-    with pytest.raises(UserError, match="`weigh` must be empty for an absolute order, got 'sign'"):
+    message = "unknown weight of positions 'sign'; known: probability, likelihood"
+    with pytest.raises(UserError, match=message):
         make("abs").find(make("abs")(states, mask), mask, weigh="sign")
+
+
+@pytest.mark.row("C11", "G12")
+def test_an_absolute_order_can_keep_the_largest_sum_of_probabilities():
+    logits = 4 * torch.randn(20, 5, 5, generator=torch.Generator().manual_seed(1))
+    orders = torch.tensor(list(itertools.permutations(range(5))))
+    chosen = logits.softmax(-1)[:, torch.arange(5), orders]  # (20, orders, 5)
+    head, found = make("abs"), {}
+    for weigh, sums in (("probability", chosen.sum(2)), ("likelihood", chosen.log().sum(2))):
+        ranks = head.find(logits, search="hungarian", weigh=weigh)
+        assert torch.equal(ranks.ranks, orders[sums.argmax(1)])
+        found[weigh] = ranks
+    cost = 5 - chosen.sum(2).amax(1)
+    assert found["probability"].cost.tolist() == pytest.approx(cost.tolist(), abs=1e-4)
+    assert not torch.equal(found["probability"].ranks, found["likelihood"].ranks)
