@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--delta", type=Number(float, SHARE), metavar="P",
         help="words with p(key-point) above P are kept (default: as in training)")  # fmt: skip
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
+    add("--reorder", default="first", metavar="SIDE",
+        help="language that row T+E+R puts into the other's order: first or second of the "
+        "model's two")  # fmt: skip
     add("--search", default="beam", metavar="NAME",
         help="search for its order: beam; local or exact for rel, hungarian for abs")  # fmt: skip
     add(

@@ -4,8 +4,9 @@
   fairseq-xling clcr order model.pt --labels labels --split test --searches beam:50,hungarian
 
 Key-points are the pivots of LABELS (`fairseq-xling clcr label`); the gold order is that of their
-partners. All order heads of the checkpoint are measured (`--order rel` and `abs` of
-fairseq-train), each with the searches that it supports, next to the order of the source.
+partners. All order heads of the checkpoint are measured (`--order rel` and `abs`, and `--order-side
+first` and `second` of fairseq-train), each with the searches that it supports, next to the order of
+the source.
 """
 
 import argparse

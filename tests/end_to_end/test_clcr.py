@@ -44,10 +44,11 @@ def modules(world, labels):
     steps = [("extract", "lm2", ["--clcr-module", "extract", "--confident"])]
     steps += [("rel", "extract", ["--clcr-module", "order", "--order", "rel"])]
     steps += [("abs", "rel", ["--clcr-module", "order", "--order", "abs"])]
+    steps += [("back", "abs", ["--clcr-module", "order", "--order-side", "second"])]
     logs = {}
     for folder, start, chosen in steps:
         logs[folder] = train(world, folder, "--clcr-start", last(world, start), *more, *chosen)
-    return last(world, "abs"), logs
+    return last(world, "back"), logs
 
 
 def changed(root, before, after):
@@ -136,7 +137,7 @@ def test_labelling_goes_on_with_the_threshold_that_it_was_begun_with(world, labe
 @pytest.mark.row("C8", "C10")
 def test_modules_are_trained_one_by_one_and_measured_in_a_table(world, labels, modules, capsys):
     model, logs = modules
-    assert changed_parts(world) == {"extract", "order_rel", "order_abs"}
+    assert changed_parts(world) == {"extract", "order_rel", "order_abs", "order_rel_second"}
     assert "valid_recall_de" in logged(logs["extract"], "valid")[-1]
     assert "valid_order_accuracy" in logged(logs["abs"], "valid")[-1]
     xling("clcr", "keypoints", model, "--labels", labels, "--output", world / "keypoints.json")
@@ -148,7 +149,7 @@ def test_modules_are_trained_one_by_one_and_measured_in_a_table(world, labels, m
 
 
 def changed_parts(world):
-    before, after = (load(last(world, folder))["model"] for folder in ("lm2", "abs"))
+    before, after = (load(last(world, folder))["model"] for folder in ("lm2", "back"))
     shared = [n for n in before if n != "_extra_state"]
     assert all(torch.equal(before[n], after[n]) for n in shared)  # all else stood still
     return {n.split(".")[1] for n in after if n not in before}
@@ -244,6 +245,13 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
                 *("--clcr-labels", labels, "--order-positions", "2"),
             ],
             r"`--order-positions` of `--order abs` must be at least the key-points .*, got 2 and",
+        ),
+        (
+            [
+                *("--clcr-start", last(world, "lm2"), "--clcr-module", "order"),
+                *("--clcr-labels", labels, "--order-side", "de"),
+            ],
+            "unknown `--order-side` 'de'; known: first, second",
         ),
         ([*both, "--clcr-module", "transfrom"], "did you mean 'transform'"),
         ([*both, "--clcr-phase", "lm3"], "unknown `--clcr-phase` 'lm3'"),

@@ -52,6 +52,12 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
     plan = capsys.readouterr().out
     assert plan.count("--best-checkpoint-metric hard") == 3
     assert "extract-1/checkpoint_best.pt" in plan
+    xling("clcr", "run", config(world), "--order-sides", "second,first", *best[2:])
+    plan = capsys.readouterr().out
+    assert re.findall(r"^\[\d+/\d+\] (order-[ar]\S+): run$", plan, re.MULTILINE) == [
+        *("order-rel-second-1", "order-abs-second-1", "order-rel-1", "order-abs-1")
+    ]
+    assert plan.count("--order-side second") == 2 and plan.count("--reorder second") == 2
     refused = {
         "--extract-steps 0": "`--rows` T+E+R needs `--extract-steps` above 0; ",
         "--order-steps 0": "`--rows` T+E+R needs `--order-steps` above 0; ",
@@ -68,6 +74,8 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
         "--orders=": "`--rows` T+E+R needs one of `--orders`; name it or leave the row out",
         "--schedule tri_stage": "must be one with `--warmup-updates` (cosine, fixed, inverse_sqrt",
+        "--order-sides de": "unknown name in `--order-sides` 'de'; known: first, second",
+        "--order-sides=": "`--order-sides` must name first, second or both, got none",
         "--orders abc": "unknown name in `--orders` 'abc'; did you mean 'abs'?",
         "--rows T+F": "unknown name in `--rows` 'T+F'",
         "--rows=": "`--rows` must name what to write for the texts to encode, got none",

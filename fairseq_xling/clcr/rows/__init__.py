@@ -7,7 +7,7 @@ space, the second's are unchanged:
     states  all words of r1                  all words of r2
     T       all words of T12(r1)             all words of r2
     T+E     its key-points                   its key-points
-    T+E+R   its key-points, reordered        its key-points
+    T+E+R   its key-points, reordered        its key-points (`--reorder second`: the reverse)
     T+pGA   pivots, in their partners' order pivots
 
 T+pGA reads the translation of each sentence, so it is not a method for new text but an upper bound
@@ -33,6 +33,7 @@ class RowOptions:
     Attributes:
         delta: key-points are tokens with p(key-point) above it.
         order: name of the order head; search, beam, weigh: the search for an order.
+        reorder: language whose key-points are put into the other's order, first or second.
         threshold: of pseudo-gold pivots.
     """
 
@@ -41,6 +42,7 @@ class RowOptions:
     search: str = "beam"
     beam: int = 10
     weigh: str = ""
+    reorder: str = "first"
     threshold: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""T+E+R: key-points in the second language's order (CLCR, section 3.3)."""
+"""T+E+R: key-points of one language in the other's order (CLCR, section 3.3)."""
 
 from typing import Any
 
@@ -7,24 +7,26 @@ import torch
 from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.order import PREFIX, order_heads
+from fairseq_xling.models.clcr.order import SIDES, head_key, order_heads
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.registry import unknown_name
 
 
 @rows.register("T+E+R")
 class OrderedRow(ExtractedRow):
-    """Key-points of the first language, reordered; those of the second are already in order."""
+    """Key-points of the language `--reorder` in the order of the other, which is not changed."""
 
     needs = ("extract", "order")
-    reads = ("delta", "order", "search", "beam", "weigh")
+    reads = ("delta", "order", "search", "beam", "weigh", "reorder")
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.head = None
         order_heads.check(options.order)
-        if side == 0:
-            key = f"{PREFIX}{options.order}"
+        if options.reorder not in SIDES:
+            raise unknown_name("`--reorder`", options.reorder, list(SIDES))
+        if side == SIDES.index(options.reorder):
+            key = head_key(options.order, options.reorder)
             self.head = model.model.require(key, model.checkpoint).head
             if options.search not in self.head.searches:
                 raise unknown_name("`--search`", options.search, [*self.head.searches])

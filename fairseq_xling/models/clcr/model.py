@@ -99,6 +99,13 @@ class ClcrModelConfig(FairseqDataclass):
         },
     )
     order: str = field(default="rel", metadata={"help": "head of the module `order`: rel, or abs"})
+    order_side: str = field(
+        default="first",
+        metadata={
+            "help": "language whose key-points are put into the order of the other: first, or "
+            "second of --clcr-pair"
+        },
+    )
     order_positions: int = field(
         default=0,
         metadata=ranged(

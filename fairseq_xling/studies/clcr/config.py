@@ -14,7 +14,7 @@ from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.matching import norms, scores
 from fairseq_xling.models.clcr.modules.extract import parse_rates
-from fairseq_xling.models.clcr.order import order_heads
+from fairseq_xling.models.clcr.order import SIDES, order_heads
 from fairseq_xling.models.clcr.phases import annealed_phases
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.models.clcr.transforms import transforms
@@ -74,6 +74,11 @@ class ClcrRunConfig:
     extract_args: str = option("", "more options of their fairseq-train, as one text")
 
     orders: str = option("rel,abs", "order heads to train; the first is used for encoding")
+    order_sides: str = option(
+        "first",
+        "languages of the pair whose heads are trained to put them into the other's order: first, "
+        "second or both with a comma; T+E+R reorders the first that is named",
+    )
     order_steps: int = option(1000, "steps of each head; 0 skips them", least=0)
     order_lr: float = option(1e-3, "their learning rate", least=0)
     order_args: str = option("", "more options of their fairseq-train, as one text")
@@ -117,6 +122,10 @@ class ClcrRunConfig:
     def order_list(self) -> list[str]:
         names = _names("orders", self.orders)
         return names if self.order_steps and self.extract_steps else []
+
+    @property
+    def side_list(self) -> list[str]:
+        return _names("order-sides", self.order_sides)
 
     @property
     def row_list(self) -> list[str]:
@@ -205,11 +214,14 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     _check_choices(config, pair)
     for called, names, known in (
         ("--orders", config.order_list, order_heads),
+        ("--order-sides", config.side_list, SIDES),
         ("--rows", config.row_list, rows),
     ):
         for name in names:
             if name not in known:
                 raise unknown_name(f"name in `{called}`", name, [*known])
+    if config.order_list and not config.side_list:
+        raise UserError("`--order-sides` must name first, second or both, got none")
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)

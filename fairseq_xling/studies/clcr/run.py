@@ -9,12 +9,14 @@ import argparse
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.clcr.rows import rows
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr.order import SIDES, head_key
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.carry_out import take_steps
 from fairseq_xling.runs.options import load_config
@@ -145,9 +147,11 @@ class Plan:
             options += ["--confident"] if config.confident else []
             options += ["--flip-rates", config.flip_rates] if config.flip_rates else []
             self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])
-        for head in config.order_list:
+        for side, head in product(config.side_list, config.order_list):
             options = ["--clcr-module", "order", "--order", head]
-            self._training(f"order-{head}", "order", [*self._go_on(), *self._labels(), *options])
+            options += ["--order-side", side] if side != SIDES[0] else []
+            name = head_key(head, side).replace("_", "-")
+            self._training(name, "order", [*self._go_on(), *self._labels(), *options])
         if config.extract_steps and "valid" in self.splits:
             deltas = ",".join(map(str, sorted({config.delta, 0.2, 0.5})))
             self._table("keypoints", "--delta", deltas)
@@ -252,6 +256,8 @@ class Plan:
             *("--max-tokens", str(config.max_tokens), "--device", config.device),
             *("--dtype", config.dtype, "--output", str(folder / "{row}" / name)),
         ]
+        if config.side_list and config.side_list[0] != SIDES[0]:
+            command += ["--reorder", config.side_list[0]]
         inputs = [Path(config.data), model, Path(text.file)]
         late = None
         if translated:

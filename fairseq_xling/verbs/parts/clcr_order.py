@@ -1,7 +1,7 @@
 """The verb ``clcr order``: order BLEU of each trained order head and search (CLCR, Table 3).
 
 Key-points are pseudo-gold pivots, as in training, or gold ones, and the gold order is that of their
-partners in the second language. So a head is measured on its own, independently of the extraction.
+partners in the other language. So a head is measured on its own, independently of the extraction.
 
 B sentence pairs, K key-points, E width.
 """
@@ -21,9 +21,8 @@ from fairseq_xling.clcr.labelled import labelled_batches
 from fairseq_xling.clcr.labels import META, Labels
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.modules.extract import partner_of_source
-from fairseq_xling.models.clcr.modules.order import key_points
-from fairseq_xling.models.clcr.order import PREFIX, order_heads
+from fairseq_xling.models.clcr.modules.order import OrderModule, key_points_of
+from fairseq_xling.models.clcr.order import order_heads
 from fairseq_xling.progress import progress
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.verbs.parts.clcr_order_bleu import ORDERS, OrderCounts
@@ -43,6 +42,7 @@ class Measured:
     """One row: a head and a search, with its results.
 
     Attributes:
+        side: whose key-points are ordered, 0 or 1; direction: its name, if not from 0 to 1.
         right, decisions: individual decisions of the classifier, before any search.
         seconds: of head and search.
     """
@@ -52,6 +52,8 @@ class Measured:
     width: int
     weigh: str
     head: Any = None
+    side: int = 0
+    direction: str = ""
     counts: OrderCounts = field(default_factory=OrderCounts)
     right: int = 0
     decisions: int = 0
@@ -76,7 +78,8 @@ class Measured:
     def row(self, sentences: int) -> list[Any]:
         """The row under `HEADER`."""
         return [
-            *(self.order, " ".join(map(str, filter(None, (self.search, self.width, self.weigh))))),
+            f"{self.order} {self.direction}".strip(),
+            " ".join(map(str, filter(None, (self.search, self.width, self.weigh)))),
             self.right / self.decisions if self.decisions else None,
             *(_or_none(self.counts.precision(n)) for n in ORDERS),
             *(_or_none(self.counts.cumulative(n)) for n in ORDERS),
@@ -113,6 +116,8 @@ def run_order(args: argparse.Namespace) -> None:
         "pairs right: individual decisions of the classifier, for abs its positions; BLEU-n: "
         "precision of n-grams; cumulative: geometric mean up to n",
     ]
+    if back := next((one.direction for one in measured if one.side), ""):
+        notes.append(f"{back}: key-points of {model.pair[1]} put into the order of {model.pair[0]}")
     title = f"Order BLEU, {'-'.join(model.pair)}"
     record = {
         "clcr": "order",
@@ -130,19 +135,16 @@ def run_order(args: argparse.Namespace) -> None:
 
 
 def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]:
-    """A row for the source's order, and one for each trained head and search that it supports.
+    """For each direction with a trained head, a row for the source's order, and one for each head
+    and search that it supports.
 
     Raises:
         UserError: if no order head was trained, or for an unknown search or cost.
 
     A search of a kind of head that was not trained is skipped.
     """
-    heads = {
-        key.removeprefix(PREFIX): part.head
-        for key, part in model.parts.items()
-        if key.startswith(PREFIX)
-    }
-    if not heads:
+    modules = [part for part in model.parts.values() if isinstance(part, OrderModule)]
+    if not modules:
         raise UserError(
             f"{model.checkpoint}: has no trained order head; train one with `--clcr-module order`"
         )
@@ -154,11 +156,15 @@ def plan(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Measured]
             raise unknown_name("search in `--searches`", name, known)
         if weigh and weigh not in weights:
             raise unknown_name("weight in `--searches`", weigh, weights)
-    found = [Measured("as in the source", "", 0, "")]
-    for order, head in sorted(heads.items()):
-        for name, width, weigh in searches:
-            if name in head.searches and (not weigh or weigh in head.weights):
-                found.append(Measured(order, name, width, weigh, head))
+    found = []
+    for side in sorted({module.side for module in modules}):
+        direction = "-".join(model.pair[::-1]) if side else ""
+        found.append(Measured("as in the source", "", 0, "", None, side, direction))
+        heads = {module.name: module.head for module in modules if module.side == side}
+        for order, head in sorted(heads.items()):
+            for name, width, weigh in searches:
+                if name in head.searches and (not weigh or weigh in head.weights):
+                    found.append(Measured(order, name, width, weigh, head, side, direction))
     return found
 
 
@@ -174,16 +180,18 @@ def evaluate(
     sentences = points = 0
     with progress(len(order), "order", "pairs", checks=True) as bar:
         for labelled in labelled_batches(model, sides, order, max_tokens):
-            states, positions, padding = key_points(labelled.space, partner_of_source(labelled))
-            bar.update(len(states))
-            several = (~padding).sum(1) > 1
+            bar.update(len(labelled.masks[0]))
+            batches = {}
+            for side in {one.side for one in measured}:
+                *arrays, padding = key_points_of(labelled, side)
+                several = (~padding).sum(1) > 1  # the same ones on both sides
+                batches[side] = [array[several] for array in (*arrays, padding)]
             if not bool(several.any()):
                 continue
-            batch = states[several], positions[several], padding[several]
             sentences += int(several.sum())
-            points += int((~batch[2]).sum())
+            points += int((~batches[measured[0].side][2]).sum())
             for one in measured:
-                one.add(*batch)
+                one.add(*batches[one.side])
     return sentences, points
 
 

@@ -7,7 +7,9 @@ from fairseq_xling.clcr.encode import encode_block
 from fairseq_xling.clcr.rows import RowOptions, rows
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.errors import UserError
-from tests.toy_clcr import FILLERS, PIVOTS, toy, toy_pairs
+from fairseq_xling.models.clcr.modules import Sizes
+from fairseq_xling.models.clcr.modules.order import OrderModule
+from tests.toy_clcr import DIM, FILLERS, PIVOTS, toy, toy_pairs
 
 COUNT = 40
 
@@ -53,6 +55,24 @@ def test_without_reordering_they_are_the_same_vectors_in_another_order(model):
         same += np.allclose(ours, theirs, atol=1e-4)
     assert same < COUNT  # which reordering is needed for
     assert all(place == sorted(place) for place in places)
+
+
+@pytest.mark.row("C14", "C13")
+def test_either_language_can_be_the_one_that_is_reordered():
+    model, fixed = toy(), toy()
+    head = fixed.parts["order_rel"].head
+
+    settings = {"head": "rel", "positions": 0, "side": "second", "table": False}
+    model.parts["order_rel_second"] = OrderModule(settings, Sizes((DIM, DIM), 9))
+    forward = head.forward
+    head.forward = lambda *given: -forward(*given)
+    model.parts["order_rel_second"].head = head  # the reverse of the order of the numbers
+    (english, _), (german, _) = both(model, "T+E+R", reorder="second")
+    (plain, _), (text, _) = both(model, "T+E")
+    for ours, theirs in zip(english, plain, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(german, text, strict=True):
+        np.testing.assert_allclose(ours, theirs[::-1], atol=1e-5)
 
 
 @pytest.mark.row("C14")
@@ -102,6 +122,10 @@ def test_what_a_row_needs_is_asked_for_at_once(model):
         rows["T+E"](model, 0, RowOptions(delta=2.0))
     with pytest.raises(UserError, match=r"has no trained module 'order_abs', only transform"):
         rows["T+E+R"](model, 0, RowOptions(order="abs"))
+    with pytest.raises(UserError, match="has no trained module 'order_rel_second', only"):
+        rows["T+E+R"](model, 1, RowOptions(reorder="second"))
+    with pytest.raises(UserError, match="unknown `--reorder` 'secnod'; did you mean 'second'"):
+        rows["T+E+R"](model, 0, RowOptions(reorder="secnod"))
     with pytest.raises(UserError, match="`--threshold` of the pivots must be above 0"):
         rows["T+pGA"](model, 0, RowOptions())
     with pytest.raises(UserError, match="is of en and de, not of 'fr'"):

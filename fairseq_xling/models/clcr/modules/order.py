@@ -1,4 +1,4 @@
-"""R: the order of the first language's key-points in the second (CLCR, section 3.3)."""
+"""R: the order of one language's key-points in the other (CLCR, section 3.3)."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -9,16 +9,22 @@ from torch import Tensor
 
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.models.clcr.modules.extract import partner_of_source
-from fairseq_xling.models.clcr.order import PREFIX, order_heads
+from fairseq_xling.models.clcr.order import SIDES, head_key, order_heads
+from fairseq_xling.registry import unknown_name
 
 
 @modules.register("order")
 class OrderModule(Module):
-    """A head of `fairseq_xling.models.clcr.order` on T12(r1) of the pseudo-gold pivots.
+    """A head of `fairseq_xling.models.clcr.order` on the pseudo-gold pivots of one side.
 
-    It learns from pseudo-gold key-points, in the order of s1, and not from those that E would keep,
-    so that it is independent of E's errors. The gold position of a key-point is the rank of its
-    pivot in s2. Sentences with fewer than two key-points are left out.
+    It reads T12(r1) for the first side, r2 for the second. It learns from pseudo-gold key-points,
+    in the order of their own sentence, and not from those that E would keep, so that it is
+    independent of E's errors. The gold position of a key-point is the rank of its pivot in the
+    other sentence. Sentences with fewer than two key-points are left out.
+
+    Attributes:
+        name: of its head.
+        side: 0 if key-points of s1 are put into the order of s2, 1 for the reverse.
     """
 
     after = ("transform",)
@@ -26,22 +32,27 @@ class OrderModule(Module):
 
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
         super().__init__()
-        kind = order_heads[settings["head"]]
+        self.name = settings["head"]
+        self.side = SIDES.index(settings.get("side", SIDES[0]))
+        kind = order_heads[self.name]
         # A key-point is a token, so a table as long as the encoders' is always enough.
         table = {"positions": settings["positions"] or sizes.positions}
         self.head = kind(sizes.widths[1], **(table if settings["table"] else {}))
 
     @classmethod
     def key(cls, name: str, cfg: Any) -> str:
-        return f"{PREFIX}{cfg.order}"
+        return head_key(cfg.order, cfg.order_side)
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
         needs = "positions" in inspect.signature(order_heads[cfg.order]).parameters
-        return {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
+        if cfg.order_side not in SIDES:
+            raise unknown_name("`--order-side`", cfg.order_side, list(SIDES))
+        found = {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
+        return found if cfg.order_side == SIDES[0] else {**found, "side": cfg.order_side}
 
     def forward(self, batch: PairStates) -> Loss:
-        states, positions, padding = key_points(batch.space, partner_of_source(batch))
+        states, positions, padding = key_points_of(batch, self.side)
         several = (~padding).sum(1) > 1
         states, positions, padding = states[several], positions[several], padding[several]
         if not len(states):
@@ -61,12 +72,19 @@ class OrderModule(Module):
         return {"order_accuracy": sums["correct"] / decisions if decisions else float("nan")}
 
 
+def key_points_of(batch: PairStates, side: int) -> tuple[Tensor, Tensor, Tensor]:
+    """`key_points` of s1 (side 0) with their ranks in s2, or of s2 with theirs in s1."""
+    if side == 0:
+        return key_points(batch.space, partner_of_source(batch))
+    return key_points(batch.states[1], batch.partner.masked_fill(~batch.masks[1], -1))
+
+
 def key_points(states: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Those tokens that have a partner, packed to the front in their order.
 
     Args:
         states: (B, M, E).
-        partner: (B, M) position of the partner in s2, -1 for none.
+        partner: (B, M) position of the partner in the other sentence, -1 for none.
 
     Returns:
         states (B, K, E), positions (B, K), the rank of the partner among the partners, -1 at

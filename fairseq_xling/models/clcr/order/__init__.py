@@ -9,7 +9,7 @@ B sentences, K key-points (padded at the end), D width, L layers.
 """
 
 from collections.abc import Collection
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +20,27 @@ from fairseq_xling.registry import Registry
 
 order_heads: Registry = Registry("`--order`", __name__)
 
-PREFIX = "order_"  # of a head's name as one of a model's modules
+SIDES = ("first", "second")  # the language whose key-points are ordered
 LAYERS = 2
 MAX_WIDTH = 256
 HEAD_WIDTH = 64
+
+
+class OrderMap(NamedTuple):
+    """A matrix of each sentence's key-points, to be shown as a heat map (CLCR, Figure 3).
+
+    Attributes:
+        title: what it is; what: its values, in words.
+        matrix: (B, K, K), rows are key-points.
+        pairs: whether columns are key-points as well; else they are positions.
+        scale: its lowest and highest possible value.
+    """
+
+    title: str
+    what: str
+    matrix: Tensor
+    pairs: bool
+    scale: tuple[float, float] = (0.0, 1.0)
 
 
 class OrderHead(nn.Module):
@@ -70,6 +87,15 @@ class OrderHead(nn.Module):
         """
         raise NotImplementedError(type(self).__name__)
 
+    def maps(self, scores: Tensor, positions: Tensor) -> list[OrderMap]:
+        """The gold matrix, and the head's own.
+
+        Args:
+            scores: of `forward`, of sentences with equally many key-points.
+            positions: (B, K), their gold positions.
+        """
+        raise NotImplementedError(type(self).__name__)
+
     def find(
         self,
         scores: Tensor,
@@ -91,6 +117,15 @@ class OrderHead(nn.Module):
                 `weights`).
         """
         raise NotImplementedError(type(self).__name__)
+
+
+def head_key(name: str, side: str) -> str:
+    """The key of a head among a model's modules; ``side`` is of `SIDES`.
+
+    >>> head_key("rel", "first"), head_key("rel", "second")
+    ('order_rel', 'order_rel_second')
+    """
+    return f"order_{name}" if side == SIDES[0] else f"order_{name}_{side}"
 
 
 class Reader(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.modules import PairStates, Sizes, modules
 from fairseq_xling.models.clcr.modules.extract import partner_of_source, pivot_masks
-from fairseq_xling.models.clcr.modules.order import key_points
+from fairseq_xling.models.clcr.modules.order import key_points, key_points_of
 from tests.toy_clcr import toy
 
 SETTINGS = {
@@ -221,6 +221,27 @@ def test_the_gold_position_of_a_key_point_is_the_rank_of_its_partner():
     assert positions.tolist() == [[1, 2, 0], [0, -1, -1], [-1, -1, -1]]
     assert padding.tolist() == [[False] * 3, [False, True, True], [True] * 3]
     assert torch.equal(states[0], given.space[0, 1:4])
+
+
+@pytest.mark.row("C13")
+def test_a_head_of_the_second_side_learns_what_one_of_the_first_learns_from_swapped_sides():
+    given = batch()
+    (r1, r2), (mask1, mask2) = given.states, given.masks
+    swapped = PairStates((r2, r1), (mask2, mask1), partner_of_source(given), space=r2)
+    losses, heads = [], []
+    for side, one in (("second", given), ("first", swapped)):
+        torch.manual_seed(0)
+        heads.append(
+            modules["order"]({**SETTINGS["order"], "side": side}, Sizes((6, 8), 12)).eval()
+        )
+        losses.append(heads[-1](one))
+    assert [head.side for head in heads] == [1, 0]
+    totals = [loss.total.item() for loss in losses]
+    assert totals[0] == totals[1] > 0
+    assert int(losses[0].size) == 3  # the sentence with three pivots
+    states, positions, padding = key_points_of(given, 1)
+    assert torch.equal(states[0], r2[0, 2:5])
+    assert positions.tolist()[0] == [2, 0, 1] and padding.tolist()[1] == [False, True, True]
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))

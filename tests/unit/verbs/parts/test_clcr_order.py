@@ -93,6 +93,30 @@ def test_heads_can_pay_for_wrong_pairs_and_positions_as_the_paper_does(study):
     assert f"key-points are the pseudo-gold pivots of {study.path}/labels/valid" in record["notes"]
 
 
+@pytest.mark.row("C13")
+def test_both_directions_are_measured_where_both_have_a_head(study):
+    one_way, _ = measured(study)
+    torch.manual_seed(1)
+    settings = {"head": "rel", "positions": 0, "table": False, "side": "second"}
+    back = OrderModule(settings, Sizes((DIM, DIM), POSITIONS)).eval()
+    study.model.parts["order_rel_second"] = back
+    rows, record = measured(study)
+    assert {key for key in rows if "de-en" in key[0]} == {
+        ("as in the source de-en", ""),
+        *(("rel de-en", search) for search in ("beam 1", "beam 10", "local")),
+    }
+    assert {k: v[:-1] for k, v in rows.items() if "de-en" not in k[0]} == {
+        k: v[:-1] for k, v in one_way.items()
+    }
+    # By hand: key-points in the order of s2; the gold order sorts them by their place in s1.
+    several = [sorted(line, key=lambda link: link[1]) for line in study.links if len(line) > 1]
+    gold = [np.argsort([i for i, _ in line]).tolist() for line in several]
+    expected = order_bleu([list(range(len(line))) for line in several], gold)
+    source = rows["as in the source de-en", ""]
+    assert source[1:4] == pytest.approx([expected.precisions[n] for n in ORDERS])
+    assert "de-en: key-points of de put into the order of en" in record["notes"]
+
+
 def test_mistakes_are_named(study, capsys):
     def refusal(*flags):
         assert main([*study.arguments, *flags]) == 1
