@@ -70,24 +70,54 @@ class PairAligner:
         self._whole_words = align_units[unit].whole_words
 
     def links(
-        self, aligner: Aligner, workers: int, report: Callable[[str], None]
+        self,
+        aligner: Aligner,
+        workers: int,
+        report: Callable[[str], None],
+        parameters: Path | None = None,
     ) -> tuple[Path, Path]:
-        """Run the aligner where it has not finished before; forward and reverse Pharaoh files."""
-        tokens = [self._work / f"tokens.{lang}" for lang in self.pair]
+        """Run the aligner where it has not finished before; forward and reverse Pharaoh files.
+
+        Args:
+            parameters: what `train` filled, of the model to align with.
+        """
         forward, reverse = self._work / "forward.pharaoh", self._work / "reverse.pharaoh"
         if not (forward.is_file() and reverse.is_file()):
-            for k, path in enumerate(tokens):
-                with atomic_write(path) as file:
-                    for stem in self._stems:
-                        for sides in self._blocks(stem):
-                            file.write(_token_lines(sides[k]))
+            tokens = self._tokens()
             if tokens[0].stat().st_size:
-                more = {"probabilities": True} if self._many_to_one.needs_probability else {}
-                aligner.align(tokens[0], tokens[1], forward, reverse, workers, report, **more)
+                more: dict[str, Any] = {"parameters": parameters} if parameters else {}
+                if self._many_to_one.needs_probability:
+                    more["probabilities"] = True
+                aligner.align(*tokens, forward, reverse, workers, report, **more)
             else:
                 forward.touch()
                 reverse.touch()
         return forward, reverse
+
+    def train(
+        self, aligner: Aligner, parameters: Path, workers: int, report: Callable[[str], None]
+    ) -> None:
+        """Fill the folder ``parameters`` with those that ``aligner``, one that keeps them, learns
+        from the text.
+
+        Raises:
+            UserError: if no pair has text on both sides, or the aligner fails.
+        """
+        tokens = self._tokens()
+        if not tokens[0].stat().st_size:
+            raise UserError(f"no pair of {'-'.join(self.pair)} has text on both sides")
+        parameters.mkdir(parents=True, exist_ok=True)
+        aligner.train(*tokens, parameters, workers, report)  # type: ignore[attr-defined]
+
+    def _tokens(self) -> tuple[Path, Path]:
+        """The text as the aligner reads it."""
+        paths = (self._work / f"tokens.{self.pair[0]}", self._work / f"tokens.{self.pair[1]}")
+        for k, path in enumerate(paths):
+            with atomic_write(path) as file:
+                for stem in self._stems:
+                    for sides in self._blocks(stem):
+                        file.write(_token_lines(sides[k]))
+        return paths
 
     def write_orders(
         self,

@@ -11,7 +11,32 @@ from pathlib import Path
 from fairseq_xling.files import open_binary, read_lines, without_bom
 
 BLOCK_BYTES = 1 << 20
+_ALL = 1 << 62  # more bytes, or lines, than a file has
 BLOCK_SENTENCES = 2048
+
+
+@dataclass(frozen=True)
+class Section:
+    """Some lines of a file, one after the other: what one of several shards reads of it.
+
+    Attributes:
+        start, stop: where they begin and end, in bytes after unpacking.
+        first_line: number of the first of them, from 1.
+        lines: how many they are.
+    """
+
+    path: Path
+    start: int = 0
+    stop: int = _ALL
+    first_line: int = 1
+    lines: int = _ALL
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def _whole(file: Path | Section) -> Section:
+    return file if isinstance(file, Section) else Section(file)
 
 
 @dataclass(frozen=True)
@@ -31,27 +56,33 @@ class Block:
     bytes: int
 
 
-def mono_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> Iterator[Block]:
-    """Blocks of files read one after another."""
-    start, offset = position or (0, 0)
-    for i in range(start, len(paths)):
-        with open_binary(paths[i]) as file:
+def mono_blocks(files: Sequence[Path | Section], position: Sequence[int] | None) -> Iterator[Block]:
+    """Blocks of files, or sections of files, read one after another."""
+    start, offset = position or (0, None)
+    for i, section in enumerate(map(_whole, files[start:]), start=start):
+        offset = section.start if offset is None else offset
+        with open_binary(section.path) as file:
             file.seek(offset)
-            while data := file.read(BLOCK_BYTES):
-                data += file.readline()
+            while data := file.read(min(BLOCK_BYTES, section.stop - offset)):
+                if offset + len(data) < section.stop:
+                    data += file.readline()
                 offset += len(data)
                 yield Block((data,), 0, [i, offset], len(data))
-        offset = 0
+        offset = None
 
 
-def parallel_blocks(paths: Sequence[Path], position: Sequence[int] | None) -> Iterator[Block]:
-    """Blocks of files of equally many lines: the same lines of each."""
-    line, *offsets = position or (1, *(0 for _ in paths))
-    files = [open_binary(path) for path in paths]
+def parallel_blocks(
+    sides: Sequence[Path | Section], position: Sequence[int] | None
+) -> Iterator[Block]:
+    """Blocks of files of equally many lines, or of such sections: the same lines of each."""
+    sections = [_whole(side) for side in sides]
+    line, *offsets = position or (sections[0].first_line, *(s.start for s in sections))
+    end = sections[0].first_line + sections[0].lines
+    files = [open_binary(section.path) for section in sections]
     try:
         for file, offset in zip(files, offsets, strict=True):
             file.seek(offset)
-        while lines := files[0].readlines(BLOCK_BYTES):
+        while lines := files[0].readlines(BLOCK_BYTES)[: end - line]:
             sides = [lines, *(list(islice(file, len(lines))) for file in files[1:])]
             data = tuple(b"".join(side) for side in sides)
             first, line = line, line + len(lines)

@@ -36,18 +36,39 @@ class Inputs:
     dictionaries: dict[Pair, list[Entry]]
 
 
-def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
-    """Name, size and SHA-256 of every input file by its role, as ``meta.json`` records them.
+def surfaces(sources: Sources) -> dict[str, list[dict[str, Any]]]:
+    """Name, size and time of every input file by its role: what tells, without terabytes to read,
+    that one has changed.
 
     Raises:
         UserError: if a file is missing or empty.
     """
+    roles = _checked_roles(sources)
+    return {role: [_surface(file) for file in files] for role, files in roles.items()}
+
+
+def _surface(path: Path) -> dict[str, Any]:
+    found = path.stat()
+    return {"file": path.name, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def _checked_roles(sources: Sources) -> dict[str, tuple[Path, ...]]:
     roles = sources.by_role()
     for files in roles.values():
         for file in files:
             check_files(file)
             if file.stat().st_size == 0:
                 raise UserError(f"{file}: is empty")
+    return roles
+
+
+def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
+    """Name, size and SHA-256 of every input file by its role, as ``meta.json`` records them.
+
+    Raises:
+        UserError: if a file is missing or empty.
+    """
+    roles = _checked_roles(sources)
     total = sum(file.stat().st_size for files in roles.values() for file in files)
     digests: dict[Path, dict[str, Any]] = {}
     with progress(total, "reading input files", checks=True) as bar:

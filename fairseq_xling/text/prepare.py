@@ -21,7 +21,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
 from fairseq_xling.progress import progress
 from fairseq_xling.text import state
-from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.alignment import PairAligner
 from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
@@ -57,7 +57,7 @@ def prepare(
         raise UserError(f"`--workers` must be at least 1, got {workers}")
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file, not a folder")
-    _check_settings(sources, options)
+    check_settings(sources, options)
     settings, inputs = options.to_json(), fingerprint(sources)
     if not overwrite and state.is_finished(out, settings, inputs):
         shutil.rmtree(out / state.WORK, ignore_errors=True)
@@ -71,14 +71,27 @@ def prepare(
         if overwrite:
             state.start_anew(out)
         state.start(out, settings, inputs, facts_to_json(checked))
-        meta = _Folder(out, sources, checked, options, workers).make()
-        meta["files"] = describe_files(out, state.written(out))
-        write_json(out / "meta.json", {**meta, "settings": settings, "inputs": inputs})
+        maker = FolderMaker(out, sources, checked, options, workers)
+        write_folder(out, maker, settings, inputs)
     shutil.rmtree(out / state.WORK, ignore_errors=True)
     return read_json(out / "meta.json")
 
 
-def _check_settings(sources: Sources, options: PrepareOptions) -> None:
+def write_folder(
+    out: Path, maker: "FolderMaker", settings: dict[str, Any], inputs: dict[str, Any]
+) -> None:
+    """Make everything in ``out``, which is locked and begun, and ``meta.json`` last."""
+    meta = maker.make()
+    meta["files"] = describe_files(out, state.written(out))
+    write_json(out / "meta.json", {**meta, "settings": settings, "inputs": inputs})
+
+
+def check_settings(sources: Sources, options: PrepareOptions) -> None:
+    """Check what needs no file to be read.
+
+    Raises:
+        UserError: for options that are incompatible, or an aligner that is missing.
+    """
     if sources.dictionaries and not modes[options.vocab]().shares_ids(options.languages):
         raise UserError(
             f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
@@ -91,7 +104,7 @@ def _check_settings(sources: Sources, options: PrepareOptions) -> None:
                 f"`--tokenizer` must be one and the same for {', '.join(languages)}, which share "
                 f"their pieces under `--vocab {options.vocab}`; else choose union or separate"
             )
-    if _to_align(sources):
+    if to_align(sources):
         aligner = aligners[options.aligner]()
         needs = many_to_one[options.many_to_one].needs_probability
         if aligner.aligns and needs and not aligner.gives_probabilities:
@@ -102,7 +115,7 @@ def _check_settings(sources: Sources, options: PrepareOptions) -> None:
         aligner.check()
 
 
-def _to_align(sources: Sources) -> list[Pair]:
+def to_align(sources: Sources) -> list[Pair]:
     """Pairs with text that no ready alignment covers."""
     missing = [
         pair for (split, pair) in sources.parallel if (split, pair) not in sources.alignments
@@ -110,21 +123,25 @@ def _to_align(sources: Sources) -> list[Pair]:
     return list(dict.fromkeys(missing))
 
 
-class _Folder:
-    """One run over all stages."""
+class FolderMaker:
+    """One run over all stages.
+
+    Attributes:
+        learns_from: the text that the vocabulary is learnt on.
+    """
 
     def __init__(
         self, out: Path, sources: Sources, inputs: Inputs, options: PrepareOptions, workers: int
     ):
         self.out, self.work = out, out / state.WORK
         self.sources, self.inputs, self.options = sources, inputs, options
-        self.workers = workers
+        self.workers, self.learns_from = workers, sources
 
     def make(self) -> dict[str, Any]:
         """Everything but ``meta.json``, whose content is returned."""
         options = self.options
         with _clean_after_bad_input(self.out):
-            shares = learn_vocabulary(self.out, self.work, self.sources, self.inputs, options)
+            shares = self.vocabulary()
         whole_words = vocabulary_types[options.vocab_type].whole_words
         self.encoders = {
             lang: TextEncoder(self.out, lang, options.vocab, options.segment[lang], whole_words)
@@ -160,6 +177,15 @@ class _Folder:
                 "sil-thot": version("sil-thot"),
             },
         }
+
+    def vocabulary(self) -> dict[str, dict[str, float]]:
+        """Write dictionaries and models of pieces; returns as `learn_vocabulary`."""
+        return learn_vocabulary(self.out, self.work, self.learns_from, self.inputs, self.options)
+
+    def links(self, job: PairAligner, aligner: Aligner, key: str) -> tuple[Path, Path] | None:
+        """Files of the links of a pair in both directions; None if it is not to have any."""
+        with progress(2 * ITERATIONS, f"aligning {key}", unit="iteration") as bar:
+            return job.links(aligner, self.workers, lambda text: bar.update(1))
 
     def _mono(self) -> dict[str, dict[str, Any]]:
         result: dict[str, dict[str, Any]] = {}
@@ -213,7 +239,7 @@ class _Folder:
         aligner = aligners[self.options.aligner]()
         if not aligner.aligns:
             return
-        for pair in _to_align(self.sources):
+        for pair in to_align(self.sources):
             key = "-".join(pair)
             splits = in_order(split for split, of in self.sources.parallel if of == pair)
             stems = {split: self.out / "parallel" / f"{split}.{key}" for split in splits}
@@ -222,8 +248,9 @@ class _Folder:
             work = self.work / f"align.{key}"
             unit, several = self.options.aligner_unit, many_to_one[self.options.many_to_one]
             job = PairAligner(pair, list(stems.values()), encoders, work, unit, several)
-            with progress(2 * ITERATIONS, f"aligning {key}", unit="iteration") as bar:
-                links = job.links(aligner, self.workers, lambda text, bar=bar: bar.update(1))
+            links = self.links(job, aligner, key)
+            if links is None:
+                continue
             total = sum(parallel[split][key]["pairs"] for split in splits)
             rule = symmetrizations[self.options.symmetrise]
             with progress(total, f"orders {key}", unit="pair") as bar:

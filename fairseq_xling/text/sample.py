@@ -41,13 +41,15 @@ def draw_lines(
     wanted: int,
     seed: int,
     advance: Callable[[int], Any] = lambda n: None,
+    salt: str = "",
 ) -> Iterator[str]:
     """``wanted`` of the ``total`` lines of ``paths``, spread evenly, in the order of the files.
 
     One line is drawn from each of ``wanted`` equal ranges, so only the drawn line numbers are in
-    memory. If ``wanted`` exceeds ``total``, all lines are repeated.
+    memory. If ``wanted`` exceeds ``total``, all lines are repeated. The choice depends on ``salt``,
+    or on the name of the first file: both sides of parallel text need the same.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(paths[0].name.encode())])
+    rng = np.random.default_rng([seed, zlib.crc32((salt or paths[0].name).encode())])
     rounds, rest = divmod(wanted, total)
     if rest == 0:
         chosen = np.empty(0, dtype=np.int64)

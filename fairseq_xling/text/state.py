@@ -20,6 +20,8 @@ _OURS = (
     "tokenizer.json",
     "tokenizer.*.json",
     "anchors.*.json",
+    "aligner/*/*",
+    "shards.json",
     "mono/*.bin",
     "mono/*.idx",
     "parallel/*.bin",
@@ -98,7 +100,11 @@ def clear(out: Path) -> None:
     """Remove everything that `prepare` writes, and nothing else."""
     start_anew(out)
     shutil.rmtree(out / WORK, ignore_errors=True)
-    for folder in (out / "mono", out / "parallel", out):
+    for folder in (
+        *out.glob("aligner/*"),
+        *map(out.joinpath, ("aligner", "mono", "parallel")),
+        out,
+    ):
         with contextlib.suppress(OSError):  # absent, or not empty
             folder.rmdir()
 

@@ -1,6 +1,10 @@
 """One direction of sil-thot's fast_align, as a separate process.
 
-``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse [probabilities]``
+``python -m fairseq_xling.text.thot_worker SOURCE TARGET OUTPUT forward|reverse [OPTION ...]``
+
+Options: ``probabilities`` (links are written with them), ``train`` (OUTPUT is the beginning of the
+names of the files that keep the trained model, instead of links) and ``model=NAME`` (OUTPUT's links
+are those of the model that ``train`` kept as NAME).
 """
 
 import ctypes
@@ -41,6 +45,20 @@ def train_fast_align(source: Path, target: Path, report: Callable[[str], None] =
             model.train()
             report(f"iteration {i + 1}")
         model.end_training()
+    return model
+
+
+def load_fast_align(name: str):
+    """The model whose files begin with ``name``, as ``train`` kept it.
+
+    Raises:
+        SystemExit: with one line, if they are missing or damaged.
+    """
+    from thot.alignment import FastAlignModel
+
+    model = FastAlignModel()
+    if not (Path(f"{name}.yml").is_file() and model.load(name)):
+        sys.exit(f"{name}.yml: no such model of fast_align, or a damaged one")
     return model
 
 
@@ -115,12 +133,21 @@ def link_probabilities(model, source: list[str], target: list[str], order: list[
     ]
 
 
-def main(source: str, target: str, output: str, direction: str, scored: str = "") -> None:
-    """Train, align and write a Pharaoh file; ``scored`` if its links have probabilities."""
+def main(source: str, target: str, output: str, direction: str, *options: str) -> None:
+    """Train, align and write a Pharaoh file; see the module's docstring for the ``options``."""
     _end_with_parent()
+    scored = "probabilities" in options
+    named = [option.partition("=")[2] for option in options if option.startswith("model=")]
     swap = direction == "reverse"
     files = (Path(target), Path(source)) if swap else (Path(source), Path(target))
-    model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))
+    if named:
+        model = load_fast_align(named[0])
+    else:
+        model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))
+    if "train" in options:
+        if not model.print(output):
+            sys.exit(f"{output}: cannot be written")
+        return
     with atomic_write(output, "w") as file, open(files[0]) as a, open(files[1]) as b:
         for order, *sides in zip(best_orders(model, *files), a, b, strict=True):
             ends = [""] * len(order)

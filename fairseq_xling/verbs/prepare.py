@@ -6,6 +6,10 @@
 
 Text is UTF-8, a sentence per line, also as .gz. An interrupted call resumes when repeated.
 
+Large text: `--shards N` makes OUT/shard0 and so on, data folders that share vocabulary and
+aligner. Each is a step; several run at the same time with --jobs or on a cluster. Validation and
+test sets are in shard0.
+
 Splits are named as in fairseq: train, valid and test; valid1, test1 and so on are further sets.
 `fairseq-generate --gen-subset test1` translates one of them; `fairseq-train --valid-subset
 valid,valid1` validates on both and chooses checkpoint_best.pt by the first alone.
@@ -21,6 +25,8 @@ SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.launching import add_launch_options
+
     parser.add_argument("out", metavar="OUT", help="data folder to write")
     files = parser.add_argument_group("text (repeat an option for more files)")
     files.add_argument(
@@ -157,6 +163,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what links connect, subword or word (default: subword for the aligner, word for "
         "--alignment files); a word's k-th subword takes the min(k, n)-th of the n of its partner",
     )
+    shards = parser.add_argument_group("shards")
+    shards.add_argument(
+        "--shards",
+        type=Number(int, COUNT),
+        metavar="N",
+        help="cut the training text into N data folders, OUT/shard0 and so on (default: OUT alone)",
+    )
+    shards.add_argument(
+        "--align-sample",
+        type=Number(float, POSITIVE),
+        default=64.0,
+        metavar="MB",
+        help="with --shards: megabytes of each pair's training text that the aligner learns from",
+    )
+    shards.add_argument(
+        "--part",
+        metavar="PART",
+        help="with --shards: make models, shard0 or so alone, here, as each step does",
+    )
+    shards.add_argument(
+        "--jobs",
+        type=Number(int, COUNT),
+        default=1,
+        metavar="N",
+        help="with --shards: steps at the same time on this machine",
+    )
+    add_launch_options(shards)
     run = parser.add_argument_group("run")
     run.add_argument(
         "--workers",
@@ -182,6 +215,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.sources import parse_sources
     from fairseq_xling.text.summary import summary
     from fairseq_xling.text.vocabularies import modes
+    from fairseq_xling.verbs.parts.prepare_shards import prepare_shards, refuse_without_shards
 
     languages = parse_languages(args.languages)
     options = PrepareOptions(
@@ -209,5 +243,8 @@ def run(args: argparse.Namespace) -> None:
         shared_ids=modes[options.vocab]().shares_ids(languages),
         tokenizer=args.tokenizer,
     )
+    if args.shards:
+        return prepare_shards(args, sources, options)
+    refuse_without_shards(args)
     meta = prepare(args.out, sources, options, args.workers, args.overwrite)
     print(summary(args.out, meta))

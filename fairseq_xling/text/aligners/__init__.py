@@ -15,11 +15,15 @@ class Aligner(Protocol):
     """A word aligner.
 
     ``aligns`` is False for the one that does nothing. `align` of one that ``gives_probabilities``
-    has a further argument ``probabilities``: whether links are written as ``i-j:p``.
+    has a further argument ``probabilities``: whether links are written as ``i-j:p``. One that
+    ``keeps_parameters`` has a further argument ``parameters``, the folder that its method
+    ``train(source, target, parameters, workers, report)`` has filled: links are those of the model
+    in it, which learns nothing from the text.
     """
 
     aligns: bool
     gives_probabilities: bool
+    keeps_parameters: bool
 
     def check(self) -> None:
         """Check that it can run here.

@@ -12,6 +12,7 @@ from fairseq_xling.text.aligners.programs import find_program, run_programs
 class Eflomal:
     aligns = True
     gives_probabilities = False
+    keeps_parameters = False
 
     def check(self) -> None:
         self._program()

@@ -18,6 +18,7 @@ from fairseq_xling.text.aligners.programs import run_programs
 class FastAlign:
     aligns = True
     gives_probabilities = True
+    keeps_parameters = True
 
     def check(self) -> None:
         if find_spec("thot") is None:
@@ -34,18 +35,37 @@ class FastAlign:
         workers: int,
         report: Callable[[str], None],
         probabilities: bool = False,
+        parameters: Path | None = None,
+    ) -> None:
+        scored = ["probabilities"] if probabilities else []
+        self._run(source, target, (forward, reverse), parameters, scored, workers, report)
+
+    def train(
+        self,
+        source: Path,
+        target: Path,
+        parameters: Path,
+        workers: int,
+        report: Callable[[str], None],
+    ) -> None:
+        outputs = (parameters / "forward", parameters / "reverse")
+        self._run(source, target, outputs, None, ["train"], workers, report)
+
+    def _run(
+        self,
+        source: Path,
+        target: Path,
+        outputs: tuple[Path, Path],
+        parameters: Path | None,
+        options: list[str],
+        workers: int,
+        report: Callable[[str], None],
     ) -> None:
         # A process per direction: within one, several threads would add up probabilities in
         # changing order, and the links would differ a little from run to run.
-        worker = [sys.executable, "-m", "fairseq_xling.text.thot_worker"]
-        scored = ["probabilities"] if probabilities else []
-        run_programs(
-            [
-                [*worker, str(source), str(target), str(forward), "forward", *scored],
-                [*worker, str(source), str(target), str(reverse), "reverse", *scored],
-            ],
-            [None, None],
-            workers,
-            report,
-            marker="iteration",
-        )
+        worker = [sys.executable, "-m", "fairseq_xling.text.thot_worker", str(source), str(target)]
+        commands = []
+        for way, output in zip(("forward", "reverse"), outputs, strict=True):
+            model = [f"model={parameters / way}"] if parameters else []
+            commands.append([*worker, str(output), way, *options, *model])
+        run_programs(commands, [None, None], workers, report, marker="iteration")

@@ -14,6 +14,7 @@ _OPTIONS = ("-d", "-o", "-v")  # favour the diagonal, optimise its tension, vari
 class FastAlignBinary:
     aligns = True
     gives_probabilities = False
+    keeps_parameters = False
 
     def check(self) -> None:
         self._program()

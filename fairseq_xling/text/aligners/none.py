@@ -10,6 +10,7 @@ from fairseq_xling.text.aligners import aligners
 class NoAligner:
     aligns = False
     gives_probabilities = False
+    keeps_parameters = False
 
     def check(self) -> None:
         """Always there."""

@@ -2,6 +2,7 @@
 
 import math
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -256,3 +257,29 @@ def test_nothing_but_pairs_too_long_to_align_has_no_links(tmp_path):
     files = write_tokens(tmp_path, [["a"] * 2000], [["b"] * 2000])
     aligners["fast_align"]().align(*files, tmp_path / "f", tmp_path / "r", 2, lambda text: None)
     assert (tmp_path / "f").read_text() == (tmp_path / "r").read_text() == "\n"
+
+
+def test_a_model_of_fast_align_that_was_kept_gives_its_own_links_and_those_of_other_text(tmp_path):
+    rng = random.Random(3)
+    sides = [[], []]
+    for _ in range(300):
+        words = [rng.randint(0, 30) for _ in range(rng.randint(2, 12))]
+        sides[0].append(" ".join(map(str, words)))
+        sides[1].append(" ".join(str(7 * word) for word in reversed(words)))
+    files = [tmp_path / "source", tmp_path / "target"]
+    other = [tmp_path / "other.source", tmp_path / "other.target"]
+    for file, rest, lines in zip(files, other, sides, strict=True):
+        file.write_text("\n".join(lines) + "\n")
+        rest.write_text("\n".join([*lines[200:], "unseen " + lines[0]]) + "\n")
+    aligner, found = aligners["fast_align"](), [tmp_path / "f", tmp_path / "r"]
+    aligner.align(*files, *found, 2, lambda text: None)
+    expected = [file.read_text().splitlines() for file in found]
+    (tmp_path / "kept").mkdir()
+    aligner.train(*files, tmp_path / "kept", 2, lambda text: None)
+    aligner.align(*files, *found, 2, lambda text: None, parameters=tmp_path / "kept")
+    assert [file.read_text().splitlines() for file in found] == expected
+    aligner.align(*other, *found, 2, lambda text: None, parameters=tmp_path / "kept")
+    for file, whole in zip(found, expected, strict=True):
+        assert file.read_text().splitlines()[:-1] == whole[200:]
+    with pytest.raises(UserError, match="no such model of fast_align, or a damaged one"):
+        aligner.align(*files, *found, 2, lambda text: None, parameters=tmp_path / "none")
