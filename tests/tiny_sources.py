@@ -16,11 +16,34 @@ SIZES = {
     "intermediate_size": 24,
     "max_position_embeddings": 20,
 }
+CLASSES = {
+    "bert": "Bert",
+    "distilbert": "DistilBert",
+    "electra": "Electra",
+    "roberta": "Roberta",
+    "xlm": "XLM",
+    "xlm-roberta": "XLMRoberta",
+}
+# What families call the sizes that they name differently; none for a size that they do not have.
+RENAMED = {
+    "distilbert": {
+        "hidden_size": "dim",
+        "num_hidden_layers": "n_layers",
+        "num_attention_heads": "n_heads",
+        "intermediate_size": "hidden_dim",
+    },
+    "xlm": {
+        "hidden_size": "emb_dim",
+        "num_hidden_layers": "n_layers",
+        "num_attention_heads": "n_heads",
+        "intermediate_size": "",
+    },
+}
 
 
 def vocabulary(family: str) -> tuple[str, list[str]]:
     """File name and 20 tokens of ``family``'s own form; all but XLM-R's, which is no text."""
-    if family == "bert":
+    if family in ("bert", "distilbert", "electra"):
         pieces = [*WORDS, "##s"]
         return "vocab.txt", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
     if family == "xlm":
@@ -40,24 +63,19 @@ def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
 
 
 def write_folder(path: Path, family: str, head: bool = True, seed: int = 1, **changes: Any) -> Any:
-    """A Hugging Face folder of ``family`` (bert, roberta, xlm-roberta, xlm); returns its model.
+    """A Hugging Face folder of a family in `CLASSES`; returns its model.
 
     ``changes`` are settings of the configuration, under the names of `SIZES`.
     """
     import transformers
 
+    name = CLASSES[family]
+    renamed = RENAMED.get(family, {})
     sizes = {**SIZES, "vocab_size": 20, **changes}
-    if family == "xlm":
-        names = ("emb_dim", "n_layers", "n_heads")
-        ours = ("hidden_size", "num_hidden_layers", "num_attention_heads")
-        renamed = dict(zip(ours, names, strict=True))
-        sizes = {renamed.get(k, k): v for k, v in sizes.items() if k != "intermediate_size"}
-        config = transformers.XLMConfig(**sizes)
-        model = (transformers.XLMWithLMHeadModel if head else transformers.XLMModel)(config)
-    else:
-        name = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}[family]
-        config = getattr(transformers, f"{name}Config")(**sizes)
-        model = getattr(transformers, name + ("ForMaskedLM" if head else "Model"))(config)
+    sizes = {renamed.get(k, k): v for k, v in sizes.items() if renamed.get(k, k)}
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    with_head = "WithLMHeadModel" if family == "xlm" else "ForMaskedLM"
+    model = getattr(transformers, name + (with_head if head else "Model"))(config)
     randomise(model, seed).save_pretrained(path)
     write_vocabulary(path, family)
     return model

@@ -35,6 +35,7 @@ class EncoderShape:
     lm_head: str = "linear"
     init_std: float = 0.02
     norm_eps: float = 1e-5
+    activation: str = "gelu"  # of feed-forward layers and BERT's head (`models.activations`)
     copy_embeddings: bool = False  # only a TRILayer has them
     token_positions: bool = True  # whether position embeddings are added to words
     emission: str = "aligned"  # how a translation is written (`models.emissions`)
@@ -94,20 +95,25 @@ class SeparableEncoder(nn.Module):
             self.segment_table = nn.Embedding(shape.num_segments, shape.dim)
         self.embedding_norm = nn.LayerNorm(shape.dim, shape.norm_eps)
         self.layers = nn.ModuleList(
-            Slot(lambda lang: self._layer(), self.languages, number in plan.layers)
+            Slot(lambda lang: self.new_layer(), self.languages, number in plan.layers)
             for number in range(1, shape.layers + 1)
         )
         self.softmax = slot(
-            lambda lang: lm_heads[shape.lm_head](shape.dim, size(lang), shape.norm_eps), "softmax"
+            lambda lang: lm_heads[shape.lm_head](
+                shape.dim, size(lang), shape.norm_eps, shape.activation
+            ),
+            "softmax",
         )
         self.tied = ("tokens" in plan.parts) == ("softmax" in plan.parts)
         if not self.tied:
             self.output_tokens = slot(token_table, "softmax")
         self.apply(self.initialise)
 
-    def _layer(self) -> EncoderLayer:
+    def new_layer(self) -> EncoderLayer:
+        """A layer of this encoder's sizes and rates, with torch's initial weights."""
         s = self.shape
-        return EncoderLayer(s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout, s.norm_eps)
+        rates = s.dropout, s.attention_dropout, s.norm_eps
+        return EncoderLayer(s.dim, s.ffn_dim, s.heads, *rates, s.activation)
 
     def initialise(self, module: nn.Module) -> None:
         """BERT's initial weights, for ``module.apply``."""

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.models.activations import activations
 from fairseq_xling.registry import Registry
 
 lm_heads: Registry = Registry("LM head")
@@ -13,7 +14,7 @@ lm_heads: Registry = Registry("LM head")
 class LinearHead(nn.Module):
     """logits = x E^T + b, with E the token embeddings (Emerging Cross-lingual Structure, 3.1)."""
 
-    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5):
+    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5, activation: str = "gelu"):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
         self.project = F.linear  # `models.int8` has another one
@@ -25,12 +26,15 @@ class LinearHead(nn.Module):
 
 @lm_heads.register("bert")
 class BertHead(LinearHead):
-    """BERT's head: dense, GELU and LayerNorm before the tied product (Devlin et al., 2019)."""
+    """BERT's head: dense, the layers' activation and LayerNorm before the tied product.
 
-    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5):
+    Devlin et al., 2019.
+    """
+
+    def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5, activation: str = "gelu"):
         super().__init__(dim, vocab_size, norm_eps)
-        self.dense = nn.Linear(dim, dim)
+        self.dense, self.activation = nn.Linear(dim, dim), activations[activation]
         self.norm = nn.LayerNorm(dim, norm_eps)
 
     def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        return super().forward(self.norm(F.gelu(self.dense(x))), embeddings)
+        return super().forward(self.norm(self.activation(self.dense(x))), embeddings)

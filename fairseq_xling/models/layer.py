@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.models.activations import activations
 from fairseq_xling.models.dropout import dropout
 
 
@@ -26,6 +27,7 @@ class EncoderLayer(nn.Module):
         dropout: float = 0.1,
         attention_dropout: float = 0.1,
         norm_eps: float = 1e-5,
+        activation: str = "gelu",
     ):
         super().__init__()
         self.heads = heads
@@ -36,6 +38,7 @@ class EncoderLayer(nn.Module):
         self.fc2 = nn.Linear(ffn_dim, dim)
         self.ffn_norm = nn.LayerNorm(dim, norm_eps)
         self.dropout, self.attention_dropout = dropout, attention_dropout
+        self.activation = activations[activation]
 
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """One layer.
@@ -55,7 +58,7 @@ class EncoderLayer(nn.Module):
         mixed = attend(query, key, value, attention_mask, rate)
         mixed = self.out(mixed.transpose(1, 2).reshape(batch, length, dim))
         x = self.attention_norm(x + self._drop(mixed))
-        return self.ffn_norm(x + self._drop(self.fc2(F.gelu(self.fc1(x)))))
+        return self.ffn_norm(x + self._drop(self.fc2(self.activation(self.fc1(x)))))
 
     def _drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)

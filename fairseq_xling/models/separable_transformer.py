@@ -19,6 +19,7 @@ from torch import Tensor
 
 from fairseq_xling.checkpoints import origin, settings_of_file
 from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.models.activations import activations
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.heads import lm_heads
@@ -30,6 +31,9 @@ from fairseq_xling.models.identity import (
 )
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
+
+# Of checkpoints that do not record their activation, as those from before the option.
+_OLDEST = "gelu"
 
 
 @dataclass
@@ -72,7 +76,12 @@ class SeparableTransformerConfig(FairseqDataclass):
         metadata=ranged("rows of the segment table; 0 disables segment embeddings", NOT_NEGATIVE),
     )
     lm_head: str = field(
-        default="linear", metadata={"help": "output layer: linear, or bert (dense, GELU, norm)"}
+        default="linear",
+        metadata={"help": "output layer: linear, or bert (dense, activation, norm)"},
+    )
+    activation_fn: str = field(
+        default="gelu",
+        metadata={"help": "activation of feed-forward layers: gelu, gelu_tanh (approximate), relu"},
     )
     init_std: float = field(
         default=0.02, metadata=ranged("standard deviation of the initial weights", NOT_NEGATIVE)
@@ -140,6 +149,8 @@ class SeparableTransformer(BaseFairseqModel):
         task.check_plan(plan)
         with about("`--lm-head`"):
             lm_heads.check(cfg.lm_head)
+        with about("`--activation-fn`"):
+            activations.check(cfg.activation_fn)
         encoder = cls.build_encoder(cfg, task, plan)
         identity = {
             "languages": list(task.vocab_sizes),
@@ -149,6 +160,8 @@ class SeparableTransformer(BaseFairseqModel):
             "heads": encoder.shape.heads,
             "norm_eps": encoder.shape.norm_eps,
         }
+        if encoder.shape.activation != _OLDEST:
+            identity["activation_fn"] = encoder.shape.activation
         with about("`--auxiliary`"):
             heads = {
                 name.strip(): auxiliary_heads[name.strip()](encoder.shape, len(task.vocab_sizes))
@@ -213,7 +226,8 @@ class SeparableTransformer(BaseFairseqModel):
 
     def check_identity(self, theirs: Mapping[str, Any]) -> None:
         """Raise a UserError if a checkpoint's identity does not fit this model."""
-        check_identity(self.identity, theirs)
+        mine = {"activation_fn": _OLDEST, **self.identity}
+        check_identity(mine, {"activation_fn": _OLDEST, **theirs})
 
 
 def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
@@ -231,6 +245,7 @@ def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:
         lm_head=cfg.lm_head,
         init_std=cfg.init_std,
         norm_eps=cfg.norm_eps,
+        activation=cfg.activation_fn,
         token_positions=not cfg.no_token_positional_embeddings,
     )
 

@@ -27,7 +27,7 @@ from fairseq_xling.models.identity import (
     first_difference,
     read_identity,
 )
-from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.models.layer import attention_mask
 from fairseq_xling.models.scaled import train_faster
 from fairseq_xling.ranges import NOT_NEGATIVE, POSITIVE, check_fields, ranged
 
@@ -100,12 +100,8 @@ class TransferEncoder(Identified, BaseFairseqModel):
         self.encoder, self.network, self.identity = encoder, network, dict(identity or {})
         self.read_layer = encoder.depth if read_layer is None else read_layer
         check_reading(encoder, self.read_layer, head_layers)
-        s = encoder.shape
         self.between = nn.ModuleList(
-            EncoderLayer(
-                s.dim, s.ffn_dim, s.heads, s.dropout, s.attention_dropout, s.norm_eps
-            ).apply(encoder.initialise)
-            for _ in range(head_layers)
+            encoder.new_layer().apply(encoder.initialise) for _ in range(head_layers)
         )
 
     @classmethod

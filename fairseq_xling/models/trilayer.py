@@ -53,7 +53,7 @@ class TriEncoder(SeparableEncoder):
         if shape.layers % 2:
             raise UserError(f"`--encoder-layers` must be even with a TRILayer, got {shape.layers}")
         super().__init__(shape, vocab_sizes, plan)
-        self.trilayer = self._layer()
+        self.trilayer = self.new_layer()
         self.trilayer.apply(self.initialise)
         self.half = shape.layers // 2
         if shape.copy_embeddings:

@@ -71,9 +71,12 @@ _MARKS = regex.compile(
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
 _CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
 # What BERT (Devlin et al., 2019) separates: all punctuation, and ASCII's symbols; of scripts
-# without spaces only Chinese.
+# without spaces only Chinese, by these blocks: the Japanese mark of repetition is no character.
 _EACH_MARK = regex.compile(r"[\p{P}$+<=>^`|~]")
-_HAN = regex.compile(r"\p{Han}")
+_HAN = regex.compile(
+    r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
 # The spaces that such text does not have: next to its own punctuation, and between a character and
 # another one or any other mark (normalisation makes ordinary commas of full-width ones).
 _WIDE = r"[\u3001-\u303f\uff00-\uff65]"
@@ -128,6 +131,8 @@ def basic(lines: Sequence[str]) -> list[str]:
 
     >>> basic(["I don't 3.14!!"])
     ["I don ' t 3 . 14 ! !"]
+    >>> basic(["人々は"])
+    ['人 々は']
     """
     return _substitute(lines, _HAN, _EACH_MARK)
 

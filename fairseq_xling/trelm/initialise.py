@@ -114,7 +114,7 @@ def initialise(
 
 def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
     theirs = source.shape
-    for name in ("layers", "dim", "ffn_dim", "heads", "norm_eps"):
+    for name in ("layers", "dim", "ffn_dim", "heads", "norm_eps", "activation"):
         if getattr(shape, name) != getattr(theirs, name):
             raise UserError(
                 f"`{name}` of the model must be the source's, {getattr(theirs, name)} in "

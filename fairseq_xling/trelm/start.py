@@ -141,6 +141,7 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
         "lm-head": shape.lm_head,
         "init-std": shape.init_std,
         "norm-eps": shape.norm_eps,
+        "activation-fn": shape.activation,
         "separate": model.separate,
     }
     if model.languages:

@@ -393,6 +393,8 @@ for _value in (float("nan"), -1.0, 2.0, "0.1", None):
     _setting("dropout", _value)
 for _value in ("nothing", CODE, "../linear", 7, None):
     _setting("lm_head", _value)
+for _value in ("tanh", CODE, 7, None):
+    _setting("activation_fn", _value)
 for _value in (-1, 10**10, "2", None):
     _setting("num_segments", _value)
 for _value in (0.0, -1.0, float("nan"), "1e-5"):

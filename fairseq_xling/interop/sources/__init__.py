@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources.differences import DIFFERENCES
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.registry import Registry
@@ -56,7 +57,8 @@ def read_source(
     if path.is_dir():
         folder = Folder.open(path)
         if folder.model_type not in folder_families:
-            raise _unsupported(path, folder.model_type)
+            reason = DIFFERENCES.get(folder.model_type, "")
+            raise _unsupported(path, folder.model_type, reason and f" ({reason})")
         return folder_families[folder.model_type](folder)
     state = _load(path)
     for name in checkpoint_families:
@@ -65,9 +67,9 @@ def read_source(
     raise _unsupported(path, _architecture(state))
 
 
-def _unsupported(path: Path, found: str) -> UserError:
+def _unsupported(path: Path, found: str, reason: str = "") -> UserError:
     return UserError(
-        f"{path}: unsupported architecture {found!r}; supported: Hugging Face folders of "
+        f"{path}: unsupported architecture {found!r}{reason}; supported: Hugging Face folders of "
         f"{', '.join(folder_families)}, and fairseq checkpoints of {', '.join(checkpoint_families)}"
     )
 

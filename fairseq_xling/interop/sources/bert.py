@@ -52,6 +52,7 @@ def shape_of(folder: Folder, positions: int, norm_eps: float) -> EncoderShape:
         lm_head="bert",
         init_std=folder.rate("initializer_range", 0.02),
         norm_eps=folder.rate("layer_norm_eps", norm_eps),
+        activation=folder.activation(),
     )
 
 

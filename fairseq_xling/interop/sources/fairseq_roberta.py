@@ -39,6 +39,13 @@ HEAD = (
     row("softmax.shared.norm", "lm_head.layer_norm"),
     row("softmax.shared.bias", "lm_head.bias"),
 )
+# fairseq's names of the activations that our layers compute; its head has the same one.
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_accurate": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+}
 _EMBEDDINGS = re.compile(r"(?:encoder|decoder)\.sentence_encoder\.embed_tokens\.weight")
 # What earlier versions of fairseq called these, newest last.
 _RENAMED = (
@@ -80,6 +87,7 @@ class FairseqRoberta:
             dropout=settings.rate("dropout", 0.1),
             attention_dropout=settings.rate("attention_dropout", 0.1),
             lm_head="bert",
+            activation=settings.activation(),
         )
         symbols, counts, mask = _symbols(_dictionary(path, data, settings), len(table), path)
         model = SourceModel(
@@ -129,9 +137,17 @@ class _Settings:
             raise UserError(f"{self.path}: `{name}` must lie in [0, 1], got {shown(value)}")
         return float(value)
 
+    def activation(self) -> str:
+        name = self.get("activation_fn", "gelu")
+        if not isinstance(name, str) or name not in _ACTIVATIONS:
+            raise UserError(
+                f"{self.path}: unsupported architecture: `activation_fn` must be one of "
+                f"{', '.join(_ACTIVATIONS)}, got {shown(name)}"
+            )
+        return _ACTIVATIONS[name]
+
     def require_plain(self) -> None:
         for name, only in (
-            ("activation_fn", "gelu"),
             ("encoder_learned_pos", True),
             ("no_token_positional_embeddings", False),
             ("encoder_layers_to_keep", ""),

@@ -15,8 +15,16 @@ from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_json
 
 _MOST = 1 << 31  # of a size: torch counts in 64 bits, and two are multiplied
-# Names of exactly the GELU that our layers compute; `gelu_new` and others are approximations.
-_EXACT_GELU = ("gelu", "gelu_python")
+# Their names of the activations that our layers compute (`models.activations`).
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+EXACT_GELU = ("gelu", "gelu_python")
 
 
 @dataclass(frozen=True)
@@ -84,18 +92,33 @@ class Folder:
                 f"{' or '.join(map(repr, allowed))}, got {value!r}"
             )
 
+    def activation(self, name: str = "hidden_act") -> str:
+        """Our name of the activation that the setting ``name`` gives.
+
+        Raises:
+            UserError: if our layers have no such activation.
+        """
+        self.require(name, "gelu", *ACTIVATIONS)
+        return ACTIVATIONS[self.config.get(name, "gelu")]
+
     def require_plain_bert(self) -> None:
         """Check what BERT and its relatives share with our layers, unlike their variants."""
-        self.require("hidden_act", "gelu", *_EXACT_GELU)
         self.require("position_embedding_type", "absolute", "absolute")
         self.require("is_decoder", False, False)
         self.require("add_cross_attention", False, False)
         self.require("tie_word_embeddings", True, True)
-        heads, width = self.size("num_attention_heads"), self.size("hidden_size")
-        if width % heads:
+        self.require_multiple("hidden_size", "num_attention_heads")
+
+    def require_multiple(self, width: str, heads: str) -> None:
+        """Refuse a model whose size ``width`` its number of ``heads`` does not divide.
+
+        Raises:
+            UserError: naming both.
+        """
+        if self.size(width) % self.size(heads):
             raise UserError(
-                f"{self.path / 'config.json'}: `hidden_size` must be a multiple of "
-                f"`num_attention_heads`, got {width} and {heads}"
+                f"{self.path / 'config.json'}: `{width}` must be a multiple of `{heads}`, got "
+                f"{self.size(width)} and {self.size(heads)}"
             )
 
     def tensors(self) -> dict[str, Tensor]:

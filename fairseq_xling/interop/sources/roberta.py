@@ -4,7 +4,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
 from fairseq_xling.interop.sources.bert import shape_of
-from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.folder import EXACT_GELU, Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import KeyRow, convert, row
 from fairseq_xling.text.tokenizers.vocabulary import ROBERTA_SPECIALS, read_vocabulary
@@ -40,6 +40,8 @@ def read(folder: Folder) -> SourceModel:
         UserError: as `read_source`.
     """
     folder.require_plain_bert()
+    # The head has GELU whatever the layers have, and ours has one activation for both.
+    folder.require("hidden_act", "gelu", *EXACT_GELU)
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     padding_id = folder.size("pad_token_id", 0) if "pad_token_id" in folder.config else 1
     rows = folder.size("max_position_embeddings")

@@ -43,17 +43,13 @@ def read(folder: Folder) -> SourceModel:
     Raises:
         UserError: as `read_source`.
     """
-    folder.require("gelu_activation", True, True)
+    folder.require("gelu_activation", True, True, False)
     folder.require("asm", False, False)
     folder.require("causal", False, False)
     folder.require("is_encoder", True, True)
     folder.require("tie_word_embeddings", True, True)
+    folder.require_multiple("emb_dim", "n_heads")
     layers, width, heads = (folder.size(name) for name in ("n_layers", "emb_dim", "n_heads"))
-    if width % heads:
-        raise UserError(
-            f"{folder.path / 'config.json'}: `emb_dim` must be a multiple of `n_heads`, got "
-            f"{width} and {heads}"
-        )
     size = folder.size("n_words" if "vocab_size" not in folder.config else "vocab_size")
     count = folder.size("n_langs") if "n_langs" in folder.config else 1
     embedded = count > 1 and folder.config.get("use_lang_emb", True)
@@ -70,6 +66,7 @@ def read(folder: Folder) -> SourceModel:
         lm_head="linear",
         init_std=folder.rate("init_std", 0.02),
         norm_eps=folder.rate("layer_norm_eps", 1e-12),
+        activation="gelu" if folder.config.get("gelu_activation", True) else "relu",
     )
     symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
     tensors = without_prefix(folder.tensors(), "transformer.")

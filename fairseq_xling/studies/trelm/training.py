@@ -26,6 +26,7 @@ def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
         "lm-head": shape.lm_head,
         "init-std": shape.init_std,
         "norm-eps": shape.norm_eps,
+        "activation-fn": shape.activation,
     }
     options = ["--arch", config.arch]
     options += [part for name, value in sizes.items() for part in (f"--{name}", str(value))]

@@ -13,17 +13,25 @@ from safetensors.torch import load_file, save_file
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import read_source
-from tests.tiny_sources import SIZES, write_folder
+from tests.tiny_sources import SIZES, randomise, write_folder, write_vocabulary
 
 FAMILIES = {
     "bert": {},
     "roberta": {"type_vocab_size": 1},
     "xlm-roberta": {"pad_token_id": 1, "type_vocab_size": 2},
+    "bert with relu": {"hidden_act": "relu"},
+    "bert with gelu_new": {"hidden_act": "gelu_new"},
+    "distilbert": {},
+    "distilbert with relu": {"activation": "relu"},
+    "distilbert with sinusoids": {"sinusoidal_pos_embds": True},
+    "electra": {"embedding_size": 16},
     "xlm": {},
+    "xlm with relu": {"gelu_activation": False},
     "xlm of two languages": {"n_langs": 2, "lang2id": {"de": 1, "en": 0}},
 }
 LENGTHS = (9, 5, 1)
 T = max(LENGTHS)
+PADDING_IDS = {"bert": 0, "distilbert": 0, "electra": 0, "xlm": 2}
 
 
 def batch(family: str) -> dict[str, torch.Tensor]:
@@ -32,7 +40,7 @@ def batch(family: str) -> dict[str, torch.Tensor]:
     padding = torch.arange(T) >= torch.tensor(LENGTHS)[:, None]
     drawn = torch.randint(6, 19, (3, T), generator=generator)
     return {
-        "tokens": drawn.masked_fill(padding, {"bert": 0, "xlm": 2}.get(family.split()[0], 1)),
+        "tokens": drawn.masked_fill(padding, PADDING_IDS.get(family.split()[0], 1)),
         "positions": torch.arange(T).expand(3, T).masked_fill(padding, 0),
         "segments": torch.randint(0, 2, (3, T), generator=generator),
         "langs": torch.randint(0, 2, (3, T), generator=generator),
@@ -52,7 +60,7 @@ def theirs(model, family: str, src, segments: bool, languages: bool, head: bool 
     return out.hidden_states, out.logits if head else None
 
 
-def assert_close(ours, other, src, tolerance: float = 1e-4) -> None:
+def assert_close(ours, other, src, tolerance: float = 1e-5) -> None:
     real = ~src["padding_mask"]
     assert len(ours) == len(other)
     for mine, its in zip(ours, other, strict=True):
@@ -72,7 +80,7 @@ def test_states_of_every_layer_and_logits_equal_the_sources(family, tmp_path):
         src.pop("segments")
     languages = source.shape.language_embeddings
     assert (segments, languages) == (
-        changes.get("type_vocab_size", 2) > 1 and family.split()[0] != "xlm",
+        changes.get("type_vocab_size", 2) > 1 and family.split()[0] not in ("xlm", "distilbert"),
         "n_langs" in changes,
     )
 
@@ -100,13 +108,38 @@ def test_the_state_loads_strictly_and_shares_no_storage_with_the_encoder(tmp_pat
     assert all(torch.equal(source.state[name], tensor) for name, tensor in kept.items())
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlm"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "xlm"])
 def test_an_encoder_published_without_its_head_is_read_all_the_same(family, tmp_path):
     model = write_folder(tmp_path, family, head=False)
     source, src = read_source(tmp_path), batch(family)
     src.pop("segments")
     assert not source.has_head
     states, _ = theirs(model, family, src, False, False, head=False)
+    assert_close(source.encoder().states(src), states, src)
+
+
+@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "distilbert", "electra"])
+def test_a_file_of_torch_holds_the_same_encoder_as_safetensors(family, tmp_path):
+    model = write_folder(tmp_path, family, **FAMILIES[family])
+    expected = read_source(tmp_path).state
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    state = read_source(tmp_path).state
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
+def test_a_discriminator_of_electra_is_an_encoder_without_a_head(tmp_path):
+    import transformers
+
+    config = transformers.ElectraConfig(**SIZES, vocab_size=20, embedding_size=16)
+    model = randomise(transformers.ElectraForPreTraining(config), seed=1)
+    model.save_pretrained(tmp_path)
+    write_vocabulary(tmp_path, "electra")
+    source, src = read_source(tmp_path), batch("electra")
+    assert not source.has_head
+    assert all(name.startswith("discriminator_predictions.") for name in source.left_out)
+    states, _ = theirs(model, "electra", src, True, False, head=False)
     assert_close(source.encoder().states(src), states, src)
 
 
@@ -203,8 +236,8 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
 
 
 SUPPORTED = (
-    "supported: Hugging Face folders of bert, roberta, xlm, xlm-roberta, and fairseq checkpoints "
-    "of roberta, separable_transformer"
+    "supported: Hugging Face folders of bert, distilbert, electra, roberta, xlm, xlm-roberta, and "
+    "fairseq checkpoints of roberta, separable_transformer"
 )
 # Family, changed settings, the line after the path of the folder.
 REFUSED = {
@@ -214,16 +247,28 @@ REFUSED = {
         f": unsupported architecture 'gpt2'; {SUPPORTED}",
     ),
     "no model type": ("bert", {"model_type": None}, "/config.json: names no model_type"),
-    "approximate gelu": (
+    "an architecture whose difference is known": (
         "bert",
-        {"hidden_act": "gelu_new"},
-        "/config.json: unsupported architecture: `hidden_act` must be 'gelu' or 'gelu_python', "
-        "got 'gelu_new'",
+        {"model_type": "modernbert"},
+        ": unsupported architecture 'modernbert' (it has rotary positions, local attention, gated "
+        f"feed-forward layers, and LayerNorm before its sublayers); {SUPPORTED}",
     ),
-    "relu": (
-        "xlm",
-        {"gelu_activation": False},
-        "/config.json: unsupported architecture: `gelu_activation` must be True, got False",
+    "an activation that our layers lack": (
+        "bert",
+        {"hidden_act": "silu"},
+        "/config.json: unsupported architecture: `hidden_act` must be 'gelu' or 'gelu_python' or "
+        "'gelu_new' or 'gelu_fast' or 'gelu_pytorch_tanh' or 'relu', got 'silu'",
+    ),
+    "an activation that the head does not share": (
+        "roberta",
+        {"hidden_act": "relu"},
+        "/config.json: unsupported architecture: `hidden_act` must be 'gelu' or 'gelu_python', "
+        "got 'relu'",
+    ),
+    "projected embeddings": (
+        "electra",
+        {"embedding_size": 8, "hidden_size": 16},
+        "/config.json: unsupported architecture: `embedding_size` must be `hidden_size`, 16, got 8",
     ),
     "relative positions": (
         "roberta",

@@ -17,8 +17,9 @@ def read_from(folder):
 
 
 @pytest.mark.row("T27")
-def test_a_fairseq_roberta_gives_the_states_and_logits_of_fairseq(tmp_path):
-    model = write_fairseq_roberta(tmp_path)
+@pytest.mark.parametrize("activation", ["gelu", "gelu_accurate", "relu"])
+def test_a_fairseq_roberta_gives_the_states_and_logits_of_fairseq(tmp_path, activation):
+    model = write_fairseq_roberta(tmp_path, activation_fn=activation)
     source, src = read_from(tmp_path), batch("roberta")
     src["tokens"] = src["tokens"].clamp(max=18)
     del src["segments"]
@@ -69,10 +70,16 @@ def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tm
 
 
 REFUSED = {
-    "activation_fn": ("gelu_accurate", "gelu"),
     "encoder_learned_pos": (False, True),
     "encoder_layers_to_keep": ("0", ""),
 }
+
+
+def test_activations_that_our_layers_lack_are_refused(tmp_path):
+    write_fairseq_roberta(tmp_path, activation_fn="tanh")
+    line = "`activation_fn` must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'"
+    with pytest.raises(UserError, match=f"model.pt: unsupported architecture: {line}$"):
+        read_from(tmp_path)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -121,7 +128,8 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
     torch.save({"cfg": {"model": {"_name": "transformer"}}, "model": {"w": torch.ones(1)}}, path)
     assert message() == (
         f"{path}: unsupported architecture 'transformer'; supported: Hugging Face folders of bert, "
-        "roberta, xlm, xlm-roberta, and fairseq checkpoints of roberta, separable_transformer"
+        "distilbert, electra, roberta, xlm, xlm-roberta, and fairseq checkpoints of roberta, "
+        "separable_transformer"
     )
     torch.save({"weights": torch.ones(1)}, path)
     assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"

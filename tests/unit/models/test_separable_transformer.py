@@ -246,6 +246,18 @@ def test_a_checkpoint_of_other_languages_dictionaries_or_sharing_is_refused(
     assert message in line
 
 
+def test_a_checkpoint_of_another_activation_is_refused_and_without_one_it_has_gelu(make_model):
+    relu, gelu = make_model(activation_fn="relu"), make_model()
+    assert "activation_fn" not in gelu.identity  # as in checkpoints from before the option
+    make_model(activation_fn="relu").load_state_dict(reloaded(relu))
+    for model, other, line in (
+        (relu, gelu, "with activation_fn 'gelu', this model has 'relu'"),
+        (gelu, relu, "with activation_fn 'relu', this model has 'gelu'"),
+    ):
+        with pytest.raises(SystemExit, match=line):
+            model.load_state_dict(reloaded(other))
+
+
 def test_a_checkpoint_of_another_size_is_refused_in_one_line(make_model):
     with pytest.raises(SystemExit) as caught:
         make_model(encoder_layers=2).load_state_dict(reloaded(make_model()))

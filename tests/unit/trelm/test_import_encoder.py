@@ -6,8 +6,9 @@ import torch
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, ROBERTA_SPECIALS
 from fairseq_xling.trelm.import_encoder import import_encoder
-from tests.tiny_sources import write_folder, write_tokenizer
+from tests.tiny_sources import vocabulary, write_folder, write_tokenizer
 
 LINES = ["word3 word1s, word2", "word7 else word7s"]
 
@@ -31,6 +32,81 @@ def test_states_are_the_sources(tmp_path, head):
             expected = torch.stack(out.hidden_states)[:, 0]
             assert expected.abs().mean() > 0.01
             torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-4)
+
+
+# As published: mBERT keeps case and accents, XLM-R and RoBERTa mark where words begin.
+TEXT = ["Schöne Grüße, 人々は北京 don't STOP!", "", "Äpfel und (Birnen) é 3.14"]
+
+
+def wordpiece_tokenizer(cased: bool):
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    pieces = ["Sch", "##öne", "Gr", "##üße", "人", "々", "##は", "北", "京", "don", "t", "ST"]
+    pieces += ["##OP", ",", "'", "!", "Ä", "##pfel", "und", "(", "Birnen", ")", "é", "3", ".", "14"]
+    ids = {token: n for n, token in enumerate([*BERT_SPECIALS.values(), *pieces])}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not cased)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    return tokenizer, ["[CLS]", "[SEP]"]
+
+
+def byte_level_tokenizer():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), "Ġu", "nd"]
+    ids = {token: n for n, token in enumerate([*ROBERTA_SPECIALS.values(), *letters])}
+    tokenizer = Tokenizer(models.BPE(ids, [("Ġ", "u"), ("n", "d")], unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer, ["<s>", "</s>"]
+
+
+def unigram_tokenizer():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    letters = sorted({letter for line in TEXT for letter in line} - set(" "))
+    pieces = [*ROBERTA_SPECIALS.values(), "▁", "▁und", "nen", *letters]
+    scores = [(piece, -float(n)) for n, piece in enumerate(pieces)]
+    tokenizer = Tokenizer(models.Unigram(scores, unk_id=pieces.index("<unk>")))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return tokenizer, ["<s>", "</s>"]
+
+
+PUBLISHED = {
+    "mBERT cased": ("bert", lambda: wordpiece_tokenizer(cased=True)),
+    "mBERT uncased": ("bert", lambda: wordpiece_tokenizer(cased=False)),
+    "DistilBERT": ("distilbert", lambda: wordpiece_tokenizer(cased=True)),
+    "ELECTRA": ("electra", lambda: wordpiece_tokenizer(cased=False)),
+    "RoBERTa": ("roberta", byte_level_tokenizer),
+    "XLM-R": ("xlm-roberta", unigram_tokenizer),
+}
+
+
+@pytest.mark.row("T24", "T27")
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_text_has_the_states_of_the_published_tokenizer_and_model(name, tmp_path):
+    family, make = PUBLISHED[name]
+    tokenizer, (first, last) = make()
+    size, folder = tokenizer.get_vocab_size(), tmp_path / "hf"
+    changes = {"pad_token_id": tokenizer.token_to_id("<pad>")} if first == "<s>" else {}
+    changes |= {"embedding_size": 16} if family == "electra" else {}
+    changes["max_position_embeddings"] = 100
+    model = write_folder(folder, family, vocab_size=size, **changes)
+    (folder / vocabulary(family)[0]).unlink()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    import_encoder(folder, ["de"], tmp_path / "out")
+    encoder = Encoder.load(tmp_path / "out" / "checkpoint.pt", tmp_path / "out" / "data")
+    sentences = TextEncoder.load(tmp_path / "out" / "data", "de").encode(TEXT)
+    for indices, states, _ in encoder.states(sentences, "de"):
+        for row, number in enumerate(indices):
+            ids = tokenizer.encode(TEXT[number]).ids
+            ids = [tokenizer.token_to_id(first), *ids, tokenizer.token_to_id(last)]
+            assert len(sentences[number]) == len(ids) - 1
+            with torch.no_grad():
+                out = model(torch.tensor([ids]), output_hidden_states=True)
+            expected = torch.stack(out.hidden_states)[:, 0]
+            torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-5)
 
 
 def test_logits_of_words_are_the_sources(tmp_path):

@@ -307,6 +307,10 @@ REFUSED = {
         {"make": {"norm_eps": 1e-5}},
         "`norm_eps` of the model must be the source's, 1e-12 in tiny, got 1e-05",
     ),
+    "another activation": (
+        {"make": {"activation": "relu"}},
+        "`activation` of the model must be the source's, gelu in tiny, got relu",
+    ),
     "more positions": (
         {"make": {"max_positions": 21}},
         "`--max-positions` must be at most 20, the rows that tiny has, got 21",
