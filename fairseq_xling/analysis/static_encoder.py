@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.data.folder import CLS, PAD, SPECIALS
+from fairseq_xling.data.folder import CLS, PAD, text_mask
 
 
 class StaticEncoder:
@@ -28,7 +28,11 @@ class StaticEncoder:
         self.languages, self.width = list(languages), table.shape[1]
 
     def states(
-        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+        self,
+        sentences: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+        unknown: bool = False,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
         """As for an encoder: (indices (B,), states (1, B, T, D), words (B, T))."""
         order = np.argsort([len(ids) for ids in sentences], kind="stable")
@@ -41,7 +45,7 @@ class StaticEncoder:
             for row, i in enumerate(part):
                 tokens[row, 1 : 1 + len(sentences[i])] = sentences[i]
             ids = torch.from_numpy(tokens)
-            yield part, self._table[ids][None], ids >= SPECIALS
+            yield part, self._table[ids][None], text_mask(ids, unknown)
 
     def masked_log_probs(self, *args: object, **kwargs: object) -> Iterator[Tensor]:
         """Static vectors predict nothing.

@@ -21,9 +21,16 @@ class Encoder(Protocol):
     width: int
 
     def states(
-        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+        self,
+        sentences: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+        unknown: bool = False,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        """Batches of (sentence indices (B,), states (L+1, B, T, D), word positions (B, T))."""
+        """Batches of (sentence indices (B,), states (L+1, B, T, D), word positions (B, T)).
+
+        ``unknown``: whether ``<unk>`` is a word.
+        """
 
     def masked_log_probs(
         self,

@@ -78,6 +78,7 @@ class Encoder(interop.Encoder):
         *,
         layers: Layers = -1,
         pooling: str = "mean",
+        unknown: bool = False,
         max_tokens: int = 8192,
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of N texts.
@@ -88,6 +89,8 @@ class Encoder(interop.Encoder):
             layers: a number, or several: a sequence, "0,2-4" or "all". 0 is the output of the
                 embeddings, -1 the last layer.
             pooling: mean (over the subwords), first (the state of ``<s>``) or none.
+            unknown: whether ``<unk>``, of what the vocabulary does not have, is a subword of the
+                text; otherwise it is left out, as ``<s>`` and ``</s>`` always are.
             max_tokens: maximum padded tokens per batch.
 
         Returns:
@@ -102,7 +105,7 @@ class Encoder(interop.Encoder):
             raise UserError(f"`pooling` must be one of {', '.join(known)}, got {shown(pooling)}")
         checked.count("max_tokens", max_tokens)
         ids = self.text_encoder(lang).encode(checked.lines("texts", texts))
-        batches = self._chosen_states(ids, lang, max_tokens, chosen)
+        batches = self._chosen_states(ids, lang, max_tokens, chosen, unknown)
         if pooling == NO_POOLING:
             found: list[np.ndarray] = [np.empty(0)] * len(ids)
             for indices, states, words in batches:
@@ -157,6 +160,7 @@ class Encoder(interop.Encoder):
         top: int = 1,
         layer: int = -1,
         pooling: str = "mean",
+        unknown: bool = False,
         way: str = "cosine",
         k: int = 10,
     ) -> measures.Neighbours:
@@ -164,7 +168,7 @@ class Encoder(interop.Encoder):
 
         Args:
             langs: the language of the queries, and that of the texts.
-            layer, pooling: of the vectors, see `encode`; pooling none is not possible.
+            layer, pooling, unknown: of the vectors, see `encode`; pooling none is not possible.
             way, k: see `fairseq_xling.api.measures.neighbours`.
 
         Raises:
@@ -176,7 +180,7 @@ class Encoder(interop.Encoder):
             raise UserError(f"`langs` must be the two languages, got {shown(langs)}")
         checked.count("layer", layer, -self.num_layers - 1)
         x, y = (
-            self.encode(side, lang, layers=layer, pooling=pooling)
+            self.encode(side, lang, layers=layer, pooling=pooling, unknown=unknown)
             for side, lang in zip((queries, texts), langs, strict=True)
         )
         return measures.neighbours(x, y, top=top, way=way, k=k)
@@ -203,7 +207,12 @@ class Encoder(interop.Encoder):
         return found, single
 
     def _chosen_states(
-        self, ids: Sequence[np.ndarray], lang: str, max_tokens: int, layers: list[int]
+        self,
+        ids: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int,
+        layers: list[int],
+        unknown: bool,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        for indices, states, words in self.states(ids, lang, max_tokens):
+        for indices, states, words in self.states(ids, lang, max_tokens, unknown):
             yield indices, states[torch.as_tensor(layers, device=states.device)], words

@@ -19,6 +19,16 @@ CLS, PAD, SEP, UNK, MASK, NULL = range(6)
 SPECIALS = 6
 
 
+def text_mask(tokens: Any, unknown: bool = False) -> Any:
+    """True where ``tokens`` (array or tensor) are no special symbols; ``unknown``: also ``<unk>``.
+
+    >>> import numpy as np
+    >>> text_mask(np.array([CLS, 7, UNK, SEP])).tolist()
+    [False, True, False, False]
+    """
+    return (tokens >= SPECIALS) | (tokens == UNK) if unknown else tokens >= SPECIALS
+
+
 class DataFolder:
     """Languages, dictionaries and token files of one data folder; opens files on demand.
 

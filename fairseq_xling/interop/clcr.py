@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_xling.checkpoints import building
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.batch import pad_rows, source_side
-from fairseq_xling.data.folder import PAD, DataFolder
+from fairseq_xling.data.folder import PAD, DataFolder, text_mask
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
@@ -146,10 +146,8 @@ class Clcr:
         return self.model.transform(side, states)
 
     def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
-        from fairseq_xling.models.clcr.encoder import content_mask
-
         rows = [frame(ids, self.positions) for ids in sentences]
         tokens = pad_rows(rows, PAD).to(self.device)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
         src = source_side(tokens, lengths, lang=0)
-        return self.model.encode(side, src).float(), content_mask(tokens)
+        return self.model.encode(side, src).float(), text_mask(tokens, unknown=True)

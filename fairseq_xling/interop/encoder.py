@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, side_of
-from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder
+from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder, text_mask
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.devices import usable_device
@@ -89,7 +89,11 @@ class Encoder:
 
     @torch.no_grad()
     def states(
-        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+        self,
+        sentences: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+        unknown: bool = False,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
         """The states of ``sentences`` after every layer, in batches of similar length.
 
@@ -98,6 +102,7 @@ class Encoder:
                 (it is added here). Too long ones are cut at the model's positions.
             lang: their language.
             max_tokens: maximum padded tokens per batch.
+            unknown: whether ``<unk>`` is a word, too.
 
         Yields:
             (indices (B,), states (L + 1, B, T, D) float32, words (B, T) bool); layer 0 is the
@@ -106,7 +111,7 @@ class Encoder:
         for indices, batch in self.batches(sentences, lang, max_tokens):
             src = batch["net_input"]["src"]
             layers = self.model.encoder.states(src, (lang, lang))
-            yield indices, torch.stack(layers).float(), src["tokens"] >= SPECIALS
+            yield indices, torch.stack(layers).float(), text_mask(src["tokens"], unknown)
 
     def masked_log_probs(
         self,

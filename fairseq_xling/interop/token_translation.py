@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.data.folder import SPECIALS, UNK
+from fairseq_xling.data.folder import text_mask
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.layer import EncoderLayer
@@ -94,7 +94,7 @@ def translate_tokens(
         for indices, batch in encoder.batches(sentences, source, max_tokens):
             src = batch["net_input"]["src"]
             states = model.states(src, (source, source))[-1]
-            text = (src["tokens"] >= SPECIALS) | (src["tokens"] == UNK)
+            text = text_mask(src["tokens"], unknown=True)
             ids = best_ids(states[text], lambda rows: model.logits(rows, pair))
             yield indices, np.split(ids.cpu().numpy(), text.sum(1).cumsum(0)[:-1].cpu().numpy())
 

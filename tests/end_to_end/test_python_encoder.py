@@ -44,6 +44,17 @@ def test_vectors_are_means_of_states_and_do_not_depend_on_the_batches(encoder):
     assert encoder.encode([], "en").shape == (0, encoder.width)
 
 
+def test_unknown_words_are_left_out_of_vectors_unless_they_are_asked_for(encoder):
+    texts = ["dog zzz", "zzz", "dog cat"]
+    left_out, counted = (encoder.encode(texts, "en", unknown=u) for u in (False, True))
+    assert not left_out[1].any() and counted[1].any()
+    assert np.array_equal(left_out[2], counted[2])
+    states = encoder.encode(texts, "en", pooling="none", unknown=True)
+    assert [len(rows) for rows in states] == [2, 1, 2]
+    assert np.allclose(left_out[0], states[0][0], atol=1e-5)
+    assert np.allclose(counted[0], states[0].mean(0), atol=1e-5)
+
+
 def test_a_translation_is_retrieved(encoder):
     found = encoder.retrieve(["sun moon tree", "dog cat", "one"], OTHERS, ("en", "xx"))
     assert found.index.ravel().tolist() == [2, 0, 1]

@@ -6,11 +6,9 @@ B batch, T length, D width, V entries of the data folder's dictionary of the lan
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.data.folder import SPECIALS, UNK
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 
@@ -43,11 +41,6 @@ class LayerEncoder(nn.Module):
         src = {**src, "tokens": self.ids[src["tokens"]]}
         src["langs"] = torch.full_like(src["langs"], self.language)
         return self.encoder.states(src)[-1]
-
-
-def content_mask(tokens: Tensor | np.ndarray) -> Any:
-    """True at words and unknown words, False at all other special symbols."""
-    return (tokens >= SPECIALS) | (tokens == UNK)
 
 
 def positions_of(configs: Sequence[Mapping[str, Any]]) -> int:

@@ -16,9 +16,10 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_layers
+from fairseq_xling.data.folder import text_mask
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.clcr.config import read_config
-from fairseq_xling.models.clcr.encoder import LayerEncoder, content_mask, positions_of
+from fairseq_xling.models.clcr.encoder import LayerEncoder, positions_of
 from fairseq_xling.models.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.models.clcr.phases import phases
 from fairseq_xling.models.identity import KEY, Identified, first_difference
@@ -210,7 +211,8 @@ class ClcrModel(Identified, BaseFairseqModel):
 
     def _encode_pair(self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor]) -> PairStates:
         states = self.encode(0, src), self.encode(1, tgt)
-        return PairStates(states, (content_mask(src["tokens"]), content_mask(tgt["tokens"])))
+        masks = (text_mask(side["tokens"], unknown=True) for side in (src, tgt))
+        return PairStates(states, tuple(masks))
 
     def transform(self, side: int, states: Tensor) -> Tensor:
         """T12 of the first side's states (side 0), T21 of the second's."""

@@ -42,6 +42,12 @@ class Retrieval:
             help="use only the first N sentence pairs; 0 = all",
         )
 
+        parser.add_argument(
+            "--retrieval-unknown",
+            action="store_true",
+            help="count <unk> as a subword of a sentence (default: it is left out of the mean)",
+        )
+
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         from fairseq_xling.analysis.retrieval import collect_vectors, retrieval_accuracy
 
@@ -63,7 +69,9 @@ class Retrieval:
         for target in subject.targets:
             sides = _sentences(subject, target, args)
             vectors = [
-                collect_vectors(subject.encoder.states(side, lang), len(side))
+                collect_vectors(
+                    subject.encoder.states(side, lang, unknown=args.retrieval_unknown), len(side)
+                )
                 for side, lang in zip(sides, (subject.source, target), strict=True)
             ]
             accuracy = retrieval_accuracy(*vectors)

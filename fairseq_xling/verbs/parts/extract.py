@@ -29,6 +29,8 @@ def run_extract(args: argparse.Namespace) -> None:
     check_languages(args.checkpoint, encoder.languages, [args.lang])
     origin = {name: sha256(path) for name, path in files.items()}
     origin["most"] = getattr(args, "most", None)
+    if args.count_unknown:  # only then: folders from before the option are without it
+        origin["count_unknown"] = True
     output = Path(args.output)
     meta = extract(encoder, data, files["text"], args.lang, output, args, origin)
     if "provenance" not in meta:

@@ -68,12 +68,14 @@ def extract(
             lambda: encoder.embeddings(lang),
         )
         unit = units[args.unit](work, args)
+        unknown = getattr(unit, "unknown", False)
         with progress(total, f"extract {args.unit}", "sentences") as bar:
             bar.update(unit.done)
             for lines in sentence_blocks(text, unit.done):
                 sentences = encode.encode(lines)
                 block = unit.block(sentences)
-                for indices, states, words in encoder.states(sentences, lang, args.max_tokens):
+                found = encoder.states(sentences, lang, args.max_tokens, unknown)
+                for indices, states, words in found:
                     block.add(indices, states[list(layers)], words)
                 block.close()
                 bar.update(len(lines))

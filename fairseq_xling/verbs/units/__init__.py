@@ -66,8 +66,8 @@ class Block(Protocol):
 class Unit(Protocol):
     """One kind of vector.
 
-    A unit that uses only the embeddings has an attribute ``last_layer = 0``, and processes all
-    lines at once.
+    A unit that takes ``<unk>`` for a word has an attribute ``unknown = True``. A unit that uses
+    only the embeddings has an attribute ``last_layer = 0``, and processes all lines at once.
     """
 
     done: int  # lines of the text whose result is stored

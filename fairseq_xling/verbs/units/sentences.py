@@ -1,7 +1,7 @@
 """A vector per sentence: the mean over its subwords, special symbols excluded.
 
 Conneau et al. 2020, "Emerging Cross-lingual Structure", Section 5.1.3. Row n is line n of the text;
-that of a blank line is zero.
+that of a blank line is zero. ``<unk>`` is a special symbol unless `--count-unknown` is given.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Sentences:
 
     def __init__(self, work: Work, args: argparse.Namespace):
         self._work = work
+        self.unknown: bool = args.count_unknown
         row = ((work.width,), work.dtype)
         self._arrays = GrowingArrays(
             work.folder, {work.array(layer).stem: row for layer in work.layers}
@@ -32,7 +33,11 @@ class Sentences:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """It has none."""
+        parser.add_argument(
+            "--count-unknown",
+            action="store_true",
+            help="count <unk> as a subword of a sentence (default: it is left out of the mean)",
+        )
 
     @property
     def done(self) -> int:

@@ -48,6 +48,16 @@ def test_retrieval_reads_two_text_files(measure, tmp_path):
     assert found.rows[0][-1] == 2
 
 
+def test_retrieval_counts_unknown_words_if_it_is_asked_to(measure, tmp_path):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("the house\nred tree\nzzz\n")
+    target.write_text("das haus\nrot baum\nzzz\n")
+    texts = ("--retrieval-text", source, target)
+    assert measure("retrieval", *texts).scores["de"]["retrieval"] == pytest.approx(2 / 3)
+    found = measure("retrieval", *texts, "--retrieval-unknown")
+    assert found.scores["de"]["retrieval"] == 1.0
+
+
 def test_unequal_files_are_named_with_both_counts(measure, tmp_path):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_text("the house\nred tree\n")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.layers import parse_layers
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, text_mask
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
@@ -33,7 +33,7 @@ class Table:
         assert lang == "en"
         return self.table[0]
 
-    def states(self, sentences, lang, max_tokens=8):
+    def states(self, sentences, lang, max_tokens=8, unknown=False):
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
         for start in range(0, len(order), 2):
             if self.left is not None:
@@ -45,7 +45,7 @@ class Table:
             width = max(map(len, rows))
             tokens = torch.tensor([[*row, *[1] * (width - len(row))] for row in rows])
             states = self.table[:, tokens] + torch.arange(width)[None, None, :, None] * 0.1
-            yield np.array(part), states, tokens >= SPECIALS
+            yield np.array(part), states, text_mask(tokens, unknown)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,9 @@ def text(tmp_path, monkeypatch):
 
 def options(**changes):
     given = {"unit": "sentences", "layers": "all", "dtype": "float32", "max_tokens": 8}
-    return argparse.Namespace(**{**given, "words": None, "most": 100, **changes})
+    return argparse.Namespace(
+        **{**given, "words": None, "most": 100, "count_unknown": False, **changes}
+    )
 
 
 def run(folder, text, output, encoder=None, origin=(), **changes):
@@ -108,6 +110,19 @@ def test_sentences_are_means_over_subwords_in_the_order_of_the_text(folder, text
         for row, (ids, states) in zip(found, slow_states(folder), strict=True):
             expected = states[layer].mean(0) if len(ids) else np.zeros(4)
             np.testing.assert_allclose(row, expected, rtol=1e-6)
+
+
+def test_an_unknown_word_is_part_of_a_sentence_if_it_is_asked_for(folder, text, tmp_path):
+    run(folder, text, tmp_path / "out", layers="1")
+    run(folder, text, tmp_path / "counted", layers="1", count_unknown=True)
+    without, counted = (np.load(tmp_path / n / "layer01.npy") for n in ("out", "counted"))
+    differ = [n for n in range(len(LINES)) if not np.array_equal(without[n], counted[n])]
+    assert differ == [4]
+    table = Table().table[1].numpy()
+    the = TextEncoder.load(folder.path, "en").encode(["the"])[0][0]
+    np.testing.assert_allclose(without[4], table[the] + 0.1, rtol=1e-6)
+    expected = (table[the] + 0.1 + table[UNK] + 0.2) / 2
+    np.testing.assert_allclose(counted[4], expected, rtol=1e-6)
 
 
 def test_tokens_are_all_subwords_with_their_numbers_and_sentences(folder, text, tmp_path):
