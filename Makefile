@@ -50,6 +50,7 @@ $(VENV)/.docs-ready: $(READY)
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --no-error-summary
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .

@@ -57,6 +57,7 @@ EXTRAS = {
         "pytest-timeout",
         "pytest-xdist>=3.7",
         "hypothesis",
+        "mypy",
         "pandas",
         "ruff",
         "submitit",

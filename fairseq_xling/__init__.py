@@ -40,12 +40,14 @@ _API = {
 find_moved()
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _API:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, attribute = _API[name]
-    module = importlib.import_module(f"{__name__}.{home}")
-    return getattr(module, attribute) if attribute else module
+if not TYPE_CHECKING:  # a checker knows the names above, and would take any other for granted
+
+    def __getattr__(name: str) -> Any:
+        if name not in _API:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home, attribute = _API[name]
+        module = importlib.import_module(f"{__name__}.{home}")
+        return getattr(module, attribute) if attribute else module
 
 
 def __dir__() -> list[str]:

@@ -97,6 +97,6 @@ class Registry(Generic[T]):
         self._load()
         return iter(sorted(self._entries))
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         self._load()
         return name in self._entries

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,8 @@ class Extracted:
         self.path = Path(path)
         if not self.path.is_dir():
             raise UserError(f"{path}: no such folder; `fairseq-xling extract` writes one")
-        meta = read_json(self.path / "meta.json") if (self.path / "meta.json").is_file() else None
+        file = self.path / "meta.json"
+        meta: Any = read_json(file) if file.is_file() else None
         try:
             settings = meta["settings"]
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])

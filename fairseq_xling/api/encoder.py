@@ -191,7 +191,7 @@ class Encoder(interop.Encoder):
             return list(parse_layers(layers, self.num_layers, "layers")), False
         single = isinstance(layers, int | np.integer)
         try:
-            wanted = [layers] if single else list(layers)  # type: ignore[arg-type,list-item]
+            wanted = [layers] if single else list(layers)  # type: ignore[arg-type]
         except TypeError:
             wanted = []
         depth = self.num_layers + 1

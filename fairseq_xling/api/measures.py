@@ -28,7 +28,7 @@ class Neighbours(NamedTuple):
             nearest queries, which ranks in the same way.
     """
 
-    index: np.ndarray
+    index: np.ndarray  # type: ignore[assignment]  # a tuple's own method, which nobody needs here
     score: np.ndarray
 
 

@@ -47,6 +47,8 @@ _WITHOUT_EFFECT = {
 class Translates:
     """Mixed into a `UnifiedTask` whose configuration has `TranslationOptions`."""
 
+    cfg: Any
+
     @cached_property
     def direction(self) -> tuple[str, str]:
         """Source and target language of translation.

@@ -94,8 +94,15 @@ class Translator:
             UserError: as `Encoder.load`, for a model that cannot translate, and for options that
                 have no effect on it.
         """
-        settings = {"source": source, "target": target, "precision": precision, "int8": int8}
-        return cls.of(Encoder.load(model, data, device), str(model), **settings, **options)
+        return cls.of(
+            Encoder.load(model, data, device),
+            str(model),
+            source=source,
+            target=target,
+            precision=precision,
+            int8=int8,
+            **options,
+        )
 
     @classmethod
     def of(
@@ -202,11 +209,12 @@ class Translator:
 
     def _written(self, source: Any, hypothesis: dict[str, Any]) -> Translation:
         tokens = [token for token in hypothesis["tokens"].tolist() if token != SEP]
-        both = (self.task.source_dictionary, source[:-1]), (self.task.target_dictionary, tokens)
-        pieces = [[dictionary[i] for i in ids] for dictionary, ids in both]
-        links = hypothesis.get("alignment") or []
         return Translation(
-            self.target.decode(tokens), float(hypothesis["score"]), *pieces, list(links)
+            text=self.target.decode(tokens),
+            score=float(hypothesis["score"]),
+            source=[self.task.source_dictionary[i] for i in source[:-1]],
+            tokens=[self.task.target_dictionary[i] for i in tokens],
+            alignment=list(hypothesis.get("alignment") or []),
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from fairseq_xling.guards import prepare_engine
 from fairseq_xling.registry import unknown_name
 
 MODEL = "model.pt"  # in a folder of `interop.export`
+Loaded = TypeVar("Loaded", bound="Encoder")
 
 
 class Encoder:
@@ -37,11 +38,11 @@ class Encoder:
 
     @classmethod
     def load(
-        cls,
+        cls: type[Loaded],
         checkpoint: str | Path,
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
-    ) -> "Encoder":
+    ) -> Loaded:
         """The model in a fairseq ``checkpoint``; ``data`` if its data folder has moved.
 
         Args:

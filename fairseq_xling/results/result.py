@@ -158,7 +158,7 @@ def make_page(result: Result) -> Page:
     Raises:
         UserError: if its fields are damaged.
     """
-    name = kind_of(result.record)
+    name = kind_of(result.record) or ""
     try:
         return KINDS[name]().page(result)
     except UserError:
