@@ -39,6 +39,8 @@ EXTRAS = {
     "tensorboard": ["tensorboard"],
     # Tokenizers of pretrained encoders, for `fairseq-xling import` and `prepare --tokenizer`.
     "hf": ["tokenizers"],
+    # Columns of Parquet and Arrow files as text: `prepare --mono train.en=FILE.parquet:text`.
+    "tables": ["pyarrow>=18"],
     # The tokenizer of Moses: `prepare --segment en=moses-en`.
     "moses": ["sacremoses>=0.2"],
     # A real pretrained English encoder, for the recipes and their tests.
@@ -61,6 +63,7 @@ EXTRAS = {
         "pandas",
         "ruff",
         "submitit",
+        "pyarrow",
         "tensorboard",
         "tokenizers",
         "sacremoses",

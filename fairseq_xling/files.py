@@ -10,12 +10,14 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from fairseq_xling.bounds import bound, check_bound, exceeds
+from fairseq_xling.bounds import bound, exceeds
+from fairseq_xling.columns import on_disk, open_column
 from fairseq_xling.errors import UserError
+from fairseq_xling.json_text import decode_json
 
 _DAMAGED_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 _ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
@@ -193,31 +195,6 @@ def read_text(path: str | Path, kind: str) -> str:
         raise UserError(f"{path}:{line}: not UTF-8 (byte {place}: {error.reason})") from None
 
 
-def decode_json(
-    path: str | Path,
-    text: str,
-    line: int = 1,
-    made: Callable[[list[tuple[str, Any]]], Any] | None = None,
-) -> Any:
-    """The JSON value in ``text``, which begins at that line of the file ``path``.
-
-    Args:
-        made: makes an object of its keys and values, instead of ``dict``.
-
-    Raises:
-        UserError: if it is not JSON, or has too many values; names file and line.
-    """
-    # Each value but the first follows one of these; some of them may be in a text.
-    check_bound("values", sum(map(text.count, ",[{")), f"{path}:{line}")
-    try:
-        return json.loads(text, object_pairs_hook=made)
-    except json.JSONDecodeError as error:
-        place = f"{path}:{line + error.lineno - 1}"
-        raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
-        raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
-
-
 class _Unpacked(io.RawIOBase):
     """A gzip file, as long as it is not far larger than any text that was packed."""
 
@@ -251,7 +228,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def check_files(*paths: str | Path | None, of: str = "") -> None:
-    """Nothing, if each of ``paths`` is a file; None is left out.
+    """Nothing, if each of ``paths`` is a file, or a column of one (`columns`); None is left out.
 
     Args:
         of: the option that names them, as a message has it.
@@ -260,7 +237,7 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
         UserError: for the first that is none.
     """
     for path in paths:
-        if path is not None and not Path(path).is_file():
+        if path is not None and not on_disk(path).is_file():
             kind = "a folder" if Path(path).is_dir() else "a pipe or a device"
             what = f"is {kind}, not a file" if Path(path).exists() else "no such file"
             raise UserError(f"{of} {path}: {what}".lstrip())
@@ -269,11 +246,15 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
 def open_binary(path: str | Path) -> IO[bytes]:
     """``path`` opened for reading bytes, through gzip if its name ends in ``.gz``.
 
+    A column of a table (`columns`) is read as lines.
+
     Raises:
         UserError: if the file does not exist or is a folder; while it is read, if it unpacks to
             more than the bound.
     """
     check_files(path)
+    if (column := open_column(path, byte_lines)) is not None:
+        return io.BufferedReader(column, 1 << 16)
     path = Path(path)
     if path.suffix == ".gz":
         return io.BufferedReader(_Unpacked(path), 1 << 16)
@@ -328,9 +309,9 @@ def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]
 
 
 def sha256(path: str | Path) -> str:
-    """Hex digest of a file's bytes, read in pieces."""
+    """Hex digest of a file's bytes, read in pieces; of a column, those of its whole file."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with open(on_disk(path), "rb") as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import decode_json
+from fairseq_xling.json_text import decode_json
 
 _NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import byte_lines, check_files
 from fairseq_xling.progress import progress
@@ -57,7 +58,7 @@ def _checked_roles(sources: Sources) -> dict[str, tuple[Path, ...]]:
     for files in roles.values():
         for file in files:
             check_files(file)
-            if file.stat().st_size == 0:
+            if on_disk(file).stat().st_size == 0:
                 raise UserError(f"{file}: is empty")
     return roles
 
@@ -69,7 +70,7 @@ def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
         UserError: if a file is missing or empty.
     """
     roles = _checked_roles(sources)
-    total = sum(file.stat().st_size for files in roles.values() for file in files)
+    total = sum(on_disk(file).stat().st_size for files in roles.values() for file in files)
     digests: dict[Path, dict[str, Any]] = {}
     with progress(total, "reading input files", checks=True) as bar:
         for files in roles.values():
@@ -81,7 +82,7 @@ def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
 
 def _digest(path: Path, advance) -> dict[str, Any]:
     digest, size = hashlib.sha256(), 0
-    with open(path, "rb") as file:
+    with open(on_disk(path), "rb") as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
             size += len(piece)

@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="SPLIT.LANG=FILE[,FILE...]",
         help="monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
-        "further sets; blank lines are left out",
+        "further sets; blank lines are left out; a FILE may be a column of a table, as in "
+        "FILE.parquet:text, FILE.arrow:text or FILE.jsonl:text",
     )
     files.add_argument(
         "--parallel",

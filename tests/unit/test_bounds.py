@@ -5,7 +5,8 @@ import pytest
 
 from fairseq_xling.bounds import BOUNDS, VARIABLE, bound, check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import byte_lines, decode_json, read_json, read_lines, read_text
+from fairseq_xling.files import byte_lines, read_json, read_lines, read_text
+from fairseq_xling.json_text import decode_json
 
 
 def set_bounds(monkeypatch, text):

@@ -1,0 +1,258 @@
+"""Columns of tables as lines of text: ``FILE:COLUMN`` of Parquet, Arrow and JSON lines.
+
+A row is a line, read a few at a time. Line ends inside a text become spaces, and a missing text is
+an empty line, so that rows of several columns stay parallel. A column inside another one is named
+with a dot, such as ``translation.en``.
+"""
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError, shown
+from fairseq_xling.json_text import decode_json
+
+_WITH_COLUMN = re.compile(r"(.+\.(?:parquet|arrow|jsonl|jsonl\.gz)):([^/]+)")
+_TABLES = (".parquet", ".arrow")
+_ROWS = 1024  # of a batch
+_LINE_ENDS = re.compile(rb"\r\n|[\r\n]")
+Lines = Callable[[Path], Iterator[bytes]]
+
+
+def on_disk(path: str | Path) -> Path:
+    """The file that ``path`` names, without its column.
+
+    >>> on_disk("a/train.parquet:text").name, on_disk("a:b.txt").name
+    ('train.parquet', 'a:b.txt')
+    """
+    found = _WITH_COLUMN.fullmatch(str(path))
+    return Path(found[1] if found else path)
+
+
+def open_column(path: str | Path, lines: Lines) -> io.RawIOBase | None:
+    """The lines of a ``FILE:COLUMN``; None for any other path.
+
+    Args:
+        lines: reads the lines of a file of text, for JSON lines.
+
+    Raises:
+        UserError: for a table without the column, or named without one; while it is read, for a
+            damaged file or a value that is no text (names the row, from 1).
+    """
+    file = on_disk(path)
+    if file == Path(path):
+        if file.suffix in _TABLES:
+            raise UserError(
+                f"{path}: must be named with its column, as in {path}:COLUMN; it has "
+                f"{', '.join(_names(schema_of(file)))}"
+            )
+        return None
+    column = str(path)[len(str(file)) + 1 :]
+    if file.suffix not in _TABLES:
+        return _Stream(lambda: _of_objects(file, column, lines))
+    check_text(file, column, schema_of(file))
+    return _Stream(lambda: _of_table(file, column))
+
+
+def schema_of(file: Path) -> Any:
+    """The ``pyarrow.Schema`` of a Parquet or Arrow file.
+
+    Raises:
+        UserError: if it is damaged, or the library is not installed.
+    """
+    with _opened(file) as (schema, _):
+        return schema
+
+
+def column_type(file: Path, column: str, schema: Any) -> Any:
+    """The ``pyarrow.DataType`` of a column; that of a dictionary's values where it has one.
+
+    Raises:
+        UserError: if there is no such column; names those that there are.
+    """
+    import pyarrow
+
+    if column not in (known := _names(schema)):
+        raise UserError(f"{file}: has no column `{column}`, only {', '.join(known)}")
+    first, *inner = _steps(column, schema)
+    found = schema.field(first).type
+    for name in inner:
+        found = found.field(name).type
+    return found.value_type if pyarrow.types.is_dictionary(found) else found
+
+
+def check_text(file: Path, column: str, schema: Any) -> None:
+    """Refuse a column that is not of texts.
+
+    Raises:
+        UserError: with its type.
+    """
+    from pyarrow import types
+
+    found = column_type(file, column, schema)
+    if not (types.is_string(found) or types.is_large_string(found) or types.is_string_view(found)):
+        raise UserError(f"{file}: column `{column}` must be of strings, got {found}")
+
+
+def column_batches(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
+    """Arrays of the same rows of each column, a few rows at a time, and the number of the first.
+
+    Raises:
+        UserError: for a damaged file; names the first row that cannot be read, from 1.
+    """
+    import pyarrow.compute as pc
+
+    row = 1
+    with _opened(file) as (schema, batches):
+        steps = [_steps(column, schema) for column in columns]
+        found = batches([first for first, *_ in steps])
+        while True:
+            with _damage(file, row):
+                if (batch := next(found, None)) is None:
+                    return
+                batch.validate(full=True)  # offsets that lead out of the file end here
+                arrays = []
+                for first, *inner in steps:
+                    array = batch.column(first)
+                    for name in inner:
+                        array = pc.struct_field(array, name)
+                    arrays.append(array)
+            yield row, arrays
+            row += batch.num_rows
+
+
+def _of_table(file: Path, column: str) -> Iterator[bytes]:
+    import pyarrow
+
+    for row, (array,) in column_batches(file, [column]):
+        with _damage(file, row):
+            texts = array.cast(pyarrow.string()).cast(pyarrow.binary()).to_pylist()
+        yield from map(_line, texts)
+
+
+def _of_objects(file: Path, column: str, lines: Lines) -> Iterator[bytes]:
+    for row, line in enumerate(lines(file), start=1):
+        try:
+            text = line.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{file}:{row}: not UTF-8 ({error.reason})") from None
+        value = decode_json(file, text, row)
+        for name in [column] if isinstance(value, dict) and column in value else column.split("."):
+            if not isinstance(value, dict):
+                raise UserError(f"{file}:{row}: must be an object, got {shown(value)}")
+            if name not in value:
+                known = ", ".join(value) or "none"
+                raise UserError(f"{file}:{row}: has no column `{column}`, only {known}")
+            value = value[name]
+        if not (value is None or isinstance(value, str)):
+            raise UserError(f"{file}:{row}: `{column}` must be a string, got {shown(value)}")
+        yield _line(value and value.encode("utf-8", "surrogatepass"))
+
+
+def _line(text: bytes | None) -> bytes:
+    return _LINE_ENDS.sub(b" ", text or b"") + b"\n"
+
+
+def _names(schema: Any) -> list[str]:
+    """The columns, with those inside of others."""
+    import pyarrow
+
+    names, waiting = [], [(field.name, field.type) for field in schema]
+    while waiting:
+        name, kind = waiting.pop(0)
+        if pyarrow.types.is_struct(kind):
+            waiting[:0] = [(f"{name}.{inner.name}", inner.type) for inner in kind]
+        else:
+            names.append(name)
+    return names
+
+
+def _steps(column: str, schema: Any) -> list[str]:
+    return [column] if column in schema.names else column.split(".")
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
+    """The schema of a table, and what reads the batches of some of its columns."""
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError:
+        raise UserError(
+            f"{file}: needs the library pyarrow: pip install 'fairseq_xling[tables]'"
+        ) from None
+    with open(file, "rb") as source:
+        if file.suffix == ".parquet":
+            with _damage(file):
+                table = parquet.ParquetFile(source, page_checksum_verification=True)
+            yield (
+                table.schema_arrow,
+                lambda names: table.iter_batches(_ROWS, columns=list(dict.fromkeys(names))),
+            )
+            return
+        with _damage(file):
+            try:
+                table = ipc.open_file(source)
+                batches = map(table.get_batch, range(table.num_record_batches))
+            except pyarrow.ArrowInvalid:  # the form that is written as a stream
+                source.seek(0)
+                batches = table = ipc.open_stream(source)
+        yield table.schema, lambda names: iter(batches)
+
+
+@contextmanager
+def _damage(file: Path, row: int = 0) -> Iterator[None]:
+    """What pyarrow raises inside becomes one line."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
+        where = f"{file}:{row}" if row else str(file)
+        raise UserError(f"{where}: damaged or not {kind} ({reason})") from None
+
+
+class _Stream(io.RawIOBase):
+    """Lines as a file: going back means to read again from the beginning."""
+
+    def __init__(self, make: Callable[[], Iterator[bytes]]):
+        self._make = make
+        self._restart()
+
+    def _restart(self) -> None:
+        self._lines, self._rest, self._place = self._make(), b"", 0
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            if (line := next(self._lines, None)) is None:
+                return 0
+            self._rest = line
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        self._place += count
+        return count
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        offset += self._place if whence == os.SEEK_CUR else 0
+        if whence == os.SEEK_END:
+            raise io.UnsupportedOperation("the end of a column is not known")
+        if offset < self._place:
+            self._restart()
+        while self._place < offset and self.readinto(bytearray(min(offset - self._place, 1 << 16))):
+            pass
+        return self._place

@@ -1,0 +1,167 @@
+"""Columns of tables as lines: the same as the text that they were made of."""
+
+import gzip
+import json
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from fairseq_xling import columns
+from fairseq_xling.columns import on_disk
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files, open_binary, read_lines, sha256
+
+TEXTS = [
+    "ein Hund",
+    "",
+    "zwei\r\nZeilen\rhier\nda",
+    None,
+    "日本語 é\u2028x",
+    *(f"n{n}" for n in range(9)),
+]
+LINES = ["ein Hund", "", "zwei Zeilen hier da", "", "日本語 é\u2028x", *(f"n{n}" for n in range(9))]
+
+
+def table():
+    pairs = [None if t is None else {"de": t, "en": f"en {t}"} for t in TEXTS]
+    return pa.table(
+        {
+            "number": list(range(len(TEXTS))),
+            "text": TEXTS,
+            "large": pa.array(TEXTS, pa.large_string()),
+            "kinds": pa.array(TEXTS).dictionary_encode(),
+            "translation": pairs,
+        }
+    )
+
+
+def write(path):
+    found = table()
+    if path.suffix == ".parquet":
+        parquet.write_table(found, path, row_group_size=4, write_page_checksum=True)
+    elif path.name == "stream.arrow":
+        with pa.ipc.new_stream(path, found.schema) as writer:
+            writer.write_table(found, 4)
+    elif path.suffix == ".arrow":
+        with pa.ipc.new_file(path, found.schema) as writer:
+            writer.write_table(found, 4)
+    else:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in found.to_pylist())
+    return path
+
+
+FILES = ["a.parquet", "a.arrow", "stream.arrow", "a.jsonl", "a.jsonl.gz"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("column", ["text", "large", "kinds"])
+def test_a_column_is_read_as_lines_one_per_row(name, column, tmp_path):
+    file = write(tmp_path / name)
+    assert list(read_lines(f"{file}:{column}")) == LINES
+    check_files(f"{file}:{column}")
+    assert sha256(f"{file}:{column}") == sha256(file) and on_disk(f"{file}:{column}") == file
+
+
+@pytest.mark.parametrize("name", FILES[:3])
+def test_a_column_may_be_inside_another_one(name, tmp_path):
+    file = write(tmp_path / name)
+    assert list(read_lines(f"{file}:translation.de")) == LINES
+    english = [
+        "" if text is None else f"en {line}" for text, line in zip(TEXTS, LINES, strict=True)
+    ]
+    assert list(read_lines(f"{file}:translation.en")) == english
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_reading_resumes_at_any_place_as_in_a_file_of_the_same_text(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_ROWS", 3)
+    text = "".join(f"{line}\n" for line in LINES).encode()
+    with open_binary(f"{write(tmp_path / name)}:text") as file:
+        for place in (40, 0, 7, len(text), 12, len(text) + 5):
+            file.seek(place)
+            assert file.tell() == min(place, len(text))
+            assert file.read() == text[place:]
+
+
+def message(path):
+    with pytest.raises(UserError) as caught:
+        list(read_lines(path))
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(str(on_disk(path)))
+
+
+@pytest.mark.parametrize("name", FILES[:3])
+def test_columns_that_cannot_be_read_are_named(name, tmp_path):
+    file = write(tmp_path / name)
+    known = "number, text, large, kinds, translation.de, translation.en"
+    assert message(f"{file}:txt") == f": has no column `txt`, only {known}"
+    assert message(f"{file}:translation") == f": has no column `translation`, only {known}"
+    assert message(f"{file}:number") == ": column `number` must be of strings, got int64"
+    assert message(file) == f": must be named with its column, as in {file}:COLUMN; it has {known}"
+
+
+def test_rows_of_json_lines_that_are_wrong_are_named(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"text": "a"}\n{"number": 3, "de": {}}\n')
+    assert message(f"{file}:text") == ":2: has no column `text`, only number, de"
+    file.write_text('{"text": "a"}\n{"text": 3}\n')
+    assert message(f"{file}:text") == ":2: `text` must be a string, got 3"
+    file.write_text('{"text": "a"}\n[]\n')
+    assert message(f"{file}:text") == ":2: must be an object, got []"
+    file.write_text('{"text": "a"}\n{"te\n')
+    assert message(f"{file}:text").startswith(":2: not JSON (")
+    file.write_text('{"text": {"de": "a"}}\n{"text": {"de": "b"}}\n')
+    assert list(read_lines(f"{file}:text.de")) == ["a", "b"]
+    assert message(f"{tmp_path}/none.jsonl:text") == ":text: no such file"
+
+
+@pytest.mark.parametrize("name", FILES[:3])
+def test_a_broken_file_is_named_with_the_row(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_ROWS", 4)
+    file = write(tmp_path / name)
+    whole = file.read_bytes()
+    kind = "Parquet" if name == "a.parquet" else "Arrow"
+    file.write_bytes(whole[:40])
+    assert f": damaged or not {kind} (" in message(f"{file}:text")
+    file.write_bytes(b"no table")
+    assert message(f"{file}:text").startswith(f": damaged or not {kind} (")
+    if kind == "Parquet":  # others have no checksums, but also no offsets that lead elsewhere
+        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        texts = table().select(["text"])
+        parquet.write_table(texts, file, row_group_size=4, write_page_checksum=True, **plain)
+        whole = file.read_bytes()
+        place = whole.index(b"n5")
+        file.write_bytes(whole[:place] + b"x" + whole[place + 1 :])
+        assert message(f"{file}:text").startswith(":9: damaged or not Parquet (")
+
+
+def test_offsets_that_lead_out_of_an_arrow_file_are_refused(tmp_path):
+    texts = pa.array(["first", "second", "third"])
+    file = tmp_path / "a.arrow"
+    with pa.ipc.new_file(file, pa.schema({"text": pa.string()})) as writer:
+        writer.write_batch(pa.record_batch({"text": texts}))
+    whole = file.read_bytes()
+    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 5, 11, 16))
+    assert whole.count(offsets) == 1
+    file.write_bytes(
+        whole.replace(offsets, offsets[:8] + (1 << 30).to_bytes(4, "little") + offsets[12:])
+    )
+    assert message(f"{file}:text").startswith(":1: damaged or not Arrow (")
+
+
+def test_a_file_whose_name_only_resembles_a_column_is_a_file(tmp_path):
+    file = tmp_path / "a.txt:b"
+    file.write_text("x\n")
+    assert list(read_lines(file)) == ["x"]
+
+
+def test_the_library_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch):
+    file = write(tmp_path / "a.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert message(f"{file}:text") == (
+        ": needs the library pyarrow: pip install 'fairseq_xling[tables]'"
+    )
