@@ -208,7 +208,10 @@ def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_
     ("options", "message"),
     [
         (["--metric", "f1"], "unknown `--metric` 'f1'; known: accuracy"),
-        (["--format", "conllu"], "`--format` must be clue_wsc or json_lines or tsv with this head"),
+        (
+            ["--format", "conllu"],
+            "`--format` must be clue_wsc or json_lines or table or tsv with this head",
+        ),
         (["--too-long", "skip"], "`--too-long`: unknown value 'skip'; known: truncate, refuse"),
         (["--preset", "clue-cmnl"], "unknown `--preset` 'clue-cmnl'; did you mean 'clue-cmnli'"),
     ],

@@ -4,6 +4,7 @@ the file is wrong."""
 import contextlib
 import json
 
+import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,10 +13,20 @@ from fairseq_xling.errors import UserError, one_line
 from fairseq_xling.tasks.formats import formats
 from tests.hostile.machine import LONGEST
 
+
+def arrow(**texts):
+    """An Arrow stream of one row, its bytes as letters."""
+    table = pyarrow.table({name: [text] for name, text in texts.items()})
+    with pyarrow.ipc.new_stream(sink := pyarrow.BufferOutputStream(), table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes().decode("latin-1")
+
+
 # A file of each format, to be damaged.
 VALID = {
     "tsv": "a text\tlabel\nanother\tother\n",
     "json_lines": '{"text": "a", "label": "x"}\n',
+    "table": arrow(text="a", label="x"),
     "conll": "EU B-ORG\nrejects O\n\nPeter B-PER\n",
     "conllu": "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
     "conll09": "1\ta\ta\ta\tN\tN\t_\t_\t0\t0\tr\tr\tY\ta.01\tA0\n\n",
@@ -65,7 +76,10 @@ def damaged(draw, text):
 
 
 def check(name, text, path):
-    path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+    if name == "table":
+        path.write_bytes(text.encode("latin-1", "replace"))
+    else:
+        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
     with contextlib.suppress(UserError):
         try:
             for item in formats[name].read(path, {}):

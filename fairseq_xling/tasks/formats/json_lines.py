@@ -39,12 +39,12 @@ class JsonLines(Format):
     @staticmethod
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
         """See `Format`. Every line contains an object; none is blank."""
-        keys = _keys(columns)
+        keys = keys_of(columns)
         line = 0
         for line, text in enumerate(read_lines(path), start=1):
             where, given = f"{path}:{line}", parse_json(path, text, line)
             texts = tuple(_text(where, given, keys[f]) for f in ("text", "pair") if f in keys)
-            label = _label(where, given.get(keys["label"]), keys["label"])
+            label = label_of(where, given.get(keys["label"]), keys["label"])
             yield ObjectItem(str(path), line, texts, label, (), None, None, given)
         if not line:
             raise UserError(f"{path}: contains no objects")
@@ -57,7 +57,7 @@ class JsonLines(Format):
         columns: Mapping[str, str],
     ) -> None:
         """See `Format`: the same objects, with the predicted label, a number where it was one."""
-        key = _keys(columns)["label"]
+        key = keys_of(columns)["label"]
         with atomic_write(path, "w") as file:
             for item, prediction in zip(items, predictions, strict=True):
                 number = isinstance(item.given.get(key), int)
@@ -66,7 +66,12 @@ class JsonLines(Format):
                 file.write(json.dumps({**item.given, key: label}, ensure_ascii=False) + "\n")
 
 
-def _keys(columns: Mapping[str, str]) -> dict[str, str]:
+def keys_of(columns: Mapping[str, str]) -> dict[str, str]:
+    """The key of each field, by `--columns`.
+
+    Raises:
+        UserError: for an unknown field, or a key that is named twice.
+    """
     for field in columns:
         if field not in FIELDS:
             raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
@@ -89,7 +94,12 @@ def _text(where: str, given: Any, key: str) -> str:
     return " ".join(check_kind(where, part, f"each of `{key}`", str) for part in parts)
 
 
-def _label(where: str, label: Any, key: str) -> str | None:
+def label_of(where: str, label: Any, key: str) -> str | None:
+    """A label as text; None if there is none.
+
+    Raises:
+        UserError: for an empty one, or one of another type; begins with ``where``.
+    """
     if label is None:
         return None
     if isinstance(label, bool) or not isinstance(label, str | int):
