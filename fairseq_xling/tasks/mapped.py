@@ -158,7 +158,7 @@ class MappedTask:
         """The items of a file, in a language of the other encoder."""
         if lang not in self._reader.languages:
             raise unknown_name("language of the mapped encoder", lang, self._reader.languages)
-        return list(self._task.format.read(Path(path), self._task.columns))
+        return list(self._task.format.read_language(Path(path), self._task.columns, lang))
 
     def make_dataset(self, files: Iterable[tuple[str, list[Item]]]) -> ItemDataset:
         """The items that `read` returned, as input of the other encoder."""

@@ -37,7 +37,7 @@ class ItemTask(Task):
         """
         if lang not in self.languages:
             raise unknown_name("language of this model", lang, self.languages)
-        return list(self.format.read(Path(path), self.columns))
+        return list(self.format.read_language(Path(path), self.columns, lang))
 
     @exits_on_user_error
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):

@@ -26,6 +26,8 @@ def arrow(**texts):
 VALID = {
     "tsv": "a text\tlabel\nanother\tother\n",
     "json_lines": '{"text": "a", "label": "x"}\n',
+    "xnli": "language\tgold_label\tsentence1\tsentence2\nen\tneutral\ta\tb\n",
+    "xnli_jsonl": '{"language": "en", "gold_label": "x", "sentence1": "a", "sentence2": "b"}\n',
     "table": arrow(text="a", label="x"),
     "conll": "EU B-ORG\nrejects O\n\nPeter B-PER\n",
     "conllu": "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t0\troot\t_\t_\n\n",

@@ -112,7 +112,10 @@ def count_files(config: TransferConfig, option: str, files: Files) -> list[int]:
         UserError: for a damaged row, or a file without annotation.
     """
     head, reader, columns = heads[config.head], _format(config), parse_columns(config.columns)
-    return [count_items(head, option, path, reader.read(path, columns)) for _, path in files]
+    return [
+        count_items(head, option, path, reader.read_language(path, columns, lang))
+        for lang, path in files
+    ]
 
 
 def _format(config: TransferConfig) -> type[Format]:

@@ -27,6 +27,15 @@ class Format(Protocol):
             UserError: for the first malformed row; names file and line.
         """
 
+    @classmethod
+    def read_language(cls, path: Path, columns: Mapping[str, str], lang: str) -> Iterator[Item]:
+        """The items of language ``lang`` where a file has several, and all otherwise.
+
+        Raises:
+            UserError: as `read`; also if there are none.
+        """
+        return cls.read(path, columns)
+
     @staticmethod
     def write(
         path: Path, items: Sequence[Item], predictions: Sequence[Any], columns: Mapping[str, str]
