@@ -49,7 +49,7 @@ def surfaces(sources: Sources) -> dict[str, list[dict[str, Any]]]:
 
 
 def _surface(path: Path) -> dict[str, Any]:
-    found = path.stat()
+    found = on_disk(path).stat()
     return {"file": path.name, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
 
 
