@@ -246,6 +246,33 @@ def restore_early_stopping(state: dict[str, Any]) -> None:
         setattr(should_stop_early, name, value)
 
 
+def own_store(seconds: int) -> Any:
+    """A connection of one's own to the store in which the processes of a training met.
+
+    One that a thread shares with torch would wait with it.
+
+    Args:
+        seconds: until a question that is not answered raises RuntimeError.
+
+    Returns:
+        None if the store is not one that is connected to, such as a file.
+    """
+    import datetime
+
+    import torch.distributed as dist
+    from torch.distributed.distributed_c10d import _get_default_store
+
+    store = _get_default_store()
+    while isinstance(store, dist.PrefixStore):
+        store = store.underlying_store
+    if not isinstance(store, dist.TCPStore):
+        return None
+    limit = datetime.timedelta(seconds=seconds)
+    return dist.TCPStore(
+        store.host, store.port, is_master=False, wait_for_workers=False, timeout=limit
+    )
+
+
 def cpu_capabilities() -> Mapping[str, Any]:
     """What torch knows about the processor; empty where its version has no public way to ask."""
     import torch

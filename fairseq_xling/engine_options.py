@@ -43,6 +43,7 @@ RANGES: dict[str, Range] = {
     "distributed_world_size": COUNT,
     "device_id": NOT_NEGATIVE,
     "bucket_cap_mb": COUNT,
+    "heartbeat_timeout": _OR_OFF,
     "nprocs_per_node": COUNT,
     # data
     "num_workers": NOT_NEGATIVE,

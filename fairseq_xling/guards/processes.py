@@ -10,69 +10,125 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, exits_on_user_error, shown
+from fairseq_xling.guards import heartbeat, rendezvous
 
 logger = logging.getLogger(__name__)
 
 # What torchrun and torch.distributed.launch tell each process.
 _LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _ENVIRONMENT = "env://"
+# Launchers that tell each process less: how many there are, which it is, and which on its machine.
+_OTHERS = {
+    "srun": ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
+    "mpirun": ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+}
+_TRAINS = ("fairseq_cli.train", "fairseq_cli.hydra_train")
 
 
 def install() -> None:
-    """Wrap the function that starts what fairseq's programs do."""
+    """Wrap the functions that start what fairseq's programs do, and that join processes."""
     from fairseq.distributed import utils
 
     utils.call_main = _joined(utils.call_main)
+    rendezvous.install()
+    heartbeat.install()
 
 
 def _joined(call_main: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call_main)
     @exits_on_user_error
     def wrapper(cfg: Any, main: Callable[..., Any], **kwargs: Any) -> Any:
-        join_launched(cfg, os.environ)
-        return call_main(cfg, main, **kwargs)
+        from fairseq.distributed import utils
+
+        join_launched(cfg, os.environ, training=main.__module__ in _TRAINS)
+        utils.infer_init_method(cfg.distributed_training)
+        if cfg.distributed_training.distributed_init_method is not None:
+            kwargs.setdefault("after_distributed_init_fn", heartbeat.begin)
+        try:
+            return call_main(cfg, main, **kwargs)
+        except RuntimeError as error:
+            raise rendezvous.lost(error) or error from None
+        finally:
+            heartbeat.end()
 
     return wrapper
 
 
-def join_launched(cfg: Any, environment: Mapping[str, str]) -> None:
+def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = True) -> None:
     """Set the options of ``cfg`` that make a launched process one of its training's.
 
     Args:
         cfg: fairseq's configuration, with ``common``, ``distributed_training``.
         environment: the process's variables.
+        training: whether it trains; several translations at a time need not be joined.
 
     Raises:
-        UserError: if options contradict the launcher, and if fairseq would start no process.
+        UserError: if options contradict the launcher, or what is set is too little to meet the
+            other processes, and if fairseq would start no process.
     """
     found = cfg.distributed_training
-    launched = int(environment.get("WORLD_SIZE", 1)) if _is_launched(environment) else 1
     on_cpu = cfg.common.cpu or not _gpus()
+    launched, rank, local_rank = _launched(environment, found, training)
     if launched > 1 and found.distributed_init_method in (None, _ENVIRONMENT):
         _check_size(found, launched, on_cpu)
         found.distributed_world_size = launched
         found.distributed_init_method = _ENVIRONMENT
         found.distributed_no_spawn = True
-        found.distributed_rank = int(environment["RANK"])
-        found.device_id = 0 if on_cpu else int(environment.get("LOCAL_RANK", 0))
-        logger.info("process %d of %d", found.distributed_rank + 1, launched)
-    if found.distributed_world_size > 1 and on_cpu:
-        if not found.distributed_no_spawn:
+        found.distributed_rank = rank
+        # A launcher may show to each process its own GPU alone.
+        found.device_id = 0 if on_cpu else local_rank % _gpus()
+        logger.info("process %d of %d", rank + 1, launched)
+    if found.distributed_world_size > 1:
+        _check_started(found, environment, on_cpu)
+        if on_cpu:  # the defaults of both are for GPUs
+            if found.distributed_backend == "nccl":
+                found.distributed_backend = "gloo"
+            if found.ddp_backend == "pytorch_ddp":
+                found.ddp_backend = "legacy_ddp"
+
+
+def _launched(environment: Mapping[str, str], found: Any, training: bool) -> tuple[int, int, int]:
+    """How many processes a launcher has started, which this is, and which on its machine."""
+    size = _number(environment, "WORLD_SIZE", 1)
+    rank = _number(environment, "RANK", 0)
+    missing = [f"`{name}`" for name in _LAUNCHED if not environment.get(name)]
+    if not missing:
+        if rank >= size:
+            raise UserError(f"`RANK` must lie in [0, {size - 1}], got {rank}")
+        return size, rank, _number(environment, "LOCAL_RANK", 0)
+    if size > 1 or rank > 0:
+        set_ones = [f"`{name}` {environment[name]}" for name in _LAUNCHED if environment.get(name)]
+        raise UserError(
+            f"{' and '.join(missing)} must be set with {' and '.join(set_ones)}, or this process "
+            "cannot meet the others; torchrun sets all of them, and a training of one process "
+            "needs none"
+        )
+    for launcher, names in _OTHERS.items():
+        size, rank, local_rank = (_number(environment, name, 0) for name in names)
+        if not training or size < 2 or found.distributed_init_method not in (None, _ENVIRONMENT):
+            continue
+        if environment.get("MASTER_ADDR") and environment.get("MASTER_PORT"):
+            return size, rank, local_rank
+        if not (launcher == "srun" and _by_slurm(found)):
             raise UserError(
-                "`--distributed-world-size` must be 1 without GPUs, unless a launcher starts the "
-                "processes, as in `torchrun --nproc_per_node "
-                f"{found.distributed_world_size}`, got {found.distributed_world_size}"
+                f"`MASTER_ADDR` and `MASTER_PORT` must be set, to the first machine's name and a "
+                f"free port, to train one model in the {size} processes that {launcher} started; "
+                f"to train one in each, unset `{names[0]}`"
             )
-        # The defaults of both are for GPUs.
-        if found.distributed_backend == "nccl":
-            found.distributed_backend = "gloo"
-        if found.ddp_backend == "pytorch_ddp":
-            found.ddp_backend = "legacy_ddp"
+    return 1, 0, 0
 
 
-def _is_launched(environment: Mapping[str, str]) -> bool:
-    return all(environment.get(name, "") for name in _LAUNCHED)
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name) or str(default)
+    if not (text.isascii() and text.isdigit()):
+        raise UserError(f"`{name}` must be a whole number, got {shown(text)}")
+    return int(text)
+
+
+def _by_slurm(found: Any) -> bool:
+    """Whether fairseq asks Slurm itself who the other processes are."""
+    return found.distributed_world_size > 1 and found.distributed_port > 0
 
 
 def _check_size(found: Any, launched: int, on_cpu: bool) -> None:
@@ -83,6 +139,29 @@ def _check_size(found: Any, launched: int, on_cpu: bool) -> None:
             f"`--distributed-world-size` must be {launched}, the processes that were launched, "
             f"got {given}"
         )
+
+
+def _check_started(found: Any, environment: Mapping[str, str], on_cpu: bool) -> None:
+    """Refuse processes that nobody would start, and those that could not meet."""
+    size, one_machine = found.distributed_world_size, "1 without GPUs"
+    if not on_cpu:
+        one_machine = f"at most {_gpus()}, the GPUs of this machine"
+    if found.distributed_no_spawn or not on_cpu:
+        if found.distributed_init_method is not None:
+            return
+        if "SLURM_JOB_NODELIST" in environment and _by_slurm(found):
+            return
+        if not found.distributed_no_spawn and size <= _gpus():
+            return
+        raise UserError(
+            f"`--distributed-world-size` must be {one_machine}, unless `--distributed-init-method` "
+            "tcp://HOST:PORT and `--distributed-rank` say where and as which the processes meet; "
+            f"or start them with torchrun, which says both, got {size}"
+        )
+    raise UserError(
+        f"`--distributed-world-size` must be {one_machine}, unless a launcher starts the "
+        f"processes, as in `torchrun --nproc_per_node {size}`, got {size}"
+    )
 
 
 def _gpus() -> int:

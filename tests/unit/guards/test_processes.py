@@ -18,7 +18,7 @@ def configuration(cpu=True, **changes):
     found = {
         **{"distributed_world_size": 1, "distributed_init_method": None},
         **{"distributed_no_spawn": False, "distributed_rank": 0, "device_id": 0},
-        **{"distributed_backend": "nccl", "ddp_backend": "pytorch_ddp"},
+        **{"distributed_backend": "nccl", "ddp_backend": "pytorch_ddp", "distributed_port": -1},
     }
     return SimpleNamespace(
         common=SimpleNamespace(cpu=cpu), distributed_training=SimpleNamespace(**found | changes)
@@ -49,7 +49,7 @@ def test_on_cpus_nothing_needs_to_be_said(gpus, given):
     assert vars(cfg.distributed_training) == {
         **{"distributed_world_size": 4, "distributed_init_method": "env://"},
         **{"distributed_no_spawn": True, "distributed_rank": 2, "device_id": 0},
-        **{"distributed_backend": "gloo", "ddp_backend": "legacy_ddp"},
+        **{"distributed_backend": "gloo", "ddp_backend": "legacy_ddp", "distributed_port": -1},
     }
 
 
@@ -62,7 +62,15 @@ def test_on_gpus_each_process_has_its_own_and_the_defaults_stay(gpus):
     assert (found.distributed_backend, found.ddp_backend) == ("nccl", "pytorch_ddp")
 
 
-@pytest.mark.parametrize("environment", [{}, {"WORLD_SIZE": "4"}, {**LAUNCHED, "WORLD_SIZE": "1"}])
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
+        {**LAUNCHED, "WORLD_SIZE": "1", "RANK": "0"},
+        {"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"},
+    ],
+)
 def test_a_program_that_was_not_launched_is_left_alone(gpus, environment):
     cfg = configuration()
     before = dict(vars(cfg.distributed_training))
@@ -92,3 +100,73 @@ def test_an_address_of_ones_own_is_kept(gpus):
     join_launched(cfg, {})
     found = cfg.distributed_training
     assert (found.distributed_init_method, found.distributed_backend) == (method, "gloo")
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        (
+            {"WORLD_SIZE": "2", "RANK": "1"},
+            "^`MASTER_ADDR` and `MASTER_PORT` must be set with `WORLD_SIZE` 2 and `RANK` 1, or",
+        ),
+        (
+            {"RANK": "1"},
+            "^`MASTER_ADDR` and `MASTER_PORT` and `WORLD_SIZE` must be set with `RANK`",
+        ),
+        ({**LAUNCHED, "RANK": "4"}, r"^`RANK` must lie in \[0, 3\], got 4$"),
+        ({**LAUNCHED, "WORLD_SIZE": "two"}, "^`WORLD_SIZE` must be a whole number, got 'two'$"),
+    ],
+)
+def test_a_process_that_could_not_meet_the_others_is_refused(gpus, environment, line):
+    with pytest.raises(UserError, match=line):
+        join_launched(configuration(), environment)
+
+
+SRUN = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}
+MPIRUN = {
+    **{"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"},
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+}
+ADDRESS = {"MASTER_ADDR": "first", "MASTER_PORT": "29500"}
+
+
+@pytest.mark.parametrize(("launcher", "told"), [("srun", SRUN), ("mpirun", MPIRUN)])
+def test_other_launchers_need_an_address(gpus, launcher, told):
+    with pytest.raises(UserError, match=f"in the 4 processes that {launcher} started; to train"):
+        join_launched(configuration(), told)
+    for visible, device in ((0, 0), (1, 0), (4, 1)):  # none, each process's own, all
+        gpus(visible)
+        cfg = configuration(cpu=not visible)
+        join_launched(cfg, told | ADDRESS)
+        found = cfg.distributed_training
+        assert (found.distributed_world_size, found.distributed_rank) == (4, 3)
+        assert (found.distributed_init_method, found.device_id) == ("env://", device)
+
+
+def test_translations_that_srun_starts_are_not_joined(gpus):
+    cfg = configuration()
+    join_launched(cfg, SRUN, training=False)
+    assert cfg.distributed_training.distributed_world_size == 1
+
+
+def test_what_torchrun_says_takes_precedence_over_srun(gpus):
+    cfg = configuration()
+    join_launched(cfg, SRUN | LAUNCHED)
+    assert cfg.distributed_training.distributed_rank == 2
+
+
+def test_fairseq_may_ask_slurm_itself(gpus):
+    gpus(8)
+    cfg = configuration(cpu=False, distributed_world_size=16, distributed_port=29500)
+    join_launched(cfg, SRUN | {"SLURM_JOB_NODELIST": "first,second"})
+    assert cfg.distributed_training.distributed_init_method is None
+
+
+@pytest.mark.parametrize("visible", [0, 8])
+def test_commands_that_know_no_address_are_refused(gpus, visible):
+    gpus(visible)
+    cfg = configuration(
+        cpu=not visible, distributed_world_size=16, distributed_no_spawn=not visible
+    )
+    with pytest.raises(UserError, match=r"^`--distributed-world-size` must be .*, got 16$"):
+        join_launched(cfg, {})
