@@ -131,6 +131,9 @@ RANGES: dict[str, Range] = {
 # Fields whose text fairseq evaluates, and how many numbers they hold.
 _TUPLES = {"adam_betas": 2, "adamax_betas": 2, "lamb_betas": 2, "adafactor_eps": 2}
 _LISTS = ("lr", "update_freq")
+# Those that keep each parameter whole and apart, with the gradient of its own; sharded ones run
+# together lose which of them a step's languages have, and those of other languages drift.
+_DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
 _DICTIONARIES = ("model_overrides", "optimizer_overrides")
 
 
@@ -151,6 +154,11 @@ def check_engine_options(values: Mapping[str, Any]) -> None:
     for field in _DICTIONARIES:
         if values.get(field) is not None:
             _check_dictionary(f"--{option_name(field)}", values[field])
+    if (backend := values.get("ddp_backend", _DDP_BACKENDS[0])) not in _DDP_BACKENDS:
+        raise UserError(
+            f"`--ddp-backend` must be pytorch_ddp or legacy_ddp, which update the parameters of a "
+            f"step's languages alone, got {backend}"
+        )
     _check_shards(values)
     _check_warmup(values)
 

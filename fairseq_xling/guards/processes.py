@@ -84,7 +84,7 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
         if on_cpu:  # the defaults of both are for GPUs
             if found.distributed_backend == "nccl":
                 found.distributed_backend = "gloo"
-            if found.ddp_backend == "pytorch_ddp":
+            if found.ddp_backend in ("pytorch_ddp", "c10d"):
                 found.ddp_backend = "legacy_ddp"
 
 

@@ -108,6 +108,14 @@ def test_a_shard_is_one_of_the_shards(refusal):
     assert refusal("interactive", "--num-shards", "3").startswith("`--num-shards` has no effect")
 
 
+@pytest.mark.parametrize("backend", ["fully_sharded", "slowmo"])
+def test_processes_that_do_not_keep_parameters_apart_are_refused(refusal, backend):
+    line = refusal("train", "--ddp-backend", backend)
+    assert "`--ddp-backend` must be pytorch_ddp or legacy_ddp, which" in line
+    assert line.endswith(f"got {backend}")
+    parse("train", "--ddp-backend", "no_c10d")
+
+
 def test_a_configuration_of_hydra_is_checked_when_the_task_is_set_up(tiny_corpus):
     cfg = convert_namespace_to_omegaconf(parse("train"))
     OmegaConf.set_struct(cfg, False)
