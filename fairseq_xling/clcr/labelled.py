@@ -1,7 +1,9 @@
 """Labelled sentence pairs in batches, for all measures of trained modules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from fairseq_xling.clcr.label import blocks_of_text
 from fairseq_xling.data.batch import pad_rows
@@ -21,11 +23,29 @@ def labelled_batches(
         max_tokens: maximum padded tokens per side and batch.
     """
     for start, texts in blocks_of_text(sides, 0):
-        for indices, states, masks in model.pairs(*texts, max_tokens):
-            lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
-            rows = [
-                frame_order(order[start + int(i)], m, n)
-                for i, m, n in zip(indices, *lengths, strict=True)
-            ]
-            partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
-            yield PairStates(states, masks, partner, model.transform(0, states[0]))
+        yield from _batches(model, texts, order, start, max_tokens)
+
+
+def labelled_pair(
+    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, number: int
+) -> PairStates:
+    """Sentence pair ``number``, from 0, as a batch of one; arguments as of `labelled_batches`."""
+    texts = [[side[number]] for side in sides]
+    return next(_batches(model, texts, order, number, max_tokens=1))
+
+
+def _batches(
+    model: Any,
+    texts: Sequence[Sequence[np.ndarray]],
+    order: TokenFile,
+    start: int,
+    max_tokens: int,
+) -> Iterator[PairStates]:
+    for indices, states, masks in model.pairs(*texts, max_tokens):
+        lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
+        rows = [
+            frame_order(order[start + int(i)], m, n)
+            for i, m, n in zip(indices, *lengths, strict=True)
+        ]
+        partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
+        yield PairStates(states, masks, partner, model.transform(0, states[0]))

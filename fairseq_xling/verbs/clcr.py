@@ -12,6 +12,7 @@ and to evaluate them
 
     fairseq-xling clcr curves NAME=LOG      distance of translations by step, of several trainings
     fairseq-xling clcr keypoints, order     key-points and their order against gold pivots
+    fairseq-xling clcr show                 one sentence: p of its words, heat maps of its order
     fairseq-xling clcr report X Y           whether the sequences of translations are close
     fairseq-xling clcr classify             entailment trained in one language, tested in others;
                                             clcr texts writes what it needs to be encoded

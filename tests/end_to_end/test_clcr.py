@@ -182,6 +182,28 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 
+@pytest.mark.row("C8", "C13")
+def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
+    world, labels, modules, capsys
+):
+    output, figure = world / "show.json", world / "show.png"
+    show = ["clcr", "show", modules[0], "--labels", labels, "--sentence", "2"]
+    xling(*show, "--output", output, "--figure", figure)
+    record = json.loads(output.read_text())
+    for one in record["words"]:
+        text = world / "text" / "parallel" / f"valid.en-de.{one['lang']}.txt"
+        known = text.read_text().splitlines()[1].split()
+        pairs = list(zip(one["words"], known, strict=True))
+        assert all(ours in (word, "<unk>") for ours, word in pairs)
+        assert any(ours == word for ours, word in pairs)
+        assert {*one["p"]} == {"plain", "confident"}
+    assert [(one["direction"][:2], one["head"]) for one in record["maps"][::2]] == [
+        *(("en", "rel"), ("en", "abs"), ("de", "rel"))
+    ]
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+
+
 def test_modules_that_learnt_from_states_that_change_are_left_out(world, modules):
     model, _ = modules
     log = train(world, "again", "--clcr-start", model, "--clcr-phase", "lm1", "--max-update", "2")

@@ -89,6 +89,7 @@ VERBS = {
     "--output out",
     "clcr-report": "{w}/sequences/x.en {w}/sequences/y.de --output out.json",
     "clcr-run": f"{_CLCR} --dry-run",
+    "clcr-show": f"{{w}}/points.pt {_DATA} --labels {{w}}/labels --split test --output out.json",
     "clcr-texts": f"{_NLI}.test.en.tsv --output texts",
     "clcr-train": f"{_CLCR} --dry-run",
     "combine": "{w}/forward.pt {w}/backward.pt --output combined.pt",

@@ -104,6 +104,13 @@ class Extractor(nn.Module):
         """P(pivot) of each state (..., D)."""
         return self.scorer(states).sigmoid()
 
+    def probabilities(self, states: Tensor) -> dict[str, Tensor]:
+        """P(pivot) of each state (..., D): ``plain``, learnt from all labels equally, and, of an
+        extractor with confident labels, ``confident``, which is `probability`."""
+        if not hasattr(self, "plain"):
+            return {"plain": self.probability(states)}
+        return {"plain": self.plain(states).sigmoid(), "confident": self.probability(states)}
+
     def loss(self, states: Tensor, labels: Tensor) -> Tensor:
         """The summed loss in nats of states (n, D) with labels (n,) bool.
 

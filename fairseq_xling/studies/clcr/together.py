@@ -9,8 +9,8 @@ from fairseq_xling.results.together import join_results
 
 # The kinds, in the order of the paper; the report on its definition comes first.
 JOINS = (
-    "clcr-report", "clcr-curves", "clcr-run", "clcr-keypoints", "clcr-order", "clcr-classify",
-    "probing",
+    "clcr-report", "clcr-curves", "clcr-run", "clcr-keypoints", "clcr-order", "clcr-show",
+    "clcr-classify", "probing",
 )  # fmt: skip
 
 

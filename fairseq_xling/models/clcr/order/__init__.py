@@ -88,13 +88,13 @@ class OrderHead(nn.Module):
         raise NotImplementedError(type(self).__name__)
 
     def maps(self, scores: Tensor, positions: Tensor) -> list[OrderMap]:
-        """The gold matrix, and the head's own.
+        """The gold matrix, and the head's own (default: none are shown).
 
         Args:
             scores: of `forward`, of sentences with equally many key-points.
             positions: (B, K), their gold positions.
         """
-        raise NotImplementedError(type(self).__name__)
+        return []
 
     def find(
         self,

@@ -19,7 +19,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
+from fairseq_xling.models.clcr.order import (
+    LAYERS,
+    OrderHead,
+    OrderMap,
+    Reader,
+    lengths_of,
+    order_heads,
+)
 from fairseq_xling.models.clcr.search import Found, absolute_searches, assign
 from fairseq_xling.registry import unknown_name
 
@@ -94,6 +101,16 @@ class AbsoluteOrder(OrderHead):
         """Key-points whose most probable position is the gold one."""
         used = _used(scores, positions, padding_mask)
         return ((scores.argmax(-1) == positions) & used).sum(), used.sum()
+
+    def maps(self, scores: Tensor, positions: Tensor) -> list[OrderMap]:
+        """One-hot gold positions, and p(position)."""
+        count = positions.shape[1]
+        gold = F.one_hot(positions, count).float()
+        own = scores[..., :count].softmax(-1)
+        return [
+            OrderMap("gold position", "gold (1: its position)", gold, pairs=False),
+            OrderMap("p(position)", "p(position)", own, pairs=False),
+        ]
 
     def find(
         self,

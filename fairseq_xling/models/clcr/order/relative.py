@@ -12,7 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.models.clcr.order import LAYERS, OrderHead, Reader, lengths_of, order_heads
+from fairseq_xling.models.clcr.order import (
+    LAYERS,
+    OrderHead,
+    OrderMap,
+    Reader,
+    lengths_of,
+    order_heads,
+)
 from fairseq_xling.models.clcr.search import Found, arrange, relative_searches
 from fairseq_xling.models.clcr.search.disagreement import WEIGHTS, disagreement
 
@@ -71,6 +78,14 @@ class RelativeOrder(OrderHead):
         pairs, sign = _pairs(positions, padding_mask)
         pairs = pairs.triu(1)
         return ((sign * scores > 0) & pairs).sum(), pairs.sum()
+
+    def maps(self, scores: Tensor, positions: Tensor) -> list[OrderMap]:
+        """The gold sign of each pair, 1 if the row comes before the column, and p of that."""
+        _, sign = _pairs(positions, None)
+        return [
+            OrderMap("gold order", "+1: row before column", sign.float(), True, (-1.0, 1.0)),
+            OrderMap("p(row before column)", "p(row before column)", scores.sigmoid(), True),
+        ]
 
     def find(
         self,

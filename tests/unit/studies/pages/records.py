@@ -483,6 +483,32 @@ RECORDS = {
         ],
         "notes": ["BLEU-n: precision of n-grams"],
     },
+    "clcr-show": {
+        "clcr": "show",
+        "title": "Sentence 1 of valid, en-de",
+        "pair": "en-de",
+        "delta": 0.2,
+        "header": ["language", "place", "word", "p plain", "p confident", "pivot"],
+        "rows": [["en", 1, "dogs", 0.5, None, "*"], ["de", 1, "Hunde", 0.75, None, "*"]],
+        "notes": ["* marks the pivots"],
+        "words": [
+            {"lang": "en", "words": ["dogs"], "p": {"plain": [0.5]}, "pivots": [True]},
+            {"lang": "de", "words": ["Hunde"], "p": {"plain": [0.75]}, "pivots": [True]},
+        ],
+        "maps": [
+            {
+                "direction": "en in the order of de",
+                "head": "rel",
+                "title": title,
+                "words": ["dogs", "bark"],
+                "pairs": True,
+                "matrix": [[0.0, 1.0], [-1.0, 0.0]],
+                "scale": [-1.0, 1.0],
+                "what": "+1: row before column",
+            }
+            for title in ("gold order", "p(row before column)")
+        ],
+    },
     "clcr-report": {
         "clcr": "conditions",
         "title": "Distance of sequences, en-de",
