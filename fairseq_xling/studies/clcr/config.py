@@ -1,7 +1,8 @@
 """The settings of `fairseq-xling clcr train` and `clcr run`, from a YAML file and the command line.
 
-Defaults suit small encoders on a CPU. The paper (Appendix C) uses layer 9 of 12, beta 0.01 and
-250,000 sentence pairs, and reports neither steps nor learning rates.
+Defaults suit small encoders on a CPU. ``preset: paper`` has the paper's settings (Sections 3 and 4,
+Appendix C): layer 9 of 12, beta 0.01 and its own attention. It uses 250,000 sentence pairs, and
+reports neither steps nor learning rates.
 """
 
 import dataclasses
@@ -26,11 +27,33 @@ from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")
 
+PRESETS = {
+    "paper": {
+        "layer": "9",
+        "transform": "residual",
+        "attention_score": "transformed",
+        "distance_norm": "l2",
+        "anneal_beta": 0.01,
+        "anneal_phases": "lm1,lm2",
+        "rounds": 1,
+        "delta": 0.2,
+        "extract_hidden": 0,
+        "confident": True,
+        "orders": "rel,abs",
+        "beam": 10,
+        "weigh": "sign",
+        "rows": "T+pGA,T,T+E,T+E+R",
+    }
+}
+# By preset, the rows of the specification that it implements.
+SPEC_ROWS = {"paper": ("C2", "C3", "C4", "C5", "C8", "C9", "C11", "C12", "C17")}
+
 
 @dataclasses.dataclass(frozen=True)
 class ClcrRunConfig:
     """One sentence of help per field."""
 
+    preset: str = option("", "values of the published system: paper")
     data: str = option("", "data folder with parallel text, whose ids both encoders share")
     pair: str = option("", "the two languages, e.g. en,de (default: the folder's only pair)")
     encoder: tuple[str, ...] = option(
@@ -83,6 +106,7 @@ class ClcrRunConfig:
     order_lr: float = option(1e-3, "their learning rate", least=0)
     order_args: str = option("", "more options of their fairseq-train, as one text")
     beam: int = option(10, "beam width of the search for an order", least=1)
+    weigh: str = option("", "cost of a wrong order, as of `clcr encode` (default: likelihood)")
 
     rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, states")
     encode_pairs: tuple[str, ...] = option(
@@ -220,6 +244,10 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
         for name in names:
             if name not in known:
                 raise unknown_name(f"name in `{called}`", name, [*known])
+    if config.weigh and config.order_list:
+        known_costs = order_heads[config.order_list[0]].weights
+        if config.weigh not in known_costs:
+            raise unknown_name("`--weigh`", config.weigh, [*known_costs])
     if config.order_list and not config.side_list:
         raise UserError("`--order-sides` must name first, second or both, got none")
     for field in dataclasses.fields(config):

@@ -24,6 +24,7 @@ from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.clcr.config import (
+    PRESETS,
     ClcrRunConfig,
     Text,
     check_config,
@@ -62,7 +63,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     Raises:
         UserError: for bad settings, missing input, or a step that fails.
     """
-    config, run = load_config(ClcrRunConfig, args), Path(args.output)
+    config, run = load_config(ClcrRunConfig, args, PRESETS), Path(args.output)
     folder, pair = check_config(config)
     config, settled = settle_config(run, config)
     plans = [Plan(run, config, folder, pair, seed) for seed in config.seed_list]
@@ -157,6 +158,7 @@ class Plan:
             self._table("keypoints", "--delta", deltas)
         if config.order_list and "valid" in self.splits:
             beams = [f"beam:{width}" for width in sorted({1, config.beam})]
+            beams += [f"{beam}:{config.weigh}" for beam in beams if config.weigh]
             self._table("order", "--searches", ",".join(beams))
         for text in texts(config, self.pair):
             self._encode(text)
@@ -258,6 +260,8 @@ class Plan:
         ]
         if config.side_list and config.side_list[0] != SIDES[0]:
             command += ["--reorder", config.side_list[0]]
+        if config.weigh:
+            command += ["--weigh", config.weigh]
         inputs = [Path(config.data), model, Path(text.file)]
         late = None
         if translated:

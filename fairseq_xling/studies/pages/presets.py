@@ -20,6 +20,7 @@ from fairseq_xling.studies.pages.rows import check_codes, parse_codes
 _NAMED = {
     "fairseq_xling.studies.transfer.presets": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.studies.emerging.config": "fairseq-xling ablate emerging-structure --preset {}",
+    "fairseq_xling.studies.clcr.config": "fairseq-xling clcr run --preset {}",
     "fairseq_xling.studies.trelm.config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
     "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",

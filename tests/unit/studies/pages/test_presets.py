@@ -15,6 +15,7 @@ def test_studies_and_named_settings_say_which_rows_they_are_of():
         "A12",
     }
     assert rows_of("fairseq-xling trelm run --preset trelm") == ("P9", "D3", "T14")
+    assert "C4" in rows_of("fairseq-xling clcr run --preset paper")
     assert rows_of("fairseq-xling trelm run --preset trelm-id") == ("P9", "D3", "T14")
     paper = "fairseq-xling ablate emerging-structure --preset paper"
     assert rows_of(paper) == ("P8", "D2", "A12")
