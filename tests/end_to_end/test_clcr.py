@@ -146,6 +146,9 @@ def test_modules_are_trained_one_by_one_and_measured_in_a_table(world, labels, m
     last_epoch = logged(logs["extract"], "valid")[-1]
     row = next(line.split() for line in printed.splitlines() if line.startswith("de     "))
     assert float(row[2]) == pytest.approx(last_epoch["valid_accuracy_de"], abs=6e-4)
+    record = json.loads((world / "keypoints.json").read_text())
+    bits, share = record["rows"][-1][-2:]
+    assert 0 < bits <= 1 and 0 <= share <= 1 and record["rows"][-2][-2] == bits  # at any delta
 
 
 def changed_parts(world):

@@ -3,8 +3,10 @@
 Precision and recall are those of the class "key-point"; all are shares in [0, 1].
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor
 
 COUNTS = ("hit", "false", "missed", "right")  # true and false positives, false and true negatives
@@ -43,13 +45,34 @@ def _share(part: float, whole: float) -> float | None:
 
 
 SHARES = ("accuracy", "precision", "recall", "majority")
-HEADER = ("language", "delta", *SHARES, "key-points", "tokens")
+DOUBTS = ("entropy", "ambiguous")
+HEADER = ("language", "delta", *SHARES, "key-points", "tokens", *DOUBTS)
+_UNSURE = (0.2, 0.8)
 
 
-def table_row(lang: str, delta: float, counts: Mapping[str, float]) -> Sequence[object]:
-    """A line under `HEADER`: key-points are those that were kept."""
+def doubts(probabilities: Tensor) -> dict[str, Tensor]:
+    """How ambiguous p(key-point) (n,) is, by `DOUBTS`: the sum of the binary entropies, in bits,
+    and the number of words with .2 < p < .8, which are neither clear key-points nor clearly none.
+
+    >>> found = doubts(torch.tensor([0.5, 0.9, 0.0]))
+    >>> round(float(found["entropy"]), 4), int(found["ambiguous"])
+    (1.469, 1)
+    """
+    p = probabilities.double()
+    nats = torch.special.entr(p) + torch.special.entr(1 - p)
+    low, high = _UNSURE
+    return {"entropy": nats.sum() / math.log(2), "ambiguous": ((p > low) & (p < high)).sum()}
+
+
+def table_row(
+    lang: str, delta: float, counts: Mapping[str, float], doubt: Mapping[str, float]
+) -> Sequence[object]:
+    """A line under `HEADER`: key-points are those that were kept; ``doubt`` are sums of `doubts`,
+    which the line has as means."""
     numbers = {name: int(counts[name]) for name in COUNTS}
+    total = sum(numbers.values())
     return [
         *(lang, float(delta), *shares(numbers).values()),
-        *(numbers["hit"] + numbers["false"], sum(numbers.values())),
+        *(numbers["hit"] + numbers["false"], total),
+        *(_share(float(doubt[name]), total) for name in DOUBTS),
     ]

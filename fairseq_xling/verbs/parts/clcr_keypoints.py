@@ -1,6 +1,7 @@
 """The verb ``clcr keypoints``: how well key-points are classified (CLCR, table 2).
 
-All words of both languages are counted, against pseudo-gold or gold pivots.
+All words of both languages are counted, against pseudo-gold or gold pivots. Confident labels are to
+make words less ambiguous: entropy and the share of middling p say whether they do.
 """
 
 import argparse
@@ -15,13 +16,14 @@ from fairseq_xling.clcr.labelled import labelled_batches
 from fairseq_xling.clcr.labels import META, Labels
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.keypoints import COUNTS, HEADER, confusion, table_row
+from fairseq_xling.models.clcr.keypoints import COUNTS, DOUBTS, HEADER, confusion, doubts, table_row
 from fairseq_xling.models.clcr.modules import PairStates
 from fairseq_xling.models.clcr.modules.extract import pivot_masks
 from fairseq_xling.progress import progress
 from fairseq_xling.verbs.parts.comparison import check_output, finish
 
 Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
+Doubts = dict[str, dict[str, float]]  # sums by language
 
 
 def run_keypoints(args: argparse.Namespace) -> None:
@@ -38,9 +40,13 @@ def run_keypoints(args: argparse.Namespace) -> None:
     model.model.require("extract", model.checkpoint)
     labels = Labels(Path(args.labels, args.split))
     sides = model.folder.parallel(args.split, *model.pair)
-    counts = count_keypoints(model, sides, labels, deltas, args.max_tokens)
-    rows = [list(table_row(*key, found)) for key, found in counts.items()]
-    notes = [f"words of {args.split}, against the {labels.kind} of {labels.path}"]
+    counts, doubt = count_keypoints(model, sides, labels, deltas, args.max_tokens)
+    rows = [list(table_row(*key, found, doubt[key[0]])) for key, found in counts.items()]
+    notes = [
+        f"words of {args.split}, against the {labels.kind} of {labels.path}",
+        "entropy: mean of p(key-point), in bits, 1 is chance; ambiguous: share of words with "
+        ".2 < p < .8",
+    ]
     title = f"Key-points, {'-'.join(model.pair)}"
     record = {
         "clcr": "keypoints",
@@ -62,19 +68,22 @@ def count_keypoints(
     labels: Labels,
     deltas: Sequence[float],
     max_tokens: int,
-) -> Counts:
-    """The confusion matrices of all words of a split."""
+) -> tuple[Counts, Doubts]:
+    """The confusion matrices of all words of a split, and how ambiguous they are."""
     order = labels.order(sides, model.pair)
     counts: Counts = {
         (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
     }
+    doubt: Doubts = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
     with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
         for batch in labelled_batches(model, sides, order, max_tokens):
             for lang, found, gold in _judged(model, batch):
+                for name, value in doubts(found).items():
+                    doubt[lang][name] += float(value)
                 for delta in deltas:
                     _add(counts[lang, delta], confusion(found > delta, gold))
             bar.update(len(batch.masks[0]))
-    return counts
+    return counts, doubt
 
 
 def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:

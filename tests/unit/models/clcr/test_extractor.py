@@ -1,5 +1,6 @@
 """Key-point classifiers: noise, thresholds, and the table of how well they do."""
 
+import math
 import sys
 import tempfile
 
@@ -8,7 +9,7 @@ import torch
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.extractor import MOST, Extractor, confident_weights, estimated_rates
-from fairseq_xling.models.clcr.keypoints import confusion, shares, table_row
+from fairseq_xling.models.clcr.keypoints import confusion, doubts, shares, table_row
 from fairseq_xling.models.clcr.modules.extract import parse_rates
 from tests.end_to_end.engine import start
 
@@ -164,4 +165,15 @@ def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
     counts = {name: int(count) for name, count in confusion(kept, gold).items()}
     assert counts == {"hit": 4, "false": 1, "missed": 1, "right": 4}
     assert shares(counts) == {"accuracy": 0.8, "precision": 0.8, "recall": 0.8, "majority": 0.5}
-    assert table_row("en", 0.2, counts) == ["en", 0.2, 0.8, 0.8, 0.8, 0.5, 5, 10]
+    row = table_row("en", 0.2, counts, {"entropy": 4.0, "ambiguous": 3})
+    assert row == ["en", 0.2, 0.8, 0.8, 0.8, 0.5, 5, 10, 0.4, 0.3]
+
+
+@pytest.mark.row("C9", "C10")
+def test_ambiguity_is_the_entropy_and_the_middling_words_counted_by_hand():
+    p = [0.5, 0.25, 0.2, 0.8, 0.81, 1.0, 0.0]
+    found = doubts(torch.tensor(p, dtype=torch.float64))
+    bits = [-x * math.log2(x) - (1 - x) * math.log2(1 - x) if 0 < x < 1 else 0.0 for x in p]
+    assert bits[:2] == [1.0, pytest.approx(0.811278)]
+    assert float(found["entropy"]) == pytest.approx(sum(bits))
+    assert int(found["ambiguous"]) == 2  # the ends do not belong to it
