@@ -8,6 +8,9 @@ X and Y are folders of sequences (`fairseq-xling clcr encode`) of sentences that
 other, line by line. Compares the distance of translations with that of random pairs, and, where
 pairs with similarity scores are given, correlates distance and score.
 
+With --checkpoint and --text, it also reports how far the vector of a word moves if the word is
+replaced, if its context is, and if neither is: a vector is of its token in its context.
+
 matched: D of the paper's equation 2, the mean of both directions, regardless of order; positions:
 position by position, as a model reads them, up to the shorter length.
 """
@@ -43,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--scores", metavar="FILE", help="their scores, one line each, tab-separated columns")
     add("--score-column", default="-1", metavar="COLUMN",
         help="column of the score: a number from 0, or from the end, or a heading")  # fmt: skip
+    add("--checkpoint", metavar="MODEL", help="model whose vectors in context are measured")
+    add("--text", action="append", default=[], metavar="LANG=FILE",
+        help="text to measure them on; repeatable")  # fmt: skip
+    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("--sentences", type=Number(int, COUNT), default=1000, metavar="N",
+        help="lines of each such text to read, a word of each is replaced")  # fmt: skip
+    add("--device", default="cpu", help="of the model: cpu, cuda or cuda:N")
     add(
         "--batch-size",
         type=Number(int, COUNT),

@@ -207,6 +207,31 @@ def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
     capsys.readouterr()
 
 
+@pytest.mark.row("C1")
+def test_a_report_says_how_far_vectors_move_with_their_token_and_context(world, phases, capsys):
+    model, text = last(world, "transform"), world / "text" / "parallel"
+    files = {lang: text / f"test.en-de.{lang}.txt" for lang in WIDTHS}
+    for lang, file in files.items():
+        encode = ["clcr", "encode", model, "--lang", lang, "--text", file, "--row", "T"]
+        xling(*encode, "--output", world / "report" / lang)
+    report = ["clcr", "report", *(world / "report" / lang for lang in WIDTHS)]
+    output = world / "report.json"
+    chosen = [word for lang in WIDTHS for word in ("--text", f"{lang}={files[lang]}")]
+    xling(*report, "--checkpoint", model, *chosen, "--sentences", "10", "--output", output)
+    assert "the vector of a word of row T moves by" in capsys.readouterr().out
+    found = json.loads(output.read_text())["contexts"]
+    for one in found.values():
+        assert one["sentences"] == 10 and one["token"] > 0 and one["context"] > 0
+        assert one["neither"] < 1e-4 * one["two words"]
+    xling("report", output, "--output", world / "pages")
+    assert "A token in its context" in (world / "pages" / "report.html").read_text()
+    line = fails(capsys, *report, "--checkpoint", model)
+    assert line.endswith("`--checkpoint` and `--text` must be given together")
+    line = fails(capsys, *report, "--checkpoint", model, "--text", f"fr={files['en']}")
+    assert "`--text` must be of en or de, got 'fr'" in line
+    capsys.readouterr()
+
+
 def test_modules_that_learnt_from_states_that_change_are_left_out(world, modules):
     model, _ = modules
     log = train(world, "again", "--clcr-start", model, "--clcr-phase", "lm1", "--max-update", "2")

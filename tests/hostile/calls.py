@@ -87,7 +87,8 @@ VERBS = {
     "clcr-order": f"{{w}}/order.pt {_DATA} --labels {{w}}/labels --split train --output out.json",
     "clcr-probe": f"{_DATA} --vectors T={{w}}/sequences/{{file}}/en {_ROWS} --epochs 1 "
     "--output out",
-    "clcr-report": "{w}/sequences/x.en {w}/sequences/y.de --output out.json",
+    "clcr-report": f"{{w}}/sequences/x.en {{w}}/sequences/y.de --checkpoint {{w}}/clcr.pt {_DATA} "
+    f"--text en={_TEXT} --output out.json",
     "clcr-run": f"{_CLCR} --dry-run",
     "clcr-show": f"{{w}}/points.pt {_DATA} --labels {{w}}/labels --split test --output out.json",
     "clcr-texts": f"{_NLI}.test.en.tsv --output texts",

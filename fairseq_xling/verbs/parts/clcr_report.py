@@ -1,8 +1,9 @@
-"""The verb ``clcr report``: whether sequences meet the two conditions of the definition.
+"""The verb ``clcr report``: whether sequences meet the conditions of the definition.
 
 CLCR, section 2.1: the sequences of a sentence and its translation are close, closer than those of
 two random sentences; and the distance of two sentences reflects their meaning, as measured by human
-similarity scores.
+similarity scores. The third condition, that a vector is of its token in its context, needs a model:
+`fairseq_xling.verbs.parts.clcr_report_context`.
 """
 
 import argparse
@@ -27,6 +28,11 @@ from fairseq_xling.models.clcr.matching import norms
 from fairseq_xling.progress import progress
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.items import heading_number, is_number
+from fairseq_xling.verbs.parts.clcr_report_context import (
+    check_contexts,
+    context_notes,
+    measure_contexts,
+)
 from fairseq_xling.verbs.parts.clcr_report_figure import draw_report
 from fairseq_xling.verbs.parts.comparison import check_output, finish
 
@@ -43,6 +49,7 @@ def run_clcr_report(args: argparse.Namespace) -> None:
     check_output(args)
     if bool(args.scored) != bool(args.scores):
         raise UserError("`--scored` and `--scores` must be given together")
+    check_contexts(args)
     if args.norm not in norms:
         raise unknown_name("`--norm`", args.norm, [*norms])
     names = [name.strip() for name in args.distance.split(",")]
@@ -62,6 +69,8 @@ def run_clcr_report(args: argparse.Namespace) -> None:
         scores = read_scores(args.scores, args.score_column, scored[0].sentences)
         files |= {"scored X": scored[0].path / META, "scored Y": scored[1].path / META}
         files["scores"] = Path(args.scores)
+    contexts, read = measure_contexts(args)
+    files |= read
     pairs = random_partners(x.sentences, args.random, np.random.default_rng(args.seed))
     own = np.stack([np.arange(x.sentences)] * 2, axis=1)
     measured = {}
@@ -87,8 +96,9 @@ def run_clcr_report(args: argparse.Namespace) -> None:
         "same_length": int((x.counts == y.counts)[there].sum()),
         "settings": {"norm": args.norm, "tau": args.tau, "random": args.random, "seed": args.seed},
         "distances": measured,
+        "contexts": contexts,
     }
-    notes = report_notes(record)
+    notes = report_notes(record) + context_notes(contexts)
     record |= {"header": HEADER, "rows": table(record), "notes": notes}
     figure = draw_report(record) if args.figure else None
     finish(args, title, HEADER, record["rows"], notes, record, files, figure)

@@ -1,4 +1,4 @@
-"""`fairseq-xling clcr report`: the two conditions of the definition."""
+"""`fairseq-xling clcr report`: the conditions of the definition."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,6 +7,8 @@ from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, sentence
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
+from fairseq_xling.verbs.parts.clcr_report_context import HEADER as CONTEXTS
+from fairseq_xling.verbs.parts.clcr_report_context import context_table
 from fairseq_xling.verbs.parts.clcr_report_figure import draw_report
 
 SOURCE = "CLCR, 2.1"
@@ -24,12 +26,18 @@ class ClcrReport:
         notes = caption(result, SOURCE, *map(sentence, record["notes"]))
         header, rows = record["header"], list(record["rows"])
         svg = to_svg(draw_report(record))
+        sections = [Section("Distances", svg=svg, header=header, rows=rows, notes=notes)]
+        tables = {"table": (header, rows), "histogram": _histogram(record)}
+        if contexts := record.get("contexts"):
+            tables["contexts"] = CONTEXTS, context_table(contexts)
+            title, text = "A token in its context", "Mean distance that the vector of a word moves."
+            sections.append(Section(title, text, header=CONTEXTS, rows=tables["contexts"][1]))
         return Page(
             title=record["title"],
             source=SOURCE,
             lead=[f"Compared: {' and '.join(record['folders'])}."],
-            sections=[Section("Distances", svg=svg, header=header, rows=rows, notes=notes)],
-            tables={"table": (header, rows), "histogram": _histogram(record)},
+            sections=sections,
+            tables=tables,
             measured=list(_measured(record)),
         )
 
