@@ -136,3 +136,18 @@ def test_a_shard_of_blank_lines_is_refused(tmp_path):
         f"fairseq-xling: error: {tmp_path}/out/shard1: its lines of mono/train.en are all blank; "
         "choose fewer `--shards`"
     )
+
+
+def test_columns_of_tables_are_cut_as_files_of_text_are(tmp_path):
+    text = tmp_path / "train.jsonl"
+    lines = [f"a dog runs {number}" for number in range(40)]
+    text.write_text("".join(f'{{"text": "{line}"}}\n' for line in lines), encoding="utf-8")
+    given = ["--languages", "en", "--mono", f"train.en={text}:text", "--vocab-type", "word"]
+    done = call("prepare", tmp_path / "cut", *given, "--shards", 2)
+    assert done.returncode == 0, done.stderr
+    assert call("prepare", tmp_path / "whole", *given).returncode == 0
+    cut = [DataFolder(tmp_path / "cut" / f"shard{k}").mono("train", "en") for k in range(2)]
+    whole = DataFolder(tmp_path / "whole").mono("train", "en")
+    assert [len(part) for part in cut] == [20, 20]
+    found = [part[k].tolist() for part in cut for k in range(20)]
+    assert found == [whole[k].tolist() for k in range(40)]

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import take_steps
@@ -80,7 +81,7 @@ def _make_part(args: argparse.Namespace, sources: Sources, options: PrepareOptio
 
 def _steps(args: argparse.Namespace, sources: Sources) -> list[Step]:
     command = list(without_options(planning_command(args.argv), _LEFT_OUT))
-    texts = [file for files in sources.by_role().values() for file in files]
+    texts = [on_disk(file) for files in sources.by_role().values() for file in files]
     make = functools.partial(
         Step,
         # The result does not depend on them, so nothing is made again with another number.
