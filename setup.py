@@ -37,7 +37,8 @@ OURS = [
 
 EXTRAS = {
     "tensorboard": ["tensorboard"],
-    # Tokenizers of pretrained encoders, for `fairseq-xling import` and `prepare --tokenizer`.
+    # Tokenizers of pretrained encoders, for `fairseq-xling import`,
+    # `export --format hf` and `prepare --tokenizer`.
     "hf": ["tokenizers"],
     # Columns of Parquet and Arrow files as text: `prepare --mono train.en=FILE.parquet:text`.
     "tables": ["pyarrow>=18"],

@@ -206,6 +206,16 @@ class SeparableEncoder(nn.Module):
                     private[lang].extend(module.select(lang).parameters())
         return private
 
+    def path_weights(self, lang: str) -> dict[str, Tensor]:
+        """The weights that text of ``lang`` meets, float32 on the CPU, named as if all were
+        shared."""
+        weights = {}
+        for name, tensor in self.state_dict().items():
+            shared = name.replace(f".private.{lang}.", ".shared.")
+            if ".private." not in shared:
+                weights[shared] = tensor.detach().float().cpu().clone()
+        return weights
+
 
 def count_parameters(encoder: SeparableEncoder) -> dict[str, int]:
     """How many parameters each part has, tied ones counted once; their sum is the model's size."""

@@ -9,6 +9,7 @@ it can stand for both. `--format` chooses other forms, for programs that do not 
 """
 
 import argparse
+from pathlib import Path
 
 GROUP = "Migrate"
 
@@ -33,6 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.export import export
+    from fairseq_xling.errors import UserError
+    from fairseq_xling.folders import new_folder
+    from fairseq_xling.verbs.export_formats import FORMATS, Job
 
-    print(export(args))
+    chosen = FORMATS[args.format]()
+    output = Path(args.output)
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise UserError(f"`--output` must be a new folder, got {output}")
+    settings = {name: value for name, value in vars(args).items() if not callable(value)}
+    with new_folder(output, settings, "export") as partial:
+        said = chosen.write(Job(args.checkpoint, args.data, args.language, partial, output), args)
+    print(f"{output}: {said}")

@@ -1,11 +1,15 @@
 """BERT and multilingual BERT in Hugging Face folders (Devlin et al., 2019)."""
 
+from fairseq_xling.errors import about
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, read_vocabulary
+
+SEGMENTATION = "segmentation"  # in the config.json of `export --format hf`
 
 _SELF = "encoder.layer.{i}.attention.self."
 _LAYER = "encoder.layer.{i}."
@@ -79,6 +83,14 @@ def read(folder: Folder) -> SourceModel:
         symbols,
         special_ids,
         left_out=found.left_out,
-        segmentation="basic",
+        segmentation=_segmentation(folder),
     )
     return model.checked(found.theirs, "config.json")
+
+
+def _segmentation(folder: Folder) -> str:
+    """BERT's own, unless the folder is an export of ours, which names its model's."""
+    name = folder.config.get(SEGMENTATION, "basic")
+    with about(f"{folder.path / 'config.json'}: `{SEGMENTATION}`"):
+        segmentations.check(str(name))
+    return str(name)

@@ -46,11 +46,7 @@ class Separable:
                 f"not (`--separate {encoder.plan}`)"
             )
         chosen = language or encoder.languages[0]
-        weights = {}
-        for name, tensor in encoder.state_dict().items():
-            shared = name.replace(f".private.{chosen}.", ".shared.")
-            if ".private." not in shared:
-                weights[shared] = tensor.detach().float().clone()
+        weights = encoder.path_weights(chosen)
         embedded = encoder.shape.language_embeddings
         return SourceModel(
             "separable_transformer",

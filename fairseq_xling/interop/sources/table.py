@@ -93,6 +93,18 @@ def convert(
     return Converted(state, theirs, left_out)
 
 
+def convert_back(
+    state: Mapping[str, Tensor], table: Sequence[KeyRow], layers: int
+) -> dict[str, Tensor]:
+    """The tensors that `convert` makes ``state`` of, where no rows were left out."""
+    found: dict[str, Tensor] = {}
+    for line in table:
+        for entry in _expand(line, layers):
+            parts = state[entry.ours].chunk(len(entry.theirs))
+            found |= {n: p.clone() for n, p in zip(entry.theirs, parts, strict=True)}
+    return found
+
+
 def _expand(line: KeyRow, layers: int) -> list[KeyRow]:
     numbers = range(layers) if "{i}" in line.ours else [0]
     both = not line.ours.endswith((".weight", ".bias"))

@@ -57,7 +57,7 @@ def ready_tokenizer(file: str | Path) -> bytes:
             "`AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)`"
         )
     content = read_json(file)
-    tokenizer = _tokenizer(content, file)
+    tokenizer = load_tokenizer(content, file)
     ids = tokenizer.get_vocab()
     specials = next((s for s in SPECIALS_OF_FAMILIES if set(s.values()) <= set(ids)), None)
     symbols, _ = read_vocabulary(file.parent, max(ids.values()) + 1, specials or {})
@@ -77,7 +77,7 @@ class TokenizerPieces:
 
     def __init__(self, content: dict[str, Any], origin: str | Path):
         symbols = content["symbols"]
-        self._tokenizer = _tokenizer(content["tokenizer"], origin)
+        self._tokenizer = load_tokenizer(content["tokenizer"], origin)
         unknown = symbols.index("<unk>")
         rest = [number for number in range(len(symbols)) if number != unknown]
         self.symbols = ["<unk>", *(symbols[number] for number in rest)]
@@ -124,7 +124,8 @@ class TokenizerPieces:
         return count_pieces(self, lines)
 
 
-def _tokenizer(content: Any, origin: str | Path):
+def load_tokenizer(content: Any, origin: str | Path) -> Any:
+    """The library's tokenizer of a ``tokenizer.json``; UserError if either cannot be had."""
     # Work is already distributed among threads; the library's own would be forked with them.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:

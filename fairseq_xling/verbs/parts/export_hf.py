@@ -1,0 +1,95 @@
+"""Writes `export --format hf`: weights, configuration, tokenizer and card of a language's path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.files import write_json
+from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language, mlm_head
+from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.sources.bert import SEGMENTATION
+from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.text.published_tokenizer import special_tokens, tokenizer_json
+from fairseq_xling.verbs.parts.export_card import card
+
+if TYPE_CHECKING:
+    from fairseq_xling.verbs.export_formats import Job
+
+_ROWS = "bert.embeddings.word_embeddings.weight"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What becomes of a model.
+
+    Attributes:
+        architecture: the class of transformers that loads it.
+        weights: by their names there.
+        config: the entries of ``config.json``.
+        notes: what a user has to know.
+    """
+
+    architecture: str
+    weights: dict[str, Tensor]
+    config: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def write(job: Job) -> str:
+    """Fill ``job.folder``; returns what was written, in one line.
+
+    Raises:
+        UserError: if the checkpoint cannot be read, or cannot be represented.
+    """
+    loaded = Encoder.load(job.checkpoint, job.data)
+    language = chosen_language(loaded.model.encoder, job.language)
+    made = language_model(loaded.model.encoder, language)
+    _write_tokenizer(job.folder, loaded.folder, language, made)
+    segment = loaded.folder.meta["segment"][language]
+    config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
+    write_json(job.folder / "config.json", config)
+    tensors = {name: tensor.contiguous() for name, tensor in made.weights.items()}
+    save_file(tensors, job.folder / "model.safetensors", metadata={"format": "pt"})
+    text = card(job, loaded, language, made.architecture, made.notes)
+    (job.folder / "README.md").write_text(text, encoding="utf-8")
+    return "; ".join([f"{made.architecture}, {language}", *made.notes])
+
+
+def language_model(encoder: SeparableEncoder, language: str) -> Published:
+    """A BERT with its output layer, or without it if BERT's cannot represent ours."""
+    weights, head = bert_weights(encoder, language), mlm_head(encoder, language)
+    config = bert_config(encoder, len(weights[_ROWS]))
+    if head is None:
+        # Nothing is left to be tied, and without this the folder could not be imported again.
+        config["tie_word_embeddings"] = True
+        said = (
+            "without the output layer, which BERT's cannot represent: a scale of the last norm is 0"
+        )
+        return Published("BertModel", weights, config, [said])
+    notes = []
+    if encoder.shape.lm_head != "bert":
+        notes.append(
+            "its linear output layer is written as BERT's transform, the identity in float32; in "
+            "float16 or bfloat16 masked-word logits are wrong, and hidden states right"
+        )
+    return Published("BertForMaskedLM", weights | head, config, notes)
+
+
+def _write_tokenizer(folder: Path, data: DataFolder, language: str, made: Published) -> None:
+    rows, segments = made.config["vocab_size"], made.config["type_vocab_size"]
+    content = tokenizer_json(data, language, rows, segments)
+    write_json(folder / "tokenizer.json", content)
+    settings = {
+        **special_tokens(content),
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": made.config["max_position_embeddings"],
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+    }
+    write_json(folder / "tokenizer_config.json", settings)
