@@ -35,14 +35,20 @@ def make_data(folder: Path, mode: str = "joint", kind: str = "unigram", how: str
     return folder / "data"
 
 
-def make_checkpoint(file: Path, data: Path, options: str, task: str = "bilingual_mlm") -> Path:
+def make_checkpoint(
+    file: Path,
+    data: Path,
+    options: str,
+    task: str = "bilingual_mlm",
+    criterion: str = "unified_lm",
+) -> Path:
     """A checkpoint of the model that fairseq-train would start with ``options``."""
     prepare_engine()
     import fairseq_xling.plugin  # noqa: F401
     from fairseq_xling.trelm.start import Start, _build
     from fairseq_xling.trelm.start_file import write_checkpoint
 
-    line = f"--task {task} --criterion unified_lm --optimizer adam {options}"
+    line = f"--task {task} --criterion {criterion} --optimizer adam {options}"
     cfg, built, model = _build(data, line.split())
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
@@ -51,4 +57,6 @@ def make_checkpoint(file: Path, data: Path, options: str, task: str = "bilingual
             # The scales of norms are about 1, as in every trained model.
             parameter.copy_(1 + 0.3 * drawn if name.endswith("norm.weight") else 0.3 * drawn)
     write_checkpoint(file, Start(cfg, built, model, []), {})
+    state = torch.load(file, weights_only=False)
+    torch.save({**state, "task_state": built.state_dict()}, file)
     return file

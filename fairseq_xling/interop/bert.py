@@ -7,11 +7,12 @@ of segments, and the linear output becomes BERT's transform (see `_identity`).
 D width, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_xling.data.folder import CLS, PAD, SEP
 from fairseq_xling.errors import UserError
@@ -68,8 +69,17 @@ def bert_config(encoder: SeparableEncoder, rows: int) -> dict[str, Any]:
     }
 
 
-def bert_weights(encoder: SeparableEncoder, language: str) -> dict[str, Tensor]:
+def bert_weights(
+    encoder: SeparableEncoder,
+    language: str,
+    depth: int | None = None,
+    above: Sequence[nn.Module] = (),
+) -> dict[str, Tensor]:
     """The weights of a `BertModel`, under the prefix ``bert.``.
+
+    Args:
+        depth: how many layers it has of the encoder's; None for all.
+        above: layers on top of these.
 
     Raises:
         UserError: for an encoder with a TRILayer.
@@ -82,7 +92,11 @@ def bert_weights(encoder: SeparableEncoder, language: str) -> dict[str, Tensor]:
         segments = segments + weights["language_table.weight"][encoder.languages.index(language)]
     weights["segment_table.weight"] = segments
     weights.setdefault("positions.shared.weight", torch.zeros(s.max_positions, s.dim))
-    theirs = convert_back(weights, TABLE, s.layers)
+    depth = s.layers if depth is None else depth
+    for number, layer in enumerate(above, start=depth):
+        for name, tensor in layer.state_dict().items():
+            weights[f"layers.{number}.shared.{name}"] = tensor.float().cpu()
+    theirs = convert_back(weights, TABLE, depth + len(above))
     return {f"bert.{name}": tensor for name, tensor in theirs.items()}
 
 

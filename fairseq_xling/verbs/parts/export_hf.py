@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import about
 from fairseq_xling.files import write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language, mlm_head
 from fairseq_xling.interop.encoder import Encoder
@@ -17,6 +18,7 @@ from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.text.published_tokenizer import special_tokens, tokenizer_json
 from fairseq_xling.verbs.parts.export_card import card
+from fairseq_xling.verbs.parts.export_hf_heads import bert_heads
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
@@ -49,7 +51,10 @@ def write(job: Job) -> str:
     """
     loaded = Encoder.load(job.checkpoint, job.data)
     language = chosen_language(loaded.model.encoder, job.language)
-    made = language_model(loaded.model.encoder, language)
+    if hasattr(loaded.task, "head"):
+        made = task_model(loaded.model, loaded.task.cfg.head, loaded.task.head, language)
+    else:
+        made = language_model(loaded.model.encoder, language)
     _write_tokenizer(job.folder, loaded.folder, language, made)
     segment = loaded.folder.meta["segment"][language]
     config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
@@ -79,6 +84,26 @@ def language_model(encoder: SeparableEncoder, language: str) -> Published:
             "float16 or bfloat16 masked-word logits are wrong, and hidden states right"
         )
     return Published("BertForMaskedLM", weights | head, config, notes)
+
+
+def task_model(model: Any, name: str, head: Any, language: str) -> Published:
+    """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`.
+
+    Raises:
+        UserError: for a head that transformers does not have for BERT.
+    """
+    with about("`--format hf`"):
+        made = bert_heads[name](head, model.network)
+    weights = bert_weights(model.encoder, language, model.read_layer, model.between)
+    weights |= {key: value.detach().float().cpu() for key, value in made.weights.items()}
+    config = {
+        **bert_config(model.encoder, len(weights[_ROWS])),
+        "num_hidden_layers": model.read_layer + len(model.between),
+        "classifier_dropout": head.options.dropout,
+        "tie_word_embeddings": True,  # it has no output layer
+        **made.config,
+    }
+    return Published(made.architecture, weights, config, made.notes)
 
 
 def _write_tokenizer(folder: Path, data: DataFolder, language: str, made: Published) -> None:
