@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.files import sha256
 from fairseq_xling.interop.encoder import MODEL, Encoder
+from fairseq_xling.interop.remote_model import CODE
 from fairseq_xling.provenance import versions
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def card(job: Job, loaded: Encoder, language: str, architecture: str, notes: Seq
             figures.append((f"text, {split}, {lang}", f"{entry['sentences']} sentences"))
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures)
     names = "\n".join(f"- {name}" for name in loaded.languages)
+    loader, trusted = architecture, ""
+    if (job.folder / CODE).is_file():
+        loader, trusted = "AutoModelForMaskedLM", ", trust_remote_code=True"
     remarks = "".join(f"- {note}\n" for note in notes)
     return f"""---
 language:
@@ -67,10 +71,10 @@ Written by `fairseq-xling export --format hf` for `{architecture}` of transforme
 ## Use
 
 ```python
-from transformers import AutoTokenizer, {architecture}
+from transformers import AutoTokenizer, {loader}
 
 tokenizer = AutoTokenizer.from_pretrained("{job.output.name}")
-model = {architecture}.from_pretrained("{job.output.name}")
+model = {loader}.from_pretrained("{job.output.name}"{trusted})
 ```
 
 {remarks}

@@ -14,8 +14,10 @@ from fairseq_xling.errors import about
 from fairseq_xling.files import write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language, mlm_head
 from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_weights
 from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.text.published_tokenizer import special_tokens, tokenizer_json
 from fairseq_xling.verbs.parts.export_card import card
 from fairseq_xling.verbs.parts.export_hf_heads import bert_heads
@@ -51,10 +53,14 @@ def write(job: Job) -> str:
     """
     loaded = Encoder.load(job.checkpoint, job.data)
     language = chosen_language(loaded.model.encoder, job.language)
+    module = loaded.model.encoder
     if hasattr(loaded.task, "head"):
         made = task_model(loaded.model, loaded.task.cfg.head, loaded.task.head, language)
+    elif module.reorders:
+        made = reordering_model(module, language)
+        copy_code(job.folder)
     else:
-        made = language_model(loaded.model.encoder, language)
+        made = language_model(module, language)
     _write_tokenizer(job.folder, loaded.folder, language, made)
     segment = loaded.folder.meta["segment"][language]
     config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
@@ -84,6 +90,20 @@ def language_model(encoder: SeparableEncoder, language: str) -> Published:
             "float16 or bfloat16 masked-word logits are wrong, and hidden states right"
         )
     return Published("BertForMaskedLM", weights | head, config, notes)
+
+
+def reordering_model(encoder: TriEncoder, language: str) -> Published:
+    """A model of our own code, for an encoder with a TRILayer.
+
+    Raises:
+        UserError: as `remote_weights`.
+    """
+    with about("`--format hf`"):
+        weights = remote_weights(encoder, language)
+    rows = len(weights["xling.tokens.weight"])
+    config = {**bert_config(encoder, rows), **remote_config(encoder)}
+    note = "it loads by the Auto classes with trust_remote_code=True, and is not for `import`"
+    return Published("XlingForMaskedLM", weights, config, [note])
 
 
 def task_model(model: Any, name: str, head: Any, language: str) -> Published:
