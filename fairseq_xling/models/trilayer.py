@@ -162,7 +162,7 @@ class TriEncoder(SeparableEncoder):
             x = x + self.segment_table.weight[0]
         if self.shape.language_embeddings:
             x = x + self.language_table(src["langs"][:, 0])
-        return x.expand(len(src["tokens"]), 1, -1) if x.dim() == 1 else x[:, None]
+        return x.expand(src["tokens"].shape[0], 1, -1) if x.dim() == 1 else x[:, None]
 
 
 def take(

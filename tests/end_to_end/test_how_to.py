@@ -23,7 +23,7 @@ LEAVES = {
     "how-to/probe.md": ["deps/train.jsonl", "probe-deps/plot.svg", "probe-deps/table.csv"],
     "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
     "how-to/reports.md": ["pages/eval.html"],
-    "how-to/python.md": [],
+    "how-to/python.md": ["encoder-onnx/encoder.onnx"],
     "how-to/resume.md": ["encoder/checkpoint_last.pt"],
     "how-to/structures.md": [
         "relations/model.safetensors",
