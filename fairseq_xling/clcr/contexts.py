@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from fairseq_xling.clcr.distances import random_partners
+from fairseq_xling.data.folder import text_mask
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.encoder import content_mask
 from fairseq_xling.models.clcr.matching import norms
 
 CHANGES = ("token", "context", "neither")
@@ -47,7 +47,7 @@ def context_shifts(
         UserError: for fewer than two sentences, or text of a single word.
     """
     texts = [np.asarray(ids)[: model.positions - 1] for ids in texts]
-    words = [np.flatnonzero(content_mask(ids)) for ids in texts]
+    words = [np.flatnonzero(text_mask(ids, unknown=True)) for ids in texts]
     kept = [number for number, places in enumerate(words) if len(places) > 1]
     if len(kept) < 2:
         raise UserError(f"contexts need at least 2 sentences of 2 words or more, got {len(kept)}")
