@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_xling.analysis.retrieval import sentence_vectors
-from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS
+from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS, text_mask
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import Pair
 
@@ -50,7 +50,7 @@ class EncoderGraph(nn.Module):
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         states = self.encoder.states(source_of(tokens, self.number), self.pair)[self.layer]
-        return states, sentence_vectors(states[None], tokens >= SPECIALS)[0]
+        return states, sentence_vectors(states[None], text_mask(tokens))[0]
 
 
 class SourceGraph(nn.Module):
