@@ -24,6 +24,9 @@ def separable_transformer(
         data: its data folder, if it has moved.
         options: ``lang``, the language of texts for which none is named, and ``device``.
     """
+    from fairseq_xling.guards import prepare_engine
+
+    prepare_engine()  # first: importing fairseq by itself would set up the program's logs
     from fairseq_xling.api.hub import load
 
     return load(folder, checkpoint_file, data, **options)

@@ -29,6 +29,15 @@ def test_the_import_is_quick_and_names_what_there_is():
         _ = xling.Encode
 
 
+def test_the_programs_own_logs_stay_as_they_are():
+    code = (
+        "import logging, fairseq_xling as xling; xling.Translator;"
+        "root = logging.getLogger(); assert not root.handlers and root.level == logging.WARNING"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_vectors_are_means_of_states_and_do_not_depend_on_the_batches(encoder):
     layers = encoder.encode(TEXTS, "en", layers="all")
     assert layers.shape == (encoder.num_layers + 1, 4, encoder.width)
