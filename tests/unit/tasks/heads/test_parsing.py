@@ -174,6 +174,71 @@ def test_scores_are_those_counted_by_hand():
     assert total_counts(drop, gold, found) == {"heads": 6.0, "relations": 4.0, "words": 7.0}
 
 
+def shared_task_scores(gold, system):
+    """UAS and LAS of two CoNLL-U texts as the CoNLL 2018 shared task defines them (Zeman et al.,
+    2018, section 5): words of both that cover the same characters are aligned; a word counts if its
+    head is aligned to the gold head, for LAS with the relation up to its colon; the score is F1.
+    """
+
+    def words(text):
+        found, begin = [], 0
+        for sentence in text.split("\n\n"):
+            rows = [line.split("\t") for line in sentence.splitlines() if line[:1].isdigit()]
+            rows = [row for row in rows if row[0].isdigit()]
+            places = {"0": "root"}
+            for row in rows:
+                places[row[0]] = (begin, begin := begin + len(row[1]))
+            found += [(places[row[0]], places[row[6]], row[7].split(":")[0]) for row in rows]
+        return {place: (head, relation) for place, head, relation in found}, len(found)
+
+    (gold, total), (system, produced) = words(gold), words(system)
+    both = [(gold[place], system[place]) for place in gold.keys() & system.keys()]
+    right = sum(a[0] == b[0] for a, b in both), sum(a == b for a, b in both)
+    return tuple(100 * 2 * n / (total + produced) for n in right)
+
+
+@pytest.mark.row("E4")
+def test_scores_of_a_written_file_are_those_of_the_shared_task(tmp_path):
+    draw = np.random.default_rng(3)
+    relations, lines = ["det", "obj", "obj:x", "obl:a", "obl:b", "root"], []
+    for sentence in range(40):
+        size = int(draw.integers(1, 9))
+        lines.append(f"# sent_id = {sentence}")
+        for n, head in enumerate(_random_tree(draw, size), start=1):
+            relation = "root" if head == 0 else relations[draw.integers(5)]
+            lines += [f"{n}-{n + 1}\tab" + "\t_" * 8] * (n < size and n % 4 == 0)
+            lines.append(f"{n}\tw{n}\t_\tX\t_\t_\t{head}\t{relation}\t_\t_")
+            lines += [f"{n}.1\te" + "\t_" * 8] * (n == 3)
+        lines.append("")
+    path, out = tmp_path / "gold.conllu", tmp_path / "system.conllu"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    items = list(Conllu.read(path, {}))
+    trees = []
+    for one in items:
+        heads = [*one.tree.heads]
+        kept = draw.random(len(heads)) < 0.7
+        heads = [h if k else 0 if h else 1 for h, k in zip(heads, kept, strict=True)]
+        names = [
+            r if draw.random() < 0.7 else relations[draw.integers(6)] for r in one.tree.relations
+        ]
+        trees.append(Tree(tuple(heads), tuple(names)))
+    Conllu.write(out, items, trees, {})
+    head = Parsing({"relation": relations})
+    scores = head.scores(total_counts(head, items, trees))
+    expected = shared_task_scores(path.read_text(), out.read_text())
+    assert 30 < expected[1] < expected[0] < 90
+    assert (scores["uas"], scores["las"]) == pytest.approx(expected)
+
+
+def _random_tree(draw, size):
+    """The heads of a tree: each word but the root below one that is in it already."""
+    order = draw.permutation(size) + 1
+    heads = {int(order[0]): 0}
+    for place, word in enumerate(order[1:], start=1):
+        heads[int(word)] = int(order[draw.integers(place)])
+    return [heads[n] for n in range(1, size + 1)]
+
+
 @pytest.mark.row("E4")
 def test_words_with_the_tags_that_are_named_are_not_counted():
     gold = [item("a b c d", [2, 0, 2, 2], "x root y z", "NN VV PU PUNCT")]
