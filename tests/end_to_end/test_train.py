@@ -1,5 +1,6 @@
 """fairseq-train, -validate and -hydra-train on `--task bilingual_mlm`, as subprocesses."""
 
+import os
 import re
 import time
 
@@ -59,6 +60,23 @@ def test_training_writes_tensorboard_curves_for_each_language(trained):
     events = EventAccumulator(str(trained[0] / "tensorboard" / "valid"))
     events.Reload()
     assert {"mlm_en_loss", "mlm_de_loss"} <= set(events.Tags()["scalars"])
+
+
+@pytest.mark.slow
+def test_training_writes_weights_and_biases_for_each_language(tiny_corpus, tmp_path):
+    pytest.importorskip("wandb", reason="wandb is not installed (it is in no extra)")
+    options = training_options(
+        tiny_corpus.path,
+        tmp_path / "checkpoints",
+        *"--max-epoch 1 --wandb-project xling --log-interval 1".split(),
+    )
+    offline = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_SILENT": "true"}
+    run("fairseq-train", *options, env={**os.environ, **offline})
+    (written,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    content = written.read_bytes()
+    for lang in ("en", "de"):
+        for kind in ("train_inner", "valid"):
+            assert f"{kind}/mlm_{lang}_loss".encode() in content
 
 
 @pytest.mark.row("G20")
