@@ -1,8 +1,8 @@
-"""Figures as files: SVG or PNG."""
+"""Figures as files: SVG, PNG or PDF."""
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
@@ -20,7 +20,7 @@ def check_figure(path: str | Path) -> Path:
     'cka.svg'
 
     Raises:
-        UserError: if it ends in anything but .svg or .png.
+        UserError: if it ends in anything but .svg, .png or .pdf.
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
@@ -28,8 +28,15 @@ def check_figure(path: str | Path) -> Path:
     return path
 
 
-def write_figure(path: str | Path, figure: "Figure") -> None:
-    """Write ``figure`` atomically, and close it; the same figure gives the same file."""
+def write_figure(path: str | Path, figure: "Figure", width: float | None = None) -> None:
+    """Write ``figure`` atomically, and close it; the same figure gives the same file.
+
+    Args:
+        width: in inches, with its height in proportion; letters keep their size (default: as
+            drawn).
+    """
+    if width is not None:
+        figure.set_size_inches(figure.get_size_inches() * width / figure.get_figwidth())
     data = _WRITERS[check_figure(path).suffix](figure)
     with atomic_write(path) as file:
         file.write(data)
@@ -52,12 +59,24 @@ def _document(svg: str) -> bytes:
 
 
 def _png(figure: "Figure") -> bytes:
+    return _saved(figure, format="png", dpi=_DPI, metadata={"Software": None})
+
+
+def _pdf(figure: "Figure") -> bytes:
+    import matplotlib
+
+    # TrueType fonts: publishers refuse the Type 3 ones that matplotlib writes by default.
+    with matplotlib.rc_context({"pdf.fonttype": 42}):
+        return _saved(figure, format="pdf", metadata={"CreationDate": None})
+
+
+def _saved(figure: "Figure", **options: Any) -> bytes:
     import matplotlib.pyplot as plt
 
     data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=_DPI, metadata={"Software": None})
+    figure.savefig(data, **options)
     plt.close(figure)
     return data.getvalue()
 
 
-_WRITERS = {".svg": _svg, ".png": _png}
+_WRITERS = {".svg": _svg, ".png": _png, ".pdf": _pdf}

@@ -391,7 +391,10 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
         (["tatoeba", "en", "de", "--nearest", ","], "`--nearest` must name at least one of cosine"),
         (["tatoeba", "en", "de", "--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
         (["tatoeba", "en", "de", "--output", "x.csv"], "`--output` must end in .json, got 'x.csv'"),
-        (["tatoeba", "en", "de", "--figure", "x.pdf"], "`--figure` must end in .svg or .png, got"),
+        (
+            ["tatoeba", "en", "de", "--figure", "x.eps"],
+            "`--figure` must end in .svg or .png or .pdf",
+        ),
         (["cka", "en", "short"], "must have equally many rows, got 60 and 59"),
         (["cka", "en", "types"], "rows must be of the same unit, got sentences and types"),
         (["cka", "en", "nan", "--layers", "2"], "layer02.npy: must be finite, got NaN"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.ranges import COUNT, Number, Range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,14 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     """Options for the results."""
     add = parser.add_argument
     add("--output", metavar="JSON", help="file for the results; the table is next to it as .csv")
-    add("--figure", metavar="FILE", help="figure to draw, .svg or .png")
+    add("--figure", metavar="FILE", help="figure to draw, .svg, .png or .pdf")
+    add(
+        "--figure-width",
+        type=Number(float, Range(1, 40)),
+        metavar="INCHES",
+        help="width of the figure, such as 3.3 for a column; letters keep their size of about 10 "
+        "points (default: as drawn)",
+    )
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
@@ -120,8 +127,8 @@ def check_output(args: argparse.Namespace) -> None:
     """Reject names of files that cannot be written, before anything is computed.
 
     Raises:
-        UserError: for a file of results that is not .json, a figure that is not .svg or .png, the
-            name of a folder, or a path inside a file.
+        UserError: for a file of results that is not .json, a figure that is not .svg, .png or
+            .pdf, the name of a folder, or a path inside a file.
     """
     from fairseq_xling.results.figure_file import check_figure
 
@@ -155,7 +162,7 @@ def finish(
     print("\n".join([title, text_table(header, rows), *(f"({note})" for note in notes)]))
     written = []
     if figure is not None:
-        write_figure(args.figure, figure)
+        write_figure(args.figure, figure, args.figure_width)
         written.append(args.figure)
     if args.output:
         csv = Path(args.output).with_suffix(".csv")

@@ -1,5 +1,7 @@
 """Heat maps say what their cells are, and figures become files as their names ask."""
 
+import re
+
 import pytest
 
 from fairseq_xling.errors import UserError
@@ -35,7 +37,9 @@ def test_large_matrices_have_no_numbers():
     assert not figure.axes[0].texts
 
 
-@pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")]
+)
 def test_a_figure_is_the_same_file_each_time(tmp_path, name, start):
     write_figure(tmp_path / name, drawn())
     first = (tmp_path / name).read_bytes()
@@ -44,5 +48,21 @@ def test_a_figure_is_the_same_file_each_time(tmp_path, name, start):
 
 
 def test_other_kinds_of_files_are_refused():
-    with pytest.raises(UserError, match=r"`--figure` must end in .svg or .png, got 'a.pdf'"):
-        check_figure("a.pdf")
+    with pytest.raises(
+        UserError, match=r"`--figure` must end in .svg or .png or .pdf, got 'a.eps'"
+    ):
+        check_figure("a.eps")
+
+
+def test_a_figure_gets_a_papers_width_and_fonts_that_publishers_take(tmp_path):
+    shape = drawn().get_size_inches()
+    height = 3.25 * shape[1] / shape[0]
+    write_figure(tmp_path / "a.png", drawn(), width=3.25)
+    header = (tmp_path / "a.png").read_bytes()[16:24]
+    pixels = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
+    assert pixels == pytest.approx((650, 200 * height), abs=1)
+    write_figure(tmp_path / "a.pdf", drawn(), width=3.25)
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
+    assert [float(x) for x in box.groups()] == pytest.approx([234, 72 * height], abs=0.01)
+    assert b"/Type3" not in pdf
