@@ -45,6 +45,8 @@ class DataFolder:
         self.path = Path(path)
         if not (self.path / "meta.json").is_file():
             what = "not a finished data folder" if self.path.is_dir() else "no such folder"
+            if (first := self.path / "shard0").is_dir():
+                raise UserError(f"{path}: is a folder of shards; name one of them, such as {first}")
             raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
         self.meta: dict[str, Any] = read_meta(self.path / "meta.json")
         self.languages: list[str] = list(self.meta["languages"])

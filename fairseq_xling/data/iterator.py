@@ -8,7 +8,7 @@ from a `Plan` instead: an epoch is a number of optimiser steps, and its state is
 import copy
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ class TrainingIterator(EpochBatchIterating):
         groups_done: optimiser steps before ``epoch``.
         groups: optimiser steps per epoch. (An epoch started with another number of workers is
             resumed for the rest of it.)
+        shards: of the data; an epoch reads one, and ``plan`` and ``cursors`` are of that one.
+        others: the cursors of other shards that were read before, by their numbers.
         update_freq: batches per worker and step.
     """
 
@@ -52,8 +54,11 @@ class TrainingIterator(EpochBatchIterating):
         num_shards: int,
         shard: int,
         num_workers: int,
+        shards: int = 1,
+        others: Mapping[int, list[Cursor]] | None = None,
     ):
         self.dataset, self.plan = dataset, plan
+        self.shards, self._others = shards, dict(others or {})
         self.epoch = max(epoch, 1)
         self.groups, self._whole = groups, groups
         self.update_freq = update_freq
@@ -119,6 +124,12 @@ class TrainingIterator(EpochBatchIterating):
                 pass
         return self._sampler.cursors_after, self._groups_done + self.groups
 
+    def cursors_after(self) -> tuple[dict[int, list[Cursor]], int]:
+        """By number of a shard the cursors at which it continues after this epoch, of those that
+        were read; and the optimiser steps by then."""
+        cursors, groups_done = self.after_epoch()
+        return {**self._others, (self.epoch - 1) % self.shards: cursors}, groups_done
+
     def state_dict(self) -> dict[str, Any]:
         done = self.end_of_epoch()
         cursors, groups_done = self.after_epoch() if done else (self._cursors, self._groups_done)
@@ -132,7 +143,14 @@ class TrainingIterator(EpochBatchIterating):
             "groups": self._whole if done else self.groups,
             "groups_done": groups_done,
             "cursors": [cursor.state() for cursor in cursors],
+            **(self._state_of_shards(done) if self.shards > 1 else {}),
         }
+
+    def _state_of_shards(self, done: bool) -> dict[str, Any]:
+        began = {**self._others, (self.epoch - 1) % self.shards: self._cursors}
+        read = self.cursors_after()[0] if done else began
+        states = {str(k): [cursor.state() for cursor in of] for k, of in read.items()}
+        return {"shards": self.shards, "shard_cursors": states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from ``state``, also with another number of workers.
@@ -145,8 +163,15 @@ class TrainingIterator(EpochBatchIterating):
         self.epoch = state["epoch"]
         self._itr = self._sampler = None
         cursors = [Cursor(**cursor) for cursor in state.get("cursors", [])]
-        feeds = [len(cursor.drawn) for cursor in cursors]
-        if feeds != [len(cursor.drawn) for cursor in self.plan.start()]:
+        if state.get("shards", 1) != self.shards:
+            logger.warning("the checkpoint was made with other shards; their order restarts")
+            return
+        if self.shards > 1:  # the epoch's own among them, also if it is not that of `cursors`
+            kept = state.get("shard_cursors", {})
+            read = (k for k in range(self.shards) if str(k) in kept)
+            self._others = {k: [Cursor(**one) for one in kept[str(k)]] for k in read}
+            cursors = self._others.pop((self.epoch - 1) % self.shards, self.plan.start())
+        if not self.plan.fits(cursors):
             logger.warning("the checkpoint was made with other data; its order restarts")
             return
         place = f"{origin()}: `extra_state.train_iterator"
@@ -163,7 +188,9 @@ class TrainingIterator(EpochBatchIterating):
             )
         then = (state["num_shards"], state["update_freq"])
         if then == (self.num_shards, self.update_freq):
-            self.groups, self._skip = state["groups"], steps
+            # Between two epochs, the number of steps is that of another shard.
+            self.groups = self._whole if self.shards > 1 and not steps else state["groups"]
+            self._skip = steps
             return
         for _ in self.plan.groups(self._cursors, self._groups_done, steps, math.prod(then)):
             pass

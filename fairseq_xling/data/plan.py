@@ -92,6 +92,10 @@ class Plan:
         """The cursors at the start of a training."""
         return [Cursor([0] * len(lane)) for lane in self._lanes]
 
+    def fits(self, cursors: Sequence[Cursor]) -> bool:
+        """Whether ``cursors`` are of as many lanes and feeds."""
+        return [len(c.drawn) for c in cursors] == [len(c.drawn) for c in self.start()]
+
     def batches_per_pass(self) -> int:
         """The approximate number of batches of one pass over all sources."""
         total = 0.0

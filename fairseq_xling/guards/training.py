@@ -132,14 +132,15 @@ def _hold_folders(cfg: Any, trainer: Any) -> None:
     """
     from fairseq.distributed.utils import is_master
 
-    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.data.shards import Shards
 
     if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
         taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"
         hold(Path(cfg.save_dir, ".lock"), taken, trainer)
-    if isinstance(folder := getattr(trainer.task, "folder", None), DataFolder):
-        taken = f"{folder.path}: is being prepared again"
-        hold(folder.path / "meta.json", taken, trainer, shared=True)
+    shards = getattr(trainer.task, "shards", None)
+    for path in shards.paths if isinstance(shards, Shards) else ():
+        taken = f"{path}: is being prepared again"
+        hold(path / "meta.json", taken, trainer, shared=True)
 
 
 @exits_on_user_error

@@ -12,7 +12,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from omegaconf import II
 
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.task import Translates
@@ -65,8 +65,8 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
 class CdlmTask(Translates, UnifiedTask):
     """CdLM with any other objectives; see the module's docstring."""
 
-    def __init__(self, cfg: CdlmConfig, folder: DataFolder):
-        super().__init__(cfg, folder)
+    def __init__(self, cfg: CdlmConfig, shards: Shards):
+        super().__init__(cfg, shards)
         self.phase = cfg.trelm_phase
         if self.phase:
             phases.check(self.phase)

@@ -22,6 +22,7 @@ from fairseq_xling.checkpoints import building
 from fairseq_xling.clcr.start import gather
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.model import ClcrModelConfig
@@ -84,19 +85,23 @@ class ClcrConfig(PrecisionConfig):
 class ClcrTask(PlannedTask):
     """The pairs of one direction, and the module that is trained on them."""
 
-    def __init__(self, cfg: ClcrConfig, folder: DataFolder):
-        super().__init__(cfg)
-        self.folder = folder
+    def __init__(self, cfg: ClcrConfig, shards: Shards):
+        super().__init__(cfg, shards)
+        folder = self.folder
         self.pair = choose_pair(folder, cfg.clcr_pair)
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.pair}
         self.clcr_module = modules[cfg.clcr_module]
         self._positions = 0
         _check(cfg, self.clcr_module.needs_labels)
+        if self.clcr_module.needs_labels and len(shards) > 1:
+            raise UserError(
+                f"`--clcr-labels` are of one data folder, which data must name, got {cfg.data}"
+            )
 
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: ClcrConfig, **kwargs: Any) -> "ClcrTask":
-        return cls(cfg, DataFolder(cfg.data))
+        return cls(cfg, Shards(cfg.data))
 
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
@@ -121,8 +126,10 @@ class ClcrTask(PlannedTask):
     @exits_on_user_error
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         labels = Path(self.cfg.clcr_labels) if self.clcr_module.needs_labels else None
-        feed = pair_feed(self.folder, split, self.pair, self.cfg, self._positions, labels)
-        self.datasets[split] = BatchDataset([feed], {feed.objective.name: 0}, self.cfg.seed)
+        folder = self.folder_of(split, **kwargs)
+        feed = pair_feed(folder, split, self.pair, self.cfg, self._positions, labels)
+        seed = self.seed_of(split, **kwargs)
+        self.datasets[split] = BatchDataset([feed], {feed.objective.name: 0}, seed)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Loss, speed, and what the module computes from its sums."""

@@ -12,7 +12,11 @@ from fairseq_xling.training.precision import PrecisionConfig
 @dataclass
 class UnifiedTaskConfig(PrecisionConfig):
     data: str = field(
-        default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
+        default=MISSING,
+        metadata={
+            "help": "data folder made by `fairseq-xling prepare`; or its folder of shards, or some "
+            "of them separated by colons, which the epochs read in turn"
+        },
     )
     languages: Optional[str] = field(
         default=None,

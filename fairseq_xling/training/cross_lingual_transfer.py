@@ -17,7 +17,7 @@ from fairseq.tasks import register_task
 from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building, origin
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
@@ -77,9 +77,10 @@ class CrossLingualTransferConfig(PrecisionConfig):
 class CrossLingualTransferTask(ItemTask):
     """Files, labels and batches for one head."""
 
-    def __init__(self, cfg: CrossLingualTransferConfig, folder: DataFolder):
+    def __init__(self, cfg: CrossLingualTransferConfig, shards: Shards):
         super().__init__(cfg)
-        self.folder = folder
+        self.shards, self.folder = shards, shards.first  # for its dictionaries and tokenizers
+        folder = self.folder
         self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
         self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
@@ -101,7 +102,7 @@ class CrossLingualTransferTask(ItemTask):
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
-        task = cls(cfg, DataFolder(cfg.data))
+        task = cls(cfg, Shards(cfg.data))
         task._trained = bool(kwargs.get("from_checkpoint"))
         return task
 

@@ -3,8 +3,11 @@
 from typing import Any, Optional
 
 from fairseq_xling.data.dataset import BatchDataset
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
+from fairseq_xling.data.permutation import mix
 from fairseq_xling.data.plan import Limits, Plan, in_order
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.training.base import Task
 
@@ -17,9 +20,30 @@ class PlannedTask(Task):
     ``update_freq``.
     """
 
+    def __init__(self, cfg: Any, shards: Shards):
+        super().__init__(cfg)
+        self.shards, self.folder = shards, shards.first
+
+    def folder_of(self, split: str, epoch: int = 1, **kwargs: Any) -> DataFolder:
+        """Where an epoch reads a split; the keywords are those of `load_dataset`.
+
+        Raises:
+            UserError: if that shard is missing, or another than when the task began.
+        """
+        return self.shards.folder(split, epoch)
+
+    def seed_of(self, split: str, epoch: int = 1, **kwargs: Any) -> int:
+        """The seed of order and masks: each shard has its own, the first that of the training."""
+        number = self.shards.number(epoch) if split == "train" else 0
+        return mix(self.cfg.seed, 4, number) if number else self.cfg.seed
+
+    def has_sharded_data(self, split: str) -> bool:
+        """fairseq's hook: whether a split is loaded again for every epoch."""
+        return len(self.shards) > 1
+
     def make_plan(self, dataset: BatchDataset, limits: Limits) -> Plan:
         """The order of training."""
-        return Plan(dataset.feeds, limits, self.cfg.seed, window=self.cfg.sort_window)
+        return Plan(dataset.feeds, limits, dataset.seed, window=self.cfg.sort_window)
 
     @exits_on_user_error
     def get_batch_iterator(
@@ -47,10 +71,13 @@ class PlannedTask(Task):
         frequencies = self.cfg.update_freq
         update_freq = frequencies[min(epoch, len(frequencies)) - 1]
         per_pass = -(-plan.batches_per_pass() // (num_shards * update_freq))
-        cursors, groups_done = plan.start(), 0
+        cursors, groups_done, others = plan.start(), 0, {}
+        number = self.shards.number(epoch)
         previous = getattr(self, "_training_iterator", None)
         if epoch > 1 and previous is not None and previous.epoch == epoch - 1:
-            cursors, groups_done = previous.after_epoch()
+            others, groups_done = previous.cursors_after()
+            if plan.fits(there := others.pop(number, [])):
+                cursors = there
         self._training_iterator = TrainingIterator(
             dataset,
             plan,
@@ -62,5 +89,7 @@ class PlannedTask(Task):
             num_shards=num_shards,
             shard=shard_id,
             num_workers=num_workers,
+            shards=len(self.shards),
+            others=others,
         )
         return self._training_iterator

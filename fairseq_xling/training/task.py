@@ -12,8 +12,8 @@ from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
-from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.plan import Limits, Plan
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table
@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 class UnifiedTask(PlannedTask):
     """A task whose batches are (S, A, W, C) examples of any registered objectives."""
 
-    def __init__(self, cfg: UnifiedTaskConfig, folder: DataFolder):
-        super().__init__(cfg)
-        self.folder = folder
+    def __init__(self, cfg: UnifiedTaskConfig, shards: Shards):
+        super().__init__(cfg, shards)
+        folder = self.folder
         self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
         with about("`--languages`"):
             self.dictionaries = self._load_dictionaries()
@@ -51,7 +51,7 @@ class UnifiedTask(PlannedTask):
     @classmethod
     @exits_on_user_error
     def setup_task(cls, cfg: UnifiedTaskConfig, **kwargs: Any) -> "UnifiedTask":
-        return cls(cfg, DataFolder(cfg.data))
+        return cls(cfg, Shards(cfg.data))
 
     def _load_dictionaries(self) -> dict[str, Dictionary]:
         loaded: dict[Any, Dictionary] = {}
@@ -171,14 +171,14 @@ class UnifiedTask(PlannedTask):
     @exits_on_user_error
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         """Open the sources of a split; everything about them is checked here."""
-        training = split == "train"
+        training, folder = split == "train", self.folder_of(split, **kwargs)
         own = {}
         if self.cfg.random_within_language:
-            own = {lang: own_ids(self.folder, lang) for lang in self.languages}
+            own = {lang: own_ids(folder, lang) for lang in self.languages}
         lang_ids = {lang: number for number, lang in enumerate(self.languages)}
         vocabulary = Vocabulary(self.vocab_sizes, lang_ids, own)
         feeds = make_feeds(
-            self.folder,
+            folder,
             split,
             self.languages,
             [cls(self.cfg, vocabulary) for cls in self._classes],
@@ -192,7 +192,7 @@ class UnifiedTask(PlannedTask):
         if training and self.cfg.extra_anchors:
             transforms.append(
                 CodeSwitch.from_folder(
-                    self.folder,
+                    folder,
                     self.languages,
                     self.dictionaries,
                     self.cfg.anchor_prob,
@@ -201,7 +201,8 @@ class UnifiedTask(PlannedTask):
                 )
             )
         ids = {name: number for number, name in enumerate(self.objective_names)}
-        self.datasets[split] = BatchDataset(feeds, ids, self.cfg.seed, transforms)
+        seed = self.seed_of(split, **kwargs)
+        self.datasets[split] = BatchDataset(feeds, ids, seed, transforms)
         for feed in feeds:
             logger.info(
                 "%s %s: %d rows, %d tokens, share %.3f",
@@ -215,7 +216,7 @@ class UnifiedTask(PlannedTask):
     def make_plan(self, dataset: BatchDataset, limits: Limits) -> Plan:
         cfg = self.cfg
         return Plan(
-            dataset.feeds, limits, cfg.seed, cfg.mix_in_batch, cfg.alternate, cfg.sort_window
+            dataset.feeds, limits, dataset.seed, cfg.mix_in_batch, cfg.alternate, cfg.sort_window
         )
 
     def max_positions(self) -> int:

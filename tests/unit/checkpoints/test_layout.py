@@ -45,6 +45,8 @@ WHOLE = {
             "groups": 9,
             "groups_done": 0,
             "cursors": [{"drawn": [0], "batch": 0, "window": 0}],
+            "shards": 2,
+            "shard_cursors": {"default": [{"drawn": [0], "batch": 0, "window": 0}]},
         },
     },
     "last_optimizer_state": {
@@ -113,6 +115,7 @@ def test_what_a_training_needs_is_asked_for(place):
         ("extra_state.metrics.default", [(1, "loss", "__builtins__", {})], "a list of meters"),
         (f"{ITERATOR}.cursors", [{"drawn": ["a"], "batch": 0, "window": 0}], "a list of cursors"),
         (f"{ITERATOR}.cursors", [{"drawn": [0]}], "a list of cursors"),
+        (f"{ITERATOR}.shard_cursors.default", [{"drawn": [0]}], "a list of cursors"),
         (f"{ITERATOR}.groups", 0, "a whole number of at least 1"),
         (f"{ITERATOR}.epoch", -1, "a whole number of at least 0"),
         (

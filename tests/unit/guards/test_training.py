@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive
 from fairseq_xling.guards import training
@@ -51,7 +51,7 @@ def trainer(tiny_corpus):
         def __init__(self, rank=0):
             distributed = argparse.Namespace(distributed_rank=rank)
             self.cfg = argparse.Namespace(distributed_training=distributed)
-            self.task = argparse.Namespace(folder=DataFolder(tiny_corpus.path))
+            self.task = argparse.Namespace(shards=Shards(str(tiny_corpus.path)))
 
     return Trainer
 
