@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import tempfile
@@ -19,7 +20,8 @@ from fairseq_xling.columns import on_disk, open_column
 from fairseq_xling.errors import UserError
 from fairseq_xling.json_text import decode_json
 
-_DAMAGED_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+_PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read
 _ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 
@@ -183,8 +185,8 @@ def read_text(path: str | Path, kind: str) -> str:
     try:
         with open_binary(path) as file:
             data = file.read(most + 1)
-    except _DAMAGED_GZIP as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    except DAMAGED as error:
+        raise damaged(path, error) from None
     if len(data) > most:
         raise exceeds(kind, len(data), path)
     try:
@@ -196,10 +198,10 @@ def read_text(path: str | Path, kind: str) -> str:
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzip file, as long as it is not far larger than any text that was packed."""
+    """A packed file, as long as it is not far larger than any text that was packed."""
 
     def __init__(self, path: Path):
-        self.name, self._file = str(path), gzip.GzipFile(path, "rb")
+        self.name, self._file = str(path), _PACKED[path.suffix](path, "rb")
         self._most = max(_ALWAYS_UNPACKED, bound("unpacked") * path.stat().st_size)
         self._read = 0
 
@@ -244,25 +246,33 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """``path`` opened for reading bytes, through gzip if its name ends in ``.gz``.
+    """``path`` opened for reading bytes, unpacked if its name ends in ``.gz`` or ``.xz``.
 
     A column of a table (`columns`) is read as lines.
 
     Raises:
-        UserError: if the file does not exist or is a folder; while it is read, if it unpacks to
-            more than the bound.
+        UserError: if the file does not exist or is a folder, or is packed otherwise; while it is
+            read, if it unpacks to more than the bound.
     """
     check_files(path)
     if (column := open_column(path, byte_lines)) is not None:
         return io.BufferedReader(column, 1 << 16)
     path = Path(path)
-    if path.suffix == ".gz":
+    if path.suffix in (".zst", ".bz2"):
+        raise UserError(f"{path}: text may be packed as .gz or .xz, not {path.suffix}; unpack it")
+    if path.suffix in _PACKED:
         return io.BufferedReader(_Unpacked(path), 1 << 16)
     return open(path, "rb")
 
 
+def damaged(path: str | Path, error: BaseException) -> UserError:
+    """For one of `DAMAGED`."""
+    kind = "xz" if Path(path).suffix == ".xz" else "gzip"
+    return UserError(f"{path}: damaged {kind} file ({error})")
+
+
 def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[bytes]:
-    """The lines of a file with their ends, one at a time, through gzip if its name says so.
+    """The lines of a file with their ends, one at a time, unpacked if its name says so.
 
     Args:
         file: what to read instead, which is open; ``path`` is its name in messages.
@@ -279,8 +289,8 @@ def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[byte
                 if len(line) > most:
                     raise exceeds("line", len(line), f"{path}:{number}")
                 yield line
-    except _DAMAGED_GZIP as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    except DAMAGED as error:
+        raise damaged(path, error) from None
 
 
 def without_bom(line: str) -> str:

@@ -1,8 +1,6 @@
 """One pass over each input before any work starts: its contents, and whether it is valid."""
 
 import codecs
-import gzip
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import open_binary
+from fairseq_xling.files import DAMAGED, damaged, open_binary
 
 _BLOCK = 1 << 20
 
@@ -31,11 +29,11 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
     """Read ``path`` once in pieces and check that it is UTF-8 text.
 
     Args:
-        path: text, gzip if its name ends in ``.gz``.
+        path: text, packed if its name ends in ``.gz`` or ``.xz``.
         advance: called with the number of bytes read since the last call.
 
     Raises:
-        UserError: if the file is missing, contains no text, is damaged gzip, or is not UTF-8 (names
+        UserError: if the file is missing, contains no text, is damaged, or is not UTF-8 (names
             file and line).
     """
     newlines = ended = size = 0
@@ -62,8 +60,8 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 advance(len(block))
             if decoder.getstate()[0]:
                 raise UserError(f"{path}:{newlines + 1}: not UTF-8 (unexpected end of file)")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path}: damaged gzip file ({error})") from None
+    except DAMAGED as error:
+        raise damaged(path, error) from None
     ended = newlines + (last != b"\n")
     if ended == blank:
         raise UserError(f"{path}: contains no text")

@@ -129,8 +129,8 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
     """The files in a folder in the layout of `fairseq-xling synthesize`.
 
     ``mono/<split>.<lang>.txt``, ``parallel/<split>.<a>-<b>.<lang>.txt``,
-    ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz``;
-    files of other languages, and those that do not begin with a split, are ignored.
+    ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz`` or
+    ``.xz``; files of other languages, and those that do not begin with a split, are ignored.
 
     Raises:
         UserError: if there is no such folder, or nothing of these languages in it.
@@ -168,7 +168,8 @@ def _splits_in(folder: Path) -> list[str]:
 
 
 def _existing(path: str | Path) -> Path | None:
-    return next((p for p in (Path(path), Path(f"{path}.gz")) if p.is_file()), None)
+    paths = (Path(f"{path}{packed}") for packed in ("", ".gz", ".xz"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, ...]]:

@@ -4,7 +4,7 @@
         --mono train.en=en.txt --mono train.de=de.txt --mono valid.en=dev.txt \\
         --parallel train.en-de=corpus.en,corpus.de --vocab joint --vocab-size 8000
 
-Text is UTF-8, a sentence per line, also as .gz. An interrupted call resumes when repeated.
+Text is UTF-8, a sentence per line, also as .gz or .xz. An interrupted call resumes when repeated.
 
 Large text: `--shards N` makes OUT/shard0 and so on, data folders that share vocabulary and
 aligner. Each is a step; several run at the same time with --jobs or on a cluster. Validation and

@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import lzma
 import os
 import stat
 
@@ -9,6 +10,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import (
     atomic_write,
     exclusive,
+    open_binary,
     read_json,
     read_lines,
     refuse_files_above,
@@ -208,3 +210,24 @@ def test_a_folder_is_not_written_over(tmp_path):
     with pytest.raises(UserError, match=message), atomic_write(tmp_path):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_xz_is_read_by_its_name_and_named_when_damaged(tmp_path):
+    path, packed = tmp_path / "a.txt.xz", lzma.compress("▁ü\nb\n".encode() * 999)
+    path.write_bytes(packed)
+    assert list(read_lines(path)) == ["▁ü", "b"] * 999
+    with open_binary(path) as file:
+        file.seek(6)
+        assert file.readline() == b"b\n"
+    for damaged in (packed[:-20], b"plain text"):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"a\.txt\.xz: damaged xz file"):
+            list(read_lines(path))
+
+
+def test_text_that_is_packed_otherwise_is_refused(tmp_path):
+    path = tmp_path / "a.zst"
+    path.write_bytes(b"x")
+    with pytest.raises(UserError) as error:
+        open_binary(path)
+    assert str(error.value) == f"{path}: text may be packed as .gz or .xz, not .zst; unpack it"

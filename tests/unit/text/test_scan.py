@@ -1,4 +1,5 @@
 import gzip
+import lzma
 
 import pytest
 
@@ -58,6 +59,9 @@ def test_damaged_gzip_is_refused(tmp_path, cut):
     (tmp_path / "b.gz").write_bytes(b"plain text, not gzip")
     with pytest.raises(UserError, match=r"b\.gz: damaged gzip file"):
         scan_text(tmp_path / "b.gz")
+    (tmp_path / "c.xz").write_bytes(lzma.compress(b"hello\n" * 1000)[: cut + 30])
+    with pytest.raises(UserError, match=r"c\.xz: damaged xz file"):
+        scan_text(tmp_path / "c.xz")
 
 
 def test_a_missing_file_is_named(tmp_path):
