@@ -25,6 +25,10 @@ LEAVES = {
     "how-to/reports.md": ["pages/eval.html"],
     "how-to/python.md": ["encoder-onnx/encoder.onnx"],
     "how-to/resume.md": ["encoder/checkpoint_last.pt"],
+    "how-to/shards.md": [
+        *(f"{name}/checkpoint_last.pt" for name in ("folder-of-shards", "list-of-shards")),
+        "data/shard1/meta.json",
+    ],
     "how-to/structures.md": [
         "relations/model.safetensors",
         "relations-found/scores.json",

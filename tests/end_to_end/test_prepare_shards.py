@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fairseq_xling.data.folder import DataFolder
-from tests.end_to_end.engine import BIN, launch
+from tests.end_to_end.engine import BIN, apart, launch
+from tests.slurm_stand_in import write_stand_in
 
 SHARDS = 3
 
@@ -151,3 +152,18 @@ def test_columns_of_tables_are_cut_as_files_of_text_are(tmp_path):
     assert [len(part) for part in cut] == [20, 20]
     found = [part[k].tolist() for part in cut for k in range(20)]
     assert found == [whole[k].tolist() for k in range(40)]
+
+
+@pytest.mark.slow
+def test_every_shard_is_a_job_of_a_cluster(world, tmp_path):
+    pytest.importorskip("submitit")
+    environment = {**apart(), **write_stand_in(tmp_path / "slurm")}
+    command = [BIN / "fairseq-xling", *options(world, "jobs"), "--shards", SHARDS]
+    command += ["--launcher", "slurm", "--launcher-args", "partition=tests,poll_s=1"]
+    done = launch(list(map(str, command)), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "slurm" / "last").read_text().strip() == "4"  # the models and the shards
+    for number in range(SHARDS):
+        names = ["cut", "jobs"]
+        one, other = (DataFolder(world / name / f"shard{number}").meta for name in names)
+        assert one["files"] == other["files"]
