@@ -72,10 +72,10 @@ class UnifiedLMCriterion(FairseqCriterion):
         logits, auxiliary = prediction.logits, prediction.auxiliary
         tgt = sample["net_input"]["tgt"]
         predict = tgt["predict"] if prediction.predict is None else prediction.predict
-        nll = F.cross_entropy(logits.float(), sample["target"][predict], reduction="none")
+        where = predict.nonzero(as_tuple=True)  # once: a GPU is waited for
+        nll = F.cross_entropy(logits.float(), sample["target"][where], reduction="none")
         sizes, size, unfit = torch.ones_like(nll), nll.numel(), 0
-        rows = sample["objective"][:, None].expand_as(predict)[predict]
-        langs = tgt["langs"][predict]
+        rows, langs = sample["objective"][where[0]], tgt["langs"][where]
         if prediction.emitted is not None:
             whole = prediction.emitted
             nll, sizes = torch.cat([nll, whole.nll]), torch.cat([sizes, whole.sizes.to(sizes)])
