@@ -4,7 +4,8 @@
   fairseq-xling clcr encode model.pt --lang de --text de.txt --row T,T+E --output seq/{row}/de
 
 Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language's order), T+pGA
-(pivots found with --translation, in their order) and states (all words before T, for probes).
+(pivots found with --translation, in their order), T+pGA-target (pivots of the first language, all
+words of the second) and states (all words before T, for probes).
 States of the model's first language are transformed; those of the second are unchanged.
 
 OUTPUT is read by `fairseq-xling clcr classify` and `clcr report`, and in Python by
@@ -25,13 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DATA", help="its data folder, if it has moved")
     add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
-    add("--row", default="T+E+R", help="T, T+E, T+E+R, T+pGA or states, comma-separated")
+    add(
+        "--row",
+        default="T+E+R",
+        help="T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated",
+    )
     add("--delta", type=Number(float, SHARE), metavar="P",
         help="words with p(key-point) above P are kept (default: as in training)")  # fmt: skip
     add("--order", default="rel", help="order head of row T+E+R: rel or abs")
     add("--reorder", default="first", metavar="SIDE",
-        help="language that row T+E+R puts into the other's order: first or second of the "
-        "model's two")  # fmt: skip
+        help="language that rows T+E+R and T+pGA put into the other's order: first or second of "
+        "the model's two")  # fmt: skip
     add("--search", default="beam", metavar="NAME",
         help="search for its order: beam; local or exact for rel, hungarian for abs")  # fmt: skip
     add(
@@ -44,12 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--weigh", default="", metavar="NAME",
         help="cost of a pair in the wrong order or, for abs, of a position: probability or "
         "likelihood; for rel also sign, the paper's (default: likelihood)")  # fmt: skip
-    add("--translation", metavar="FILE", help="the text in the other language, for row T+pGA")
+    add(
+        "--translation",
+        metavar="FILE",
+        help="the text in the other language, for rows T+pGA and T+pGA-target",
+    )
     add(
         "--threshold",
         type=Number(float, POSITIVE),
         metavar="D",
-        help="pivots are closer than D, for row T+pGA",
+        help="pivots are closer than D, for rows T+pGA and T+pGA-target",
     )
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
     add(

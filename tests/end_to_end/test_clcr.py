@@ -163,7 +163,7 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     model, _ = modules
     files = {lang: world / "text" / "parallel" / f"test.en-de.{lang}.txt" for lang in WIDTHS}
     found = {}
-    rows = ("states", "T", "T+E", "T+E+R", "T+pGA")
+    rows = ("states", "T", "T+E", "T+E+R", "T+pGA", "T+pGA-target")
     for lang, other in (("en", "de"), ("de", "en")):
         xling(
             *("clcr", "encode", model, "--lang", lang, "--text", files[lang], "--order", "abs"),
@@ -182,6 +182,8 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
         assert before.counts.tolist() == words and before.width == WIDTHS[lang]
     own = [(world / "seq" / row / "de/vectors.npy").read_bytes() for row in ("states", "T")]
     assert own[0] == own[1]  # the second language is not transformed
+    target = [world / "seq" / row / "de/vectors.npy" for row in ("T+pGA-target", "T")]
+    assert target[0].read_bytes() == target[1].read_bytes()  # so a model scores the same on both
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 

@@ -7,12 +7,15 @@ space, the second's are unchanged:
     states  all words of r1                  all words of r2
     T       all words of T12(r1)             all words of r2
     T+E     its key-points                   its key-points
-    T+E+R   its key-points, reordered        its key-points (`--reorder second`: the reverse)
+    T+E+R   its key-points, reordered        its key-points
     T+pGA   pivots, in their partners' order pivots
+    T+pGA-target  the same               all words of r2
 
 T+pGA reads the translation of each sentence, so it is not a method for new text but an upper bound
-with perfect extraction and order. `states` is the input of T, for probes. To add one, put a file
-here with a `RowMethod` registered under ``@rows.register("name")``.
+with perfect extraction and order. With T+pGA-target, a model that was trained on row T of the
+second language reads the first. `--reorder second` exchanges the languages where one is reordered.
+`states` is the input of T, for probes. To add a row, put a file here with a `RowMethod` registered
+under ``@rows.register("name")``.
 
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """

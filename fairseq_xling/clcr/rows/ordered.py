@@ -7,7 +7,7 @@ import torch
 from fairseq_xling.clcr.rows import Chosen, RowOptions, View, reordered, rows
 from fairseq_xling.clcr.rows.extracted import ExtractedRow
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.clcr.order import SIDES, head_key, order_heads
+from fairseq_xling.models.clcr.order import head_key, order_heads, reordered_side
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
 from fairseq_xling.registry import unknown_name
 
@@ -23,9 +23,7 @@ class OrderedRow(ExtractedRow):
         super().__init__(model, side, options)
         self.head = None
         order_heads.check(options.order)
-        if options.reorder not in SIDES:
-            raise unknown_name("`--reorder`", options.reorder, list(SIDES))
-        if side == SIDES.index(options.reorder):
+        if side == reordered_side(options.reorder):
             key = head_key(options.order, options.reorder)
             self.head = model.model.require(key, model.checkpoint).head
             if options.search not in self.head.searches:

@@ -15,6 +15,7 @@ from fairseq_xling.clcr.rows import (
     rows,
 )
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr.order import reordered_side
 
 
 @rows.register("T+pGA")
@@ -22,10 +23,11 @@ class PseudoGoldRow(RowMethod):
     """Both languages have the same number of vectors, in matching order."""
 
     reads_translation = True
-    reads = ("threshold",)
+    reads = ("threshold", "reorder")
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
+        self.moves = side == reordered_side(options.reorder)
         if options.threshold is None or not options.threshold > 0:
             raise UserError(
                 "`--threshold` of the pivots must be above 0 for row T+pGA (`clcr label` prints "
@@ -43,7 +45,7 @@ class PseudoGoldRow(RowMethod):
         partner = torch.full_like(view.content, -1, dtype=torch.int64)
         partner[found.row[kept], mine[kept]] = theirs[kept]
         chosen = in_text_order(partner >= 0)
-        if self.side:
+        if not self.moves:
             return chosen  # both languages use this order
         places = partner.gather(1, chosen.places)
         last = torch.iinfo(torch.int64).max

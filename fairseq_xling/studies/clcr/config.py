@@ -108,7 +108,9 @@ class ClcrRunConfig:
     beam: int = option(10, "beam width of the search for an order", least=1)
     weigh: str = option("", "cost of a wrong order, as of `clcr encode` (default: likelihood)")
 
-    rows: str = option("T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, states")
+    rows: str = option(
+        "T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, T+pGA-target, states"
+    )
     encode_pairs: tuple[str, ...] = option(
         (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
     )

@@ -75,6 +75,26 @@ def test_either_language_can_be_the_one_that_is_reordered():
         np.testing.assert_allclose(ours, theirs[::-1], atol=1e-5)
 
 
+@pytest.mark.row("C15")
+def test_pseudo_gold_pivots_of_the_target_leave_the_other_language_as_in_row_t(model):
+    (english, places), (german, _) = both(model, "T+pGA-target")
+    (pivots, expected), _ = both(model, "T+pGA")
+    _, (words, _) = both(model, "T")
+    assert places == expected
+    for ours, theirs in zip(english + german, pivots + words, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert sum(map(len, german)) > sum(map(len, english))
+
+
+@pytest.mark.row("C15")
+def test_pivots_of_either_language_can_be_those_that_are_reordered(model):
+    (english, places), (german, moved) = both(model, "T+pGA", reorder="second")
+    assert all(place == sorted(place) for place in places)
+    assert any(place != sorted(place) for place in moved)
+    for ours, theirs in zip(english, german, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
 @pytest.mark.row("C14")
 def test_without_extraction_every_word_has_its_vector(model):
     first, second, _ = toy_pairs(COUNT)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.clcr.search import Found
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
-from fairseq_xling.registry import Registry
+from fairseq_xling.registry import Registry, unknown_name
 
 order_heads: Registry = Registry("`--order`", __name__)
 
@@ -117,6 +117,17 @@ class OrderHead(nn.Module):
                 `weights`).
         """
         raise NotImplementedError(type(self).__name__)
+
+
+def reordered_side(name: str) -> int:
+    """0 or 1, the side that `--reorder` names.
+
+    Raises:
+        UserError: for a name that is not of `SIDES`.
+    """
+    if name not in SIDES:
+        raise unknown_name("`--reorder`", name, list(SIDES))
+    return SIDES.index(name)
 
 
 def head_key(name: str, side: str) -> str:
