@@ -1,10 +1,12 @@
 """`fairseq-xling probe texts` and `clcr probe` on sequences whose vectors say the word's class."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.cli import main
 from fairseq_xling.verbs.parts import probe as probing
 from tests.sequence_folder import write_folder
@@ -87,6 +89,24 @@ def test_extraction_costs_the_recall_of_what_it_drops(study, tmp_path, capsys, m
     assert main(given) == 0
     assert main(["report", str(tmp_path / "run"), "--output", str(tmp_path / "pages")]) == 0
     assert "T+E(.2)" in (tmp_path / "pages" / "run.html").read_text()
+
+
+@pytest.mark.row("C16")
+def test_another_order_of_the_same_key_points_is_probed_alike(study, tmp_path):
+    for file in ("train", "dev", "test"):
+        one = Sequences(study / "TE" / file)
+        order = [np.arange(end)[start:end][::-1] for start, end in pairwise(one.offsets)]
+        vectors = np.load(study / "TE" / file / "vectors.npy")
+        write_folder(
+            study / "TER" / file,
+            [vectors[rows] for rows in order],
+            spans=[one.spans[rows] for rows in order],
+            lengths=one.lengths.tolist(),
+        )
+    assert main(options(study, tmp_path / "run", "T+E=TE", "T+E+R=TER")) == 0
+    predictions = sorted((tmp_path / "run" / "predictions").glob("*/en.test.jsonl"))
+    assert len(predictions) == 2
+    assert predictions[0].read_text() == predictions[1].read_text()
 
 
 def test_spans_of_characters_are_found_too(study, tmp_path):

@@ -32,7 +32,7 @@ from fairseq_xling.studies.clcr.classify_config import (
     labelled_files,
     table_rows,
 )
-from fairseq_xling.studies.clcr.classify_result import read_beside, write_classified
+from fairseq_xling.studies.clcr.classify_result import named_runs, read_beside, write_classified
 from fairseq_xling.tasks.formats import Format, find_format
 from fairseq_xling.tasks.formats.tsv import TextItem
 from fairseq_xling.tasks.items import parse_columns
@@ -67,7 +67,10 @@ def run_classify(args: argparse.Namespace) -> None:
     for row in rows:
         for seed in row.differing(seeds):
             _open(row, labelled, names, seed)  # raises for missing or damaged files
+    baselines = named_runs(config.baseline)
     beside = read_beside(config.beside)
+    for name, run in baselines.items():
+        beside += read_beside([run], name)
     output = Path(args.output)
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
@@ -82,7 +85,8 @@ def run_classify(args: argparse.Namespace) -> None:
             for file in files
             for side in SIDES
         }
-        used |= {f"run {run}": Path(run) / "results.json" for run in config.beside}
+        runs = [*config.beside, *baselines.values()]
+        used |= {f"run {run}": Path(run) / "results.json" for run in runs}
         write_classified(output, config, files, found, _majority(labelled), beside, used)
 
 

@@ -34,6 +34,11 @@ class ClassifyConfig:
     beside: tuple[str, ...] = option(
         (), "finished run of `eval transfer` to include in the table; repeatable"
     )
+    baseline: tuple[str, ...] = option(
+        (),
+        "NAME=RUN, the same under a name such as mBERT, translate-train or translate-test; "
+        "repeatable",
+    )
     projection: int = option(0, "width that vectors are projected to; 0 is no projection")
     hidden: int = option(300, "hidden units per direction of the recurrent layers")
     dropout: float = option(0.5, "dropout on the inputs of the LSTMs and the last two layers")

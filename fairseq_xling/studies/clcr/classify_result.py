@@ -91,24 +91,50 @@ def _lines(record: Mapping[str, Any]) -> list[Line]:
     return [Line(f"always {label}", tests, [chance[VALID]]), *beside, *trained]
 
 
-def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[str, Any]]]:
+def named_runs(texts: Sequence[str]) -> dict[str, str]:
+    """Runs by name, from ``NAME=RUN``.
+
+    >>> named_runs(["mBERT=runs/mbert"])
+    {'mBERT': 'runs/mbert'}
+
+    Raises:
+        UserError: for another form, or a name used twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, _, run = text.partition("=")
+        if not (name and run):
+            raise UserError(f"`--baseline` must look like NAME=RUN, got {text!r}")
+        if name in found:
+            raise UserError(f"`--baseline` names {name!r} twice")
+        found[name] = run
+    return found
+
+
+def read_beside(
+    runs: Sequence[str], called: str = ""
+) -> list[tuple[str, Sequence[str], Mapping[str, Any]]]:
     """The models of finished runs of `eval transfer`: name, languages trained on, results.
+
+    Args:
+        called: the name of its only model, or what those of several begin with (`--baseline`).
 
     Raises:
         UserError: for a run that is not finished, or that measured something other than accuracy.
     """
+    option = "--baseline" if called else "--beside"
     found = []
     for run in runs:
         path = Path(run) / "results.json"
         if not path.is_file():
             raise UserError(
-                f"`--beside` {run}: is not the folder of a finished run (no {path.name})"
+                f"`{option}` {run}: is not the folder of a finished run (no {path.name})"
             )
         record = read_json(path)
         try:
             metric = record["metric"]
             models = [
-                (", ".join(filter(None, (one["encoder"], one["how"]))), one["sources"], one)
+                (_model_name(one, called, len(record["results"])), one["sources"], one)
                 for one in record["results"]
             ]
         except MALFORMED:
@@ -119,6 +145,13 @@ def read_beside(runs: Sequence[str]) -> list[tuple[str, Sequence[str], Mapping[s
             raise UserError(f"{path}: must be of accuracy, got {metric}")
         found += models
     return found
+
+
+def _model_name(model: Mapping[str, Any], called: str, models: int) -> str:
+    own = ", ".join(filter(None, (model["encoder"], model["how"])))
+    if not called:
+        return own
+    return called if models == 1 else f"{called}: {own}"
 
 
 def lines_beside(
@@ -133,8 +166,8 @@ def lines_beside(
     for file in files if beside else ():
         if file.lang in by_language:
             raise UserError(
-                f"`--beside` has one figure for {file.lang}, but `--test` names two files of it: "
-                f"{by_language[file.lang]} and {file.name}"
+                f"a run next to the table has one figure for {file.lang}, but `--test` names two "
+                f"files of it: {by_language[file.lang]} and {file.name}"
             )
         by_language[file.lang] = file.name
     return [

@@ -1,5 +1,6 @@
 """The table of entailment on sequences: means, gaps by seed, and rows of other runs beside it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fairseq_xling.studies.clcr.classify_result import (
     gaps,
     lines_beside,
     lines_of_rows,
+    named_runs,
     read_beside,
     table,
 )
@@ -88,6 +90,27 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
     assert rows[1][1:3] == [None, None] and rows[1][-1] is None
 
 
+@pytest.mark.row("C15")
+def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
+    runs = named_runs([f"mBERT={transfer_run(tmp_path)}"])
+    lines = lines_beside(read_beside([runs["mBERT"]], "mBERT"), FILES)
+    assert [line.name for line in lines] == ["mBERT: mbert", "mBERT: mbert, translate-train"]
+    run = json.loads((tmp_path / "results.json").read_text())
+    write_json(tmp_path / "results.json", {**run, "results": run["results"][:1]})
+    lines = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
+    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
+    header, (_, row) = table(record([], beside))
+    assert row[0] == "mBERT" and str(row[header.index("gap zh")]) == "20.0 ± 0.0"
+    for text, line in (
+        (["runs/mbert"], "must look like NAME=RUN, got 'runs/mbert'"),
+        (["a=x", "a=y"], "names 'a' twice"),
+    ):
+        with pytest.raises(UserError, match=f"`--baseline` {line}"):
+            named_runs(text)
+    with pytest.raises(UserError, match=r"`--baseline` .*nowhere: is not the folder of a finished"):
+        read_beside([str(tmp_path / "nowhere")], "mBERT")
+
+
 def test_empty_sentences_are_said_of_all_seeds():
     def result(row, count):
         return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
@@ -103,7 +126,7 @@ def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
     with pytest.raises(UserError, match="is not the folder of a finished run"):
         read_beside([str(tmp_path)])
     two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
-    with pytest.raises(UserError, match="names two files of it"):
+    with pytest.raises(UserError, match=r"names two files of it: zh.test and zh.other"):
         lines_beside(read_beside([transfer_run(tmp_path)]), two)
     assert lines_beside([], two) == []
     with pytest.raises(UserError, match="must be of accuracy, got f1"):
