@@ -120,7 +120,8 @@ class CrossLingualTransferTask(ItemTask):
     def _labels(self) -> dict[str, list[str]]:
         if self._trained:  # a file named in it must not be read instead
             raise UserError(f"{origin()}: must have labels (`task_state.labels`), got none")
-        return find_labels(self._kind, (i for _, items in self._read("train") for i in items))
+        items = (i for _, items in self._read("train") for i in items)
+        return find_labels(self._kind, items, self._options)
 
     def _read(self, split: str) -> list[tuple[str, list[Item]]]:
         if split not in self._items:

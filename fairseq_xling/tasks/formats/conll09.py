@@ -1,15 +1,16 @@
 """CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
 
-One word per line, a blank line after each sentence: ID, FORM, ten columns that are left unchanged,
-FILLPRED (``Y`` of a predicate), PRED, and an APRED column for each predicate of the sentence, in
-their order, with the word's role or ``_``. Predicates are given: only APRED is predicted, and PRED,
-including its sense, is kept. A file whose sentences have predicates but no APRED columns is
-unannotated. There are no comments.
+One word per line, a blank line after each sentence: ID, FORM, LEMMA, PLEMMA, eight columns that are
+left unchanged, FILLPRED (``Y`` of a predicate), PRED (``lemma.sense``), and an APRED column for
+each predicate of the sentence, in their order, with the word's role or ``_``. Predicates are given:
+APRED is predicted, and PRED by a model of senses; other models keep it. A file whose sentences
+have predicates but no APRED columns is unannotated. There are no comments.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
@@ -17,10 +18,22 @@ from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.formats.conllu import sentences
 from fairseq_xling.tasks.items import Item
 
-_ID, _FORM, _FILLPRED, _FIRST = 0, 1, 12, 14
+_ID, _FORM, _LEMMA, _PLEMMA, _FILLPRED, _PRED, _FIRST = 0, 1, 2, 3, 12, 13, 14
 NONE = "_"
 
 Roles = tuple[tuple[str, ...], ...]  # by predicate, the role of each word, or `NONE`
+
+
+class Frames(NamedTuple):
+    """The frames of a sentence's predicates.
+
+    Attributes:
+        senses: of each predicate its PRED, or ``.`` and a sense number, which its lemma precedes;
+            empty if senses are not predicted.
+    """
+
+    roles: Roles
+    senses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -31,12 +44,16 @@ class FramesItem(Item):
         words: its words.
         predicates: indices of its predicates, from 0.
         roles: None if the file has none.
+        lemmas: of each predicate its PLEMMA, or its LEMMA where that is `NONE`.
+        senses: of each predicate its PRED, or `NONE`.
         lines: all of its lines, including the blank line after it.
     """
 
     words: tuple[str, ...]
     predicates: tuple[int, ...]
     roles: Roles | None
+    lemmas: tuple[str, ...]
+    senses: tuple[str, ...]
     lines: tuple[str, ...]
 
 
@@ -60,15 +77,20 @@ class Conll09(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[FramesItem], predictions: Sequence[Roles], columns: Mapping
+        path: Path, items: Sequence[FramesItem], predictions: Sequence[Frames], columns: Mapping
     ) -> None:
-        """See `Format`: the input, with predicted APRED columns."""
+        """See `Format`: the input, with predicted APRED columns, and PRED if it is predicted."""
         with atomic_write(path, "w") as file:
-            for item, roles in zip(items, predictions, strict=True):
+            for item, (roles, senses) in zip(items, predictions, strict=True):
                 count = len(item.words)
                 frames = list(zip(*roles, strict=True)) if roles else [()] * count
-                for line, given in zip(item.lines[:count], frames, strict=True):
-                    file.write("\t".join([*line.split("\t")[:_FIRST], *given]) + "\n")
+                cells = [line.split("\t")[:_FIRST] for line in item.lines[:count]]
+                if senses:
+                    found = zip(item.predicates, item.lemmas, senses, strict=True)
+                    for predicate, lemma, sense in found:
+                        cells[predicate][_PRED] = lemma * sense.startswith(".") + sense
+                for given, row in zip(frames, cells, strict=True):
+                    file.write("\t".join([*row, *given]) + "\n")
                 file.writelines(f"{line}\n" for line in item.lines[count:])
 
 
@@ -112,9 +134,17 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
             )
         if not all(map(str.strip, row[_FIRST:])):
             raise UserError(f"{place}: an APRED must be a role or _, got nothing")
+        if row[_FILLPRED] == "Y" and not row[_PRED].strip():
+            raise UserError(f"{place}: the PRED of a predicate must be a sense or _, got nothing")
     roles = tuple(
         tuple(row[_FIRST + n] for row in rows) for n in range(len(predicates) * annotated)
     )
-    words = tuple(row[_FORM] for row in rows)
+    words, chosen = tuple(row[_FORM] for row in rows), [rows[number] for number in predicates]
     given = roles if annotated or not predicates else None
-    return FramesItem(str(path), first, words, predicates, given, tuple(lines))
+    lemmas, senses = tuple(map(_lemma, chosen)), tuple(row[_PRED] for row in chosen)
+    return FramesItem(str(path), first, words, predicates, given, lemmas, senses, tuple(lines))
+
+
+def _lemma(row: Sequence[str]) -> str:
+    # The predicted lemma is what a system has at test time; some files have the gold one alone.
+    return row[_LEMMA] if row[_PLEMMA] == NONE else row[_PLEMMA]

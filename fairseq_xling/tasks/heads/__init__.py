@@ -67,6 +67,14 @@ class Head(ABC):
         """The labels of an item, by kind, in the order of `Item.place_of`; unannotated, none."""
 
     @classmethod
+    def inventory(cls, items: Sequence[Item], options: Any) -> Mapping[str, Sequence[str]]:
+        """What else a head keeps of the training items, by kind, in the order that numbers it.
+
+        Unlike the labels of `labels_of`, those of other files need not be among these.
+        """
+        return {}
+
+    @classmethod
     def annotated(cls, item: Item) -> bool:
         """Whether the item can be counted; heads without labels override it."""
         return any(cls.labels_of(item).values())
@@ -104,13 +112,21 @@ class Head(ABC):
 heads: Registry[type[Head]] = Registry("`--head`", __name__)
 
 
-def find_labels(head: type[Head], items: Iterable[Item]) -> dict[str, list[str]]:
-    """All labels of ``items`` by kind, sorted."""
-    found: dict[str, set[str]] = {}
+def find_labels(
+    head: type[Head], items: Iterable[Item], options: Any = None
+) -> dict[str, list[str]]:
+    """All labels of ``items`` by kind, sorted, and the head's inventory of them.
+
+    Raises:
+        UserError: for an item that lacks what the head's ``options`` need; names file and line.
+    """
+    items, found = list(items), {}
     for item in items:
         for kind, names in head.labels_of(item).items():
             found.setdefault(kind, set()).update(names)
-    return {kind: sorted(names) for kind, names in sorted(found.items())}
+    labels = {kind: sorted(names) for kind, names in sorted(found.items())}
+    more = head.inventory(items, options or head.Options())
+    return {**labels, **{kind: list(names) for kind, names in more.items()}}
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:

@@ -2,13 +2,15 @@
 
 Cai et al. (2018), "A Full End-to-End Semantic Role Labeler, Syntactic-agnostic Over
 Syntactic-aware?", Section 2: a biaffine scorer over predicates and words, with "no role" as one of
-the labels; its BiLSTM is the encoder here, as in TreLM, Appendix A.6. Predicates are
-given. Precision, recall and F1 are over labelled arguments; the senses of predicates, which the
-CoNLL-2009 scorer counts as further dependencies, are neither predicted nor counted.
+the labels; its BiLSTM is the encoder here, as in TreLM, Appendix A.6. Predicates are given.
+Precision, recall and F1 are over labelled arguments: predicate, word, role. With ``senses=yes`` the
+senses of predicates are predicted and counted as well: `fairseq_xling.tasks.senses`.
 
-B sentences, W words, P predicates, K roles; label 0 is none, and label k + 1 is role k.
+B sentences, W words, P predicates, K roles; label 0 is none, and label k + 1 is role k. C senses of
+the lemma that has most, D width.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,18 +22,21 @@ from torch import Tensor, nn
 from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.biaffine import Perceptron, SharedDropout, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
-from fairseq_xling.tasks.formats.conll09 import NONE, FramesItem, Roles
+from fairseq_xling.tasks.formats.conll09 import NONE, Frames, FramesItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads
 from fairseq_xling.tasks.heads.tagger import word_rows, word_states
 from fairseq_xling.tasks.options import HeadOptions, setting
+from fairseq_xling.tasks.senses import Senses, arguments, by_lemma, check_senses, inventory
 
 
 @dataclass(frozen=True)
 class RolesOptions(HeadOptions):
-    """Size of the perceptrons of predicates and of arguments, and dropout."""
+    """Size of the perceptrons of predicates and of arguments, dropout, and whether the senses of
+    predicates are predicted and counted."""
 
     role_dim: int = setting(100, COUNT)
     dropout: float = setting(0.33, BELOW_ONE)
+    senses: str = setting("no", choices=("no", "yes"))
 
 
 @heads.register("srl")
@@ -42,12 +47,22 @@ class SemanticRoles(Head):
     format = "conll09"
     metric = "f1"
     count_names = ("right", "predicted", "gold")
-    fills: ClassVar[Mapping[str, int]] = {"role": IGNORE}
+    fills: ClassVar[Mapping[str, int]] = {"role": IGNORE, "sense": IGNORE, "candidates": IGNORE}
     Options = RolesOptions
 
     @classmethod
     def labels_of(cls, item: FramesItem) -> Mapping[str, Sequence[str]]:
         return {"role": [role for row in item.roles or () for role in row if role != NONE]}
+
+    @classmethod
+    def inventory(
+        cls, items: Sequence[FramesItem], options: RolesOptions
+    ) -> Mapping[str, Sequence[str]]:
+        return inventory(filter(cls.annotated, items)) if options.senses == "yes" else {}
+
+    @functools.cached_property
+    def _by_lemma(self) -> dict[str, dict[str, int]]:
+        return by_lemma(self.labels["sense"])
 
     @classmethod
     def annotated(cls, item: FramesItem) -> bool:
@@ -67,7 +82,24 @@ class SemanticRoles(Head):
             "words": np.array(len(item.words)),
             "predicates": np.array(len(item.predicates)),
         }
+        if self.options.senses == "yes":
+            fields |= self._sense_fields(item)
         return Encoded(rows, [np.zeros_like(ids) for ids in rows], fields)
+
+    def _sense_fields(self, item: FramesItem) -> dict[str, np.ndarray]:
+        """``candidates`` (P, C), numbers of `_by_lemma`, and ``sense`` (P,), the gold place there.
+
+        Both have `IGNORE` where there is none.
+        """
+        check_senses(item)
+        found = [self._by_lemma.get(lemma, {}) for lemma in item.lemmas]
+        candidates = np.full((len(found), max([1, *map(len, found)])), IGNORE)
+        sense = np.full(len(found), IGNORE)
+        for n, (numbers, gold) in enumerate(zip(found, item.senses, strict=True)):
+            candidates[n, : len(numbers)] = list(numbers.values())
+            if item.roles is not None and gold in numbers:
+                sense[n] = list(numbers).index(gold)
+        return {"candidates": candidates, "sense": sense}
 
     def _label(self, role: str) -> int:
         if role == NONE:
@@ -76,27 +108,48 @@ class SemanticRoles(Head):
         return number if number == IGNORE else number + 1
 
     def network(self, dim: int) -> nn.Module:
-        return _Frames(dim, len(self.labels["role"]), self.options)
+        senses = len(self.labels["sense"]) if self.options.senses == "yes" else None
+        return _Frames(dim, len(self.labels["role"]), senses, self.options)
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        """The cross-entropies of roles, and of senses, added."""
         logits, gold = outputs["logits"].flatten(0, 2), fields["role"].flatten()
         total = F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum")
+        if "senses" in outputs:
+            senses, places = outputs["senses"].flatten(0, 1), fields["sense"].flatten()
+            total = total + F.cross_entropy(senses, places, ignore_index=IGNORE, reduction="sum")
         return total, (gold != IGNORE).sum()
 
-    def decode(self, outputs: Fields, fields: Fields) -> list[Roles]:
+    def decode(self, outputs: Fields, fields: Fields) -> list[Frames]:
         names = [NONE, *self.labels["role"]]
         sizes = zip(fields["predicates"].tolist(), fields["words"].tolist(), strict=True)
-        return [
+        found = [
             tuple(tuple(names[label] for label in row[:words]) for row in rows[:predicates])
             for rows, (predicates, words) in zip(
                 outputs["logits"].argmax(-1).tolist(), sizes, strict=True
             )
         ]
+        return list(map(Frames, found, self._decode_senses(outputs, fields)))
 
-    def counts(self, item: FramesItem, prediction: Roles) -> Sequence[float]:
+    def _decode_senses(self, outputs: Fields, fields: Fields) -> list[tuple[str, ...]]:
+        if "senses" not in outputs:
+            return [()] * len(fields["predicates"])
+        names = [pair.split("\t")[1] for pair in self.labels["sense"]]
+        # The first candidate is missing only where all are: the lemma is not in training.
+        names.append("." + self.labels["number"][0])
+        best = outputs["senses"].argmax(-1, keepdim=True)
+        chosen = fields["candidates"].gather(2, best)[..., 0].clamp_min(-1).tolist()
+        sizes = fields["predicates"].tolist()
+        return [
+            tuple(names[number] for number in row[:size])
+            for row, size in zip(chosen, sizes, strict=True)
+        ]
+
+    def counts(self, item: FramesItem, prediction: Frames) -> Sequence[float]:
         if item.roles is None:
             return (0.0, 0.0, 0.0)
-        gold, found = arguments(item.roles), arguments(prediction)
+        senses = item.senses if self.options.senses == "yes" else ()
+        gold, found = arguments(Frames(item.roles, senses)), arguments(prediction)
         return float(len(gold & found)), float(len(found)), float(len(gold))
 
     @classmethod
@@ -105,30 +158,19 @@ class SemanticRoles(Head):
 
 
 class _Frames(nn.Module):
-    def __init__(self, dim: int, roles: int, options: RolesOptions):
+    def __init__(self, dim: int, roles: int, senses: int | None, options: RolesOptions):
         super().__init__()
         size, dropout = options.role_dim, options.dropout
         self.dropout = SharedDropout(dropout)
         self.predicate, self.argument = (Perceptron(dim, size, dropout) for _ in range(2))
         self.weight = new_weight(roles + 1, size + 1, size + 1)
+        self.senses = None if senses is None else Senses(dim, senses)
 
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
-        """``logits`` (B, P, W, K + 1)."""
+        """``logits`` (B, P, W, K + 1) and, if there are senses, ``senses`` (B, P, C)."""
         x = self.dropout(word_states(states, fields))
-        chosen = fields["predicate"][..., None].expand(-1, -1, x.shape[-1])
-        predicates = self.predicate(x.gather(1, chosen))
-        return {"logits": pair_scores(predicates, self.weight, self.argument(x))}
-
-
-def arguments(roles: Roles) -> set[tuple[int, int, str]]:
-    """The arguments in the frames of a sentence: predicate, word, role.
-
-    >>> sorted(arguments((("A0", "_"), ("_", "A1"))))
-    [(0, 0, 'A0'), (1, 1, 'A1')]
-    """
-    return {
-        (predicate, word, role)
-        for predicate, row in enumerate(roles)
-        for word, role in enumerate(row)
-        if role != NONE
-    }
+        chosen = x.gather(1, fields["predicate"][..., None].expand(-1, -1, x.shape[-1]))
+        logits = pair_scores(self.predicate(chosen), self.weight, self.argument(x))
+        if self.senses is None:
+            return {"logits": logits}
+        return {"logits": logits, "senses": self.senses(chosen, fields["candidates"])}

@@ -77,13 +77,18 @@ def tree(draw):
 
 
 def frames(draw):
-    """The predicate is ``sees``; animals are who sees, places are what is seen."""
+    """The predicate is ``sees``; animals are who sees, places are what is seen.
+
+    Its sense is whether the word after it is an animal.
+    """
     words = ["sees", *text(draw, 2, 5)]
     rows = []
     for number, word in enumerate(words, start=1):
         role = "A0" if word in ANIMALS else "A1" if word in PLACES else "_"
-        is_predicate = ("Y", "see.01") if number == 1 else ("_", "_")
-        rows.append("\t".join([str(number), word, *"_" * 10, *is_predicate, role]) + "\n")
+        sense = "see.02" if words[1] in ANIMALS else "see.01"
+        is_predicate = ("Y", sense) if number == 1 else ("_", "_")
+        cells = [str(number), word, "see", *"_" * 9, *is_predicate, role]
+        rows.append("\t".join(cells) + "\n")
     return "".join(rows) + "\n"
 
 
@@ -128,6 +133,7 @@ CASES = {
     "parsing": ("parsing", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
     "parsing_pos": ("parsing_pos", "", "", "arc_dim=24,label_dim=12", many(tree), 97),
     "srl": ("srl", "", "", "role_dim=24", many(frames), 99),
+    "senses": ("srl", "", "", "role_dim=24,senses=yes", many(frames), 99),
     "span_qa": ("span_qa", "", "", "", questions, 95),
     "c3": ("multiple_choice", "c3", "", "", dialogues, 99),
 }
@@ -144,10 +150,8 @@ def test_what_is_planted_is_learned_and_holds_for_other_items(name, codec, tmp_p
         path.write_text(write(draw), encoding="utf-8")
         sets.append(list(find_format(head_class.format, chosen).read(path, fields)))
     options = ",".join(filter(None, (options, "dropout=0")))
-    head = head_class(
-        find_labels(head_class, sets[0]),
-        parse_options("--head-options", options, head_class.Options),
-    )
+    settings = parse_options("--head-options", options, head_class.Options)
+    head = head_class(find_labels(head_class, sets[0], settings), settings)
     train, test = (ItemDataset([(codec(), 0, items)], head) for items in sets)
     torch.manual_seed(0)
     shape = EncoderShape(1, 24, 48, 4, 40, num_segments=2, dropout=0.0, attention_dropout=0.0)

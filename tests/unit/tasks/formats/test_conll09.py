@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats import formats
-from fairseq_xling.tasks.formats.conll09 import Conll09
+from fairseq_xling.tasks.formats.conll09 import Conll09, Frames
 
 
 def row(number, *apreds, word="w", predicate=False):
@@ -38,7 +38,7 @@ def test_words_predicates_and_their_frames_are_read(written):
 @pytest.mark.parametrize("text", [TEXT, TEXT[:-1], TEXT + "\n", row(1, "_", predicate=True)])
 def test_gold_written_back_is_the_file_itself(written, text, tmp_path):
     items = read(written, text)
-    Conll09.write(tmp_path / "b", items, [item.roles for item in items], {})
+    Conll09.write(tmp_path / "b", items, [Frames(item.roles) for item in items], {})
     assert (tmp_path / "b").read_text(encoding="utf-8") == text
 
 
@@ -46,18 +46,34 @@ def test_a_file_without_frames_gets_them_and_keeps_the_rest(written, tmp_path):
     items = read(written, BARE)
     assert [item.roles for item in items] == [None, ()]
     assert items[0].predicates == (1, 2)
-    roles = [(("A0", "_", "C-A1"), ("_", "A1", "_")), ()]
-    Conll09.write(tmp_path / "b", items, roles, {})
+    frames = [Frames((("A0", "_", "C-A1"), ("_", "A1", "_"))), Frames(())]
+    Conll09.write(tmp_path / "b", items, frames, {})
     assert (tmp_path / "b").read_text(encoding="utf-8") == TEXT
 
 
 def test_predictions_replace_frames_and_nothing_else(written, tmp_path):
     items = read(written, TEXT)
-    Conll09.write(tmp_path / "b", items, [(("_", "X", "_"), ("_", "_", "Y")), ()], {})
+    Conll09.write(
+        tmp_path / "b", items, [Frames((("_", "X", "_"), ("_", "_", "Y"))), Frames(())], {}
+    )
     ours = [line.split("\t") for line in (tmp_path / "b").read_text().splitlines()]
     theirs = [line.split("\t") for line in TEXT.splitlines()]
     assert [line[:14] for line in ours] == [line[:14] for line in theirs]
     assert [line[14:] for line in ours[:3]] == [["_", "_"], ["X", "_"], ["_", "Y"]]
+
+
+def test_predicted_senses_replace_pred_and_a_number_alone_gets_the_lemma(written, tmp_path):
+    items = read(written, TEXT)
+    assert (items[0].lemmas, items[0].senses) == (("b", "b"), ("w.01", "w.01"))
+    frames = [Frames(items[0].roles, ("say.02", ".03")), Frames(())]
+    Conll09.write(tmp_path / "b", items, frames, {})
+    expected = TEXT.replace("w.01", "say.02", 1).replace("w.01", "b.03")
+    assert (tmp_path / "b").read_text(encoding="utf-8") == expected
+
+
+def test_the_lemma_is_the_gold_one_where_there_is_no_predicted_one(written):
+    text = TEXT.replace("says\ta\tb", "says\tsay\t_").replace("runs\ta\tb", "runs\t_\t_")
+    assert read(written, text)[0].lemmas == ("say", "_")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +101,10 @@ def test_predictions_replace_frames_and_nothing_else(written, tmp_path):
             ":7: must have 14 columns, with no APRED, got 15",
         ),
         (row(1, "", predicate=True), ":1: an APRED must be a role or _, got nothing"),
+        (
+            row(1, "_", predicate=True).replace("w.01", " "),
+            ":1: the PRED of a predicate must be a sense or _, got nothing",
+        ),
         (row(1) + "\n\n" + row(1), ":3: a blank line must end a sentence, got no words"),
         ("\n", ": contains no sentences"),
     ],
