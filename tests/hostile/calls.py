@@ -136,6 +136,8 @@ VERBS = {
     "probe": f"{{w}}/lm.pt {_DATA} {_ROWS} --epochs 1 --output out",
     "probe-convert": "{w}/text/gold/test.en.conllu --task pos --output rows.jsonl",
     "probe-texts": "{w}/rows.jsonl --output texts",
+    "realign": "{w}/text/gold/tags.test.en.tsv --words {w}/text/parallel/test.en-de.en.txt "
+    "--columns token=0,tag=2 --output words.tsv",
     "report": "{w}/tatoeba.json --output out",
     "struct matrix": f"--task roles {_STRUCTURES} --seeds 1",
     "struct predict": "{w}/structures de={w}/kbp.txt --format kbp37 --trees {w}/parse.pt "
