@@ -1,12 +1,16 @@
-"""Make probing rows from a treebank or a tagged file.
+"""Make probing rows from an annotated file.
 
   fairseq-xling probe convert test.conllu --task deps --output test.deps.jsonl
   fairseq-xling probe convert test.conll --columns token=1,tag=2 --task entities \\
       --output test.entities.jsonl
 
-Tasks: pos (a word, its part of speech), deps (a word and its head, their relation; the root is left
-out), entities (an entity, its type). A file whose name ends in .conllu has all three, entities as
-Entity=B-TYPE in its last column; any other has a token and its tag on each line.
+Tasks of a treebank (.conllu) or a tagged file with a token and its tag on each line: pos (a word,
+its part of speech), deps (a word and its head, their relation; the root is left out), entities (an
+entity, its type; in a treebank Entity=B-TYPE in its last column). Of bracketed trees: consts (a
+constituent, its types). Of CoNLL-2009: srl (a predicate and an argument, the role). Of CoNLL-2012:
+coref (two mentions of a sentence, whether they are of one entity). Of a table with the headings
+text, predicate, argument, property and response: spr (a predicate and an argument, the properties
+rated 4 or 5). Of SemEval-2010 task 8, or of the structures of `struct` (.json, .jsonl): relations.
 """
 
 import argparse
@@ -17,7 +21,11 @@ GROUP = "Analyse"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", help="annotated file, also .gz")
-    add("--task", required=True, help="what is probed: pos, deps or entities")
+    add(
+        "--task",
+        required=True,
+        help="what is probed: pos, deps, entities, consts, srl, coref, spr or relations",
+    )
     add("--columns", help="of a tagged file, such as token=0,tag=1")
     add("--output", required=True, metavar="FILE", help="JSON lines to write")
 

@@ -52,7 +52,7 @@ class Kbp37(Format):
                     "as the records before"
                 )
             annotated = label is not None
-            sentence, whole = _sentence(path, number, text, label, cut)
+            sentence, whole = marked_sentence(path, number, text, label, cut)
             empty += not whole
             yield sentence
         if annotated is None:
@@ -94,7 +94,7 @@ def _records(path: Path) -> Iterator[tuple[int, tuple[str, str | None]]]:
         yield text[0], (text[1], label)
 
 
-def _sentence(
+def marked_sentence(
     path: Path, number: int, line: str, label: str | None, cut: Segmentation
 ) -> tuple[Sentence, bool]:
     """A record, and whether both of its mentions have words."""

@@ -1,103 +1,12 @@
-"""Probing rows made from annotated sentences: one task each, found by name.
-
-A task receives words, their parts of speech, entity tags and tree, where the file has them, and
-returns the targets of the sentence. To add one, add a function.
-"""
+"""Probing rows written from an annotated file."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.registry import Registry
-from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
-from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem
-from fairseq_xling.tasks.spans import check_bio, is_bio, spans
-
-_MISC, _ENTITY = 9, "Entity="
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """Words with their annotation; None for what is missing.
-
-    Attributes:
-        place: ``file:line`` of its first word.
-        words, upos: one each.
-        entities: tags in BIO form.
-        tree: heads and relations.
-    """
-
-    place: str
-    words: tuple[str, ...]
-    upos: tuple[str, ...] | None = None
-    entities: tuple[str, ...] | None = None
-    tree: Tree | None = None
-
-
-Find = Callable[[Sentence], list[dict[str, Any]]]
-
-
-@dataclass(frozen=True)
-class Task:
-    """A function from a sentence to its targets; ``bio``: from tags that must be in BIO format."""
-
-    find: Find
-    bio: bool = False
-
-
-tasks: Registry[Task] = Registry("`--task`")
-
-
-def _task(name: str, bio: bool = False) -> Callable[[Find], Find]:
-    """Registers the function below as `Task` ``name``."""
-
-    def add(find: Find) -> Find:
-        tasks.register(name)(Task(find, bio))
-        return find
-
-    return add
-
-
-@_task("pos")
-def pos(sentence: Sentence) -> list[dict[str, Any]]:
-    """A word and its part of speech.
-
-    >>> pos(Sentence("f:1", ("It", "rains"), ("PRON", "VERB")))[1]
-    {'span1': [1, 2], 'label': 'VERB'}
-    """
-    upos = _known(sentence, sentence.upos, "parts of speech")
-    return [{"span1": [n, n + 1], "label": tag} for n, tag in enumerate(upos) if tag != "_"]
-
-
-@_task("deps")
-def deps(sentence: Sentence) -> list[dict[str, Any]]:
-    """A word, its head and the relation between them; the root, which has no head, is left out.
-
-    >>> deps(Sentence("f:1", ("It", "rains"), tree=Tree((2, 0), ("expl", "root"))))
-    [{'span1': [0, 1], 'span2': [1, 2], 'label': 'expl'}]
-    """
-    tree = _known(sentence, sentence.tree, "tree")
-    return [
-        {"span1": [n, n + 1], "span2": [head - 1, head], "label": relation}
-        for n, (head, relation) in enumerate(zip(*tree, strict=True))
-        if head
-    ]
-
-
-@_task("entities", bio=True)
-def entities(sentence: Sentence) -> list[dict[str, Any]]:
-    """An entity and its type.
-
-    >>> entities(Sentence("f:1", ("in", "New", "York"), entities=("O", "B-LOC", "I-LOC")))
-    [{'span1': [1, 3], 'label': 'LOC'}]
-    """
-    tags = _known(sentence, sentence.entities, "entity tags")
-    found = sorted(spans(tags), key=lambda span: span[1:])
-    return [{"span1": [first, last + 1], "label": kind} for kind, first, last in found]
+from fairseq_xling.tasks.probing.converters import converters
 
 
 def convert(
@@ -108,60 +17,19 @@ def convert(
     A sentence without targets has no row. White space inside a word is left out.
 
     Args:
-        source: CoNLL-U if its name ends so (``Entity=`` in MISC are entity tags), else one token
-            per line with its tag; gzip if it ends in ``.gz``.
-        columns: as in `tasks.formats.conll`.
+        source: in the form that the task's converter reads; gzip if it ends in ``.gz``.
+        columns: of a tagged file, as in `tasks.formats.conll`.
 
     Raises:
         UserError: for an unknown task, a malformed row, or missing annotation.
     """
-    chosen, texts, targets = tasks[task], 0, 0
+    rows, texts, targets = converters[task](Path(source), columns), 0, 0
     with atomic_write(output, "w") as file:
-        for sentence in _sentences(Path(source), chosen, columns):
-            if found := chosen.find(sentence):
-                row = {"text": " ".join(sentence.words), "targets": found}
+        for words, found in rows:
+            if found:
+                row = {"text": " ".join(words), "targets": found}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 texts, targets = texts + 1, targets + len(found)
         if not texts:
             raise UserError(f"{source}: contains nothing for the task {task!r}")
     return texts, targets
-
-
-def _sentences(path: Path, chosen: Task, columns: Mapping[str, str]) -> Iterator[Sentence]:
-    if ".conllu" in path.suffixes:
-        for tree in Conllu.read(path, columns):
-            yield _of_tree(tree)
-        return
-    for tagged in Conll.read(path, columns):
-        if chosen.bio:
-            check_bio(tagged)
-        yield _of_tags(tagged)
-
-
-def _of_tree(item: TreeItem) -> Sentence:
-    # A sentence without entities looks like one without annotation of entities.
-    entity = tuple(_entity(item.lines[row]) for row in item.rows)
-    upos = None if all(tag == "_" for tag in item.upos) else item.upos
-    return Sentence(item.place, _joined(item.words), upos, entity, item.tree)
-
-
-def _of_tags(item: TaggedItem) -> Sentence:
-    # One column of tags: whichever the task reads.
-    return Sentence(item.place, _joined(item.words), item.tags, item.tags)
-
-
-def _entity(line: str) -> str:
-    misc = line.split("\t")[_MISC].split("|")
-    found = [piece.removeprefix(_ENTITY) for piece in misc if piece.startswith(_ENTITY)]
-    return found[0] if found and is_bio(found[0]) else "O"
-
-
-def _joined(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without internal white space, as in 10 000, since tokens end there."""
-    return tuple("".join(word.split()) for word in words)
-
-
-def _known(sentence: Sentence, value: Any, what: str) -> Any:
-    if value is None:
-        raise UserError(f"{sentence.place}: the sentence has no {what}")
-    return value

@@ -75,7 +75,7 @@ def test_rows_have_the_form_of_edge_probing(trees, tmp_path):
 
 def test_what_a_file_has_not_is_said(trees, tmp_path):
     for task, message in (
-        ("coref", "unknown `--task` 'coref'"),
+        ("tense", "unknown `--task` 'tense'"),
         ("deps", "the sentence has no tree"),
     ):
         tagged = tmp_path / "a.tsv"
