@@ -7,7 +7,7 @@ for small encoders; a study that runs a task allows its user to change them.
 import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
@@ -32,6 +32,7 @@ class GoldTask:
         pattern: of the files' names in ``gold/``.
         columns: of these files, if they are not the format's own.
         preset: of `fairseq-xling eval transfer`, with the paper's settings, if it has any.
+        further: other figures of the head, name by title.
     """
 
     title: str
@@ -40,6 +41,12 @@ class GoldTask:
     pattern: str
     columns: str = ""
     preset: str = ""
+    further: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Names of its figures in the head's scores by their titles, ``metric`` last."""
+        return {**self.further, self.title: self.metric}
 
     def file(self, text: Path, split: str, lang: str) -> Path:
         """The path of a file of this task."""
@@ -58,7 +65,9 @@ TASKS = {
     "nli": GoldTask("NLI", "classification", "accuracy", "nli.{split}.{lang}.tsv", preset="xnli"),
     "ner": GoldTask("NER F1", "ner", "f1", "tags.{split}.{lang}.tsv", "token=0,tag=2", "ner"),
     "pos": GoldTask("POS", "pos", "accuracy", "tags.{split}.{lang}.tsv", "token=0,tag=1"),
-    "parsing": GoldTask("LAS", "parsing", "las", "{split}.{lang}.conllu", preset="parsing"),
+    "parsing": GoldTask(
+        "LAS", "parsing", "las", "{split}.{lang}.conllu", preset="parsing", further={"UAS": "uas"}
+    ),
 }
 
 
@@ -75,12 +84,13 @@ def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
     return {name: TASKS[name] for name in names}
 
 
-def transfer_mean(folder: Path, lang: str, test: str = "test") -> float:
+def transfer_mean(folder: Path, lang: str, test: str = "test", figure: str = "") -> float:
     """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
-    over its chosen settings and seeds; ``test`` is the set that it is tested on."""
+    over its chosen settings and seeds; ``test`` is the set that it is tested on, and ``figure``
+    another of the head's scores than its metric."""
     (row,) = read_json(folder / "results.json")["results"]
     label = _label(test, lang)
-    return statistics.fmean(one["scores"][label][row["metric"]] for one in row["tests"])
+    return statistics.fmean(one["scores"][label][figure or row["metric"]] for one in row["tests"])
 
 
 def _label(test: str, lang: str) -> str:

@@ -77,7 +77,11 @@ class TaskOptions:
             for lang, path in parse_files(f"--task-{split}", ",".join(texts))
         }
         title = f"{self.task_head} {head.metric}"
-        own = FileTask(title, self.task_head, head.metric, "", self.task_columns, files=files)
+        own = FileTask(
+            *(title, self.task_head, head.metric, "", self.task_columns),
+            further={f"{self.task_head} {name}": name for name in head.further},
+            files=files,
+        )
         return {**found, OWN: own}
 
 

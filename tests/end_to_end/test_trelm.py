@@ -427,7 +427,7 @@ def ablate(root, study, *options):
 
 
 def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
-    quick = "--embeddings random --mapping none --output init".split()
+    quick = "--embeddings random --mapping none --output init --tasks parsing".split()
     printed = ablate(world, "trelm-init", "--rows", "random", *quick)
     table = (world / "init/table.md").read_text(encoding="utf-8")
     assert "| random | random |" in table and "| 6.990 |" in table
@@ -441,6 +441,10 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
         record["migrations"][code][0]["cost"]["sums"]["steps"] for code in ("random", "random-2x")
     ]
     assert steps == [6, 12]
+    for code, (one,) in record["migrations"].items():
+        (task,) = (world / "init/tasks").glob(f"task-parsing-de-1-{code}")
+        scores = json.loads((task / "results.json").read_text())["results"][0]["tests"][0]["scores"]
+        assert one["tasks"] == [["UAS", scores["de"]["uas"]], ["LAS", scores["de"]["las"]]]
     for name in ("table.csv", "plot.svg", "report.html"):
         assert (world / "init" / name).is_file()
 

@@ -69,7 +69,7 @@ VERBS = {
     "--output out --dry-run",
     "ablate size-window": f"{_STUDY} --ready m={{w}}/lm.pt:{{w}}/data --dry-run",
     **{
-        f"ablate trelm-{study}": f"{_TRELM} --dry-run"
+        f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
         for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",

@@ -15,6 +15,7 @@ from fairseq_xling.studies.trelm.config import (
     TrelmConfig,
     names_in,
 )
+from fairseq_xling.studies.trelm.tasks import check_target_tasks
 from fairseq_xling.studies.trelm.vector_ways import vector_ways
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
 
@@ -52,6 +53,7 @@ def check_config(config: TrelmConfig) -> None:
         )
     _check_text(config)
     _check_training(config)
+    check_target_tasks(config)
 
 
 def _check_text(config: TrelmConfig) -> None:

@@ -20,6 +20,7 @@ from fairseq_xling.ranges import option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.trelm.tasks import TargetTasks
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
@@ -40,7 +41,7 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True)
-class TrelmConfig:
+class TrelmConfig(TargetTasks):
     """One sentence of help per field."""
 
     preset: str = option("", "values of a published system: trelm, or trelm-id")

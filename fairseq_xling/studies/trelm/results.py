@@ -11,6 +11,7 @@ from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.cost import cost_record, read_cost
 from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.tasks import task_figures
 
 SHOWN = 10
 
@@ -21,8 +22,8 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
     both languages; ``orderings``: the names in ``outcome.translations``; ``translation``: by these,
     as `report_bleu.score`; ``samples``: some sentences of the first translated split, with every
-    ordering's output; ``cost``; ``maps``: the quality of the map;
-    ``curves``: by phase, split and name, points of update and value.
+    ordering's output; ``tasks``: titles and figures; ``cost``; ``maps``: the quality of the
+    map; ``curves``: by phase, split and name, points of update and value.
     """
     measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
     phases = [
@@ -49,6 +50,7 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
             for name, samples in texts.items()
         },
         "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),
+        "tasks": list(task_figures(config, outcome).items()),
         "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
         "maps": [found for path in outcome.vectors if (found := _read_map(path))],
         "curves": {phase: _read_curves(log) for phase, log in outcome.logs.items()},

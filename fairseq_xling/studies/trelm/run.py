@@ -14,6 +14,7 @@ from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import Facts, read_shape, survey
 from fairseq_xling.studies.trelm.run_result import FILES, write_run
 from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.tasks import add_tasks
 
 
 def run_trelm(args: argparse.Namespace) -> None:
@@ -47,8 +48,11 @@ def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list
 
 def add_migrations(book: Book, config: TrelmConfig, facts: dict[str, Facts]) -> list[Outcome]:
     """One migration for each target language and seed."""
-    return [
+    outcomes = [
         add_compared(book, config, facts[target], target, seed)
         for target in config.targets
         for seed in config.seed_list
     ]
+    for outcome in outcomes:
+        add_tasks(book, config, outcome)
+    return outcomes

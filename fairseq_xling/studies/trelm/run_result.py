@@ -35,7 +35,11 @@ def write_run(
     found = [read_outcome(config, outcome) for outcome in outcomes]
     record = {"config": dataclasses.asdict(config), "migrations": found}
     write_results(TrelmRun, run, record, {}, steps)
-    tables = {"Bits per word": phase_table(found), "Translation, forward model": bleu_table(found)}
+    tables = {
+        "Bits per word": phase_table(found),
+        "Translation, forward model": bleu_table(found),
+        "Tasks": task_table(found),
+    }
     with atomic_write(run / "summary.txt", "w") as file:
         for title, table in tables.items():
             if table[1]:
@@ -63,6 +67,7 @@ class TrelmRun(Kind):
             sections=[
                 _bits(result, found),
                 *_translation(result, [one for one in found if one["translation"]]),
+                *_tasks(found),
                 *maps(found),
                 *(Section(f"Loss, {_which(one)}", svg=_losses(one), notes=losses) for one in found),
                 *map(_cost, found),
@@ -124,6 +129,27 @@ def maps(found: Sequence[Migration]) -> list[Section]:
     header = ["target", "best seed", "mean cosine", "unmapped", "failed", "failed seeds"]
     text = "Mean cosine of the vectors to their nearest source embeddings after the map."
     return [Section("Map of the embeddings", text=text, header=header, rows=rows)] if rows else []
+
+
+TASKS = "Tasks are trained and tested in the target language, from the last checkpoint; in percent."
+
+
+def task_table(found: Sequence[Migration]) -> Table:
+    """The figures of the tasks of each migration; no rows if there are no tasks."""
+    # Runs of before have none.
+    titles = list(dict.fromkeys(title for one in found for title, _ in one.get("tasks", ())))
+    rows = [
+        [one["target"], one["seed"], *(f"{value:.2f}" for _, value in one["tasks"])]
+        for one in found
+        if titles
+    ]
+    return ["target", "seed", *titles], rows
+
+
+def _tasks(found: Sequence[Migration]) -> Iterator[Section]:
+    header, rows = task_table(found)
+    if rows:
+        yield Section("Tasks", text=TASKS, header=header, rows=rows)
 
 
 def _source(found: Sequence[Migration]) -> str:

@@ -43,6 +43,7 @@ class Outcome:
         bpw: bits per word of all checkpoints, as `fairseq-xling eval` writes them.
         translations: the text that fairseq-generate writes, by ordering, with the split's name for
             all splits but the first (see `translation_name`).
+        tasks: the folders of its tasks by name.
     """
 
     target: str
@@ -55,11 +56,12 @@ class Outcome:
     updates: dict[str, int] = field(default_factory=dict)
     bpw: Path = Path()
     translations: dict[str, Path] = field(default_factory=dict)
+    tasks: dict[str, Path] = field(default_factory=dict)
 
     @property
     def results(self) -> list[Path]:
         """All files that a report reads."""
-        return [self.bpw, *self.translations.values(), *self.logs.values()]
+        return [self.bpw, *self.translations.values(), *self.tasks.values(), *self.logs.values()]
 
 
 def add_migration(

@@ -14,7 +14,7 @@ from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.results import read_outcome
-from fairseq_xling.studies.trelm.run_result import FAULTS, PAPER, bleu_table
+from fairseq_xling.studies.trelm.run_result import FAULTS, PAPER, TASKS, bleu_table
 from fairseq_xling.studies.trelm.steps import Outcome
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class TrelmStudyKind(Kind):
             for one in record["variations"]
         ]
         about = [*record["notes"], *_notes(record), f"{result.machine}."]
+        about += [TASKS] if any(one.get("tasks") for one in _everything(record)) else []
         (target, bits), *_ = _figures(record)[BITS].items()
         return Page(
             title=record["study"],
@@ -121,11 +122,14 @@ def study_table(record: Record) -> Table:
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
     """What was measured: by its name and target language, a cell for each row."""
     migrations = [record["migrations"][one["row"]] for one in record["variations"]]
-    everything = [one for many in migrations for one in many]
+    everything = _everything(record)
     targets = dict.fromkeys(one["target"] for one in everything)
     orderings = dict.fromkeys(name for one in everything for name in one["orderings"])
     found: dict[str, dict[str, list[OverSeeds | None]]] = {BITS: {}}
     found |= {f"BLEU {name}": {} for name in orderings}
+    # Runs of before have no tasks.
+    tasks = dict.fromkeys(title for one in everything for title, _ in one.get("tasks", ()))
+    found |= {title: {} for title in tasks}
     for target in targets:
         own = [[one for one in many if one["target"] == target] for many in migrations]
         found[BITS][target] = [OverSeeds.of(list(map(_final_bits, many)), 3) for many in own]
@@ -134,7 +138,16 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
             found[f"BLEU {name}"][target] = [
                 OverSeeds.of([score["bleu"] for score in many if score], 2) for many in scores
             ]
+        for title in tasks:
+            found[title][target] = [
+                OverSeeds.of([dict(one["tasks"])[title] for one in many], 2) for many in own
+            ]
     return found
+
+
+def _everything(record: Record) -> list[Record]:
+    """The migrations of all rows."""
+    return [one for row in record["variations"] for one in record["migrations"][row["row"]]]
 
 
 def _translations(record: Record) -> Iterator[Section]:

@@ -20,6 +20,7 @@ from fairseq_xling.studies.trelm.config import TrelmConfig, result_settings
 from fairseq_xling.studies.trelm.facts import read_shape, survey
 from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.study_result import FILES, write_study
+from fairseq_xling.studies.trelm.tasks import add_tasks
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
@@ -94,11 +95,14 @@ def row_config(config: TrelmConfig, row: "Variation") -> TrelmConfig:
 
 def _plan(book: Book, config: TrelmConfig, row: "Variation", shape: EncoderShape) -> list[Outcome]:
     add = row.add or add_compared
-    return [
+    outcomes = [
         add(book, config, survey(config, target, shape), target, seed, row.code)
         for target in config.targets
         for seed in config.seed_list
     ]
+    for outcome in outcomes:
+        add_tasks(book, config, outcome)
+    return outcomes
 
 
 def choose_rows(

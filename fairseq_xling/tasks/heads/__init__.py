@@ -47,6 +47,7 @@ class Head(ABC):
     help: ClassVar[str]
     format: ClassVar[str]  # of its files
     metric: ClassVar[str]  # of `scores`; higher is better
+    further: ClassVar[tuple[str, ...]] = ()  # others of `scores` that papers report with it
     count_names: ClassVar[tuple[str, ...]]  # of `counts`
     fills: ClassVar[Mapping[str, int]] = {}  # padding of short fields, if not 0
     # Settings of models that were trained by 0.2.0 or older, where they differ from the defaults.

@@ -76,6 +76,7 @@ class Parsing(Head):
     help = "a tree of words: the head of each and its relation to it"
     format = "conllu"
     metric = "las"
+    further = ("uas",)
     count_names = ("heads", "relations", "words")
     fills: ClassVar[Mapping[str, int]] = {"head": IGNORE, "relation": IGNORE}
     Options = ParsingOptions

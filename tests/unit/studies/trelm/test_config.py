@@ -50,6 +50,13 @@ def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_re
 
 # Every setting; those without a mark are neither the paper's nor its release's.
 SNAPSHOT = {
+    "tasks": "",
+    "task_head": "",
+    "task_train": (),
+    "task_valid": (),
+    "task_test": (),
+    "task_columns": "",
+    "task_args": "",
     "preset": "",
     "source": "",
     "source_data": "",

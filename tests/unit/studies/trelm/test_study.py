@@ -1,5 +1,6 @@
 import argparse
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -199,6 +200,32 @@ def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study
         ["mlm", 160, 5000, 1000],
         ["mlm-tlm", 160, 5700, 1000],
     ]
+
+
+@pytest.mark.row("T19", "T20", "T21", "T26", "P11")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_its_row(
+    study, monkeypatch, tmp_path, name
+):
+    for split in ("train", "valid", "test"):
+        path = tmp_path / "text/gold" / f"{split}.de.conllu"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    rows, _ = study(name)
+    for row in rows:
+        _, steps = study(name, row.code, tasks="parsing")
+        (task,) = [step for step in steps if step.name.startswith("task-")]
+        read = [step for step in steps if task.reads(step)]
+        bpw = next(step for step in steps if step.name.startswith("bpw-"))
+        data, *saved = bpw.inputs
+        gold = [Path(f"text/gold/{split}.de.conllu") for split in ("train", "valid")]
+        assert task.inputs == [*gold, saved[-1], data]
+        assert len(read) == 2 and read[0].name.startswith("prepare-de")
+        (command,) = task.commands
+        files = {split: command[command.index(f"--{split}") + 1] for split in ("train", "test")}
+        assert files == {split: f"de=text/gold/{split}.de.conllu" for split in files}
+        assert not any("en=" in word for word in command)
+        assert steps[-1].reads(task)
 
 
 def test_rows_are_chosen_by_code():
