@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
 from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 
@@ -19,7 +20,7 @@ class Onnx:
         add("--onnx-int8", action="store_true", help="write weights in 8 bits")
         add(
             "--onnx-layer",
-            type=int,
+            type=Number(int, NOT_NEGATIVE),
             metavar="N",
             help="layer of the states, 0 the embeddings' output (default: the last)",
         )
