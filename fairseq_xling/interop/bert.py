@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from fairseq_xling.data.folder import CLS, PAD, SEP
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources.bert import HEAD, TABLE
+from fairseq_xling.interop.sources.folder import PUBLISHED
 from fairseq_xling.interop.sources.table import convert_back
-from fairseq_xling.models.encoder import SeparableEncoder
+from fairseq_xling.models.activations import activations
+from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 
 # The closest that float32 comes to the identity, relative to the largest state.
 _TOLERANCE = 1e-5
@@ -53,7 +55,7 @@ def bert_config(encoder: SeparableEncoder, rows: int) -> dict[str, Any]:
         "num_hidden_layers": s.layers,
         "num_attention_heads": s.heads,
         "intermediate_size": s.ffn_dim,
-        "hidden_act": "gelu",
+        "hidden_act": PUBLISHED[s.activation],
         "hidden_dropout_prob": s.dropout,
         "attention_probs_dropout_prob": s.attention_dropout,
         "max_position_embeddings": s.max_positions,
@@ -105,9 +107,7 @@ def mlm_head(encoder: SeparableEncoder, language: str) -> dict[str, Tensor] | No
     weights = encoder.path_weights(language)
     if "softmax.shared.dense.weight" not in weights:
         last = f"layers.{encoder.shape.layers - 1}.shared.ffn_norm"
-        found = _identity(
-            weights[f"{last}.weight"], weights[f"{last}.bias"], encoder.shape.norm_eps
-        )
+        found = _identity(weights[f"{last}.weight"], weights[f"{last}.bias"], encoder.shape)
         if found is None:
             return None
         weights |= {f"softmax.shared.{name}": tensor for name, tensor in found.items()}
@@ -118,17 +118,18 @@ def mlm_head(encoder: SeparableEncoder, language: str) -> dict[str, Tensor] | No
     return theirs
 
 
-def _identity(scale: Tensor, shift: Tensor, eps: float) -> dict[str, Tensor] | None:
+def _identity(scale: Tensor, shift: Tensor, shape: EncoderShape) -> dict[str, Tensor] | None:
     """BERT's transform, LayerNorm(gelu(W x + b)), with x as its result, in float32.
 
     There is none for any x. But x is the output of the last LayerNorm, ``scale`` z + ``shift`` with
-    a z of mean 0 and variance 1. W x + b = z + c, with c so large that gelu changes nothing, and
-    the second LayerNorm takes c away and puts scale and shift back.
+    a z of mean 0 and variance 1. W x + b = z + c, with c so large that gelu, or any other of our
+    activations, changes nothing, and the second LayerNorm takes c away and puts scale and shift
+    back.
 
     Returns:
         Weights by name; None if in float32 the result differs from x, as where a scale is near 0.
     """
-    dim = len(scale)
+    dim, eps = len(scale), shape.norm_eps
     # |z| is at most sqrt(D - 1), and gelu(x) = x in float32 from 6 on.
     far = 6 + (dim - 1) ** 0.5
     if not bool((scale.abs() > 1e-6).all()):
@@ -141,6 +142,6 @@ def _identity(scale: Tensor, shift: Tensor, eps: float) -> dict[str, Tensor] | N
     }
     generator = torch.Generator().manual_seed(0)
     x = F.layer_norm(torch.randn(64, dim, generator=generator), (dim,), scale, shift, eps)
-    inner = F.gelu(F.linear(x, found["dense.weight"], found["dense.bias"]))
+    inner = activations[shape.activation](F.linear(x, found["dense.weight"], found["dense.bias"]))
     error = (F.layer_norm(inner, (dim,), scale, shift, eps) - x).abs().max()
     return found if error <= _TOLERANCE * x.abs().max() else None

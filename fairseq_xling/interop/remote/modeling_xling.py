@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel
+from transformers.activations import ACT2FN
 from transformers.modeling_outputs import BaseModelOutput, MaskedLMOutput
 
 
@@ -27,6 +28,7 @@ class XlingConfig(PretrainedConfig):
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=24,
+        hidden_act="gelu",
         max_position_embeddings=20,
         type_vocab_size=1,
         layer_norm_eps=1e-5,
@@ -39,6 +41,7 @@ class XlingConfig(PretrainedConfig):
         self.num_hidden_layers = num_hidden_layers
         self.num_attention_heads = num_attention_heads
         self.intermediate_size = intermediate_size
+        self.hidden_act = hidden_act
         self.max_position_embeddings = max_position_embeddings
         self.type_vocab_size = type_vocab_size
         self.layer_norm_eps = layer_norm_eps
@@ -60,6 +63,7 @@ class XlingLayer(nn.Module):
         self.fc1 = nn.Linear(size, inner)
         self.fc2 = nn.Linear(inner, size)
         self.ffn_norm = nn.LayerNorm(size, config.layer_norm_eps)
+        self.activation = ACT2FN[config.hidden_act]
 
     def forward(self, x, mask):
         batch, length, size = x.shape
@@ -67,7 +71,7 @@ class XlingLayer(nn.Module):
         query, key, value = (part.transpose(1, 2) for part in qkv.unbind(2))
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = self.attention_norm(x + self.out(mixed.transpose(1, 2).reshape(x.shape)))
-        return self.ffn_norm(x + self.fc2(F.gelu(self.fc1(x))))
+        return self.ffn_norm(x + self.fc2(self.activation(self.fc1(x))))
 
 
 class XlingPreTrainedModel(PreTrainedModel):
@@ -133,7 +137,7 @@ class XlingModel(XlingPreTrainedModel):
 
 
 class XlingHead(nn.Module):
-    """logits = f(x) E^T + b; f is BERT's dense, GELU and LayerNorm, or nothing."""
+    """logits = f(x) E^T + b; f is BERT's dense, activation and LayerNorm, or nothing."""
 
     def __init__(self, config):
         super().__init__()
@@ -141,10 +145,11 @@ class XlingHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.dense = nn.Linear(size, size) if config.lm_head == "bert" else None
         self.norm = nn.LayerNorm(size, config.layer_norm_eps) if self.dense else None
+        self.activation = ACT2FN[config.hidden_act]
 
     def forward(self, x, table):
         if self.dense is not None:
-            x = self.norm(F.gelu(self.dense(x)))
+            x = self.norm(self.activation(self.dense(x)))
         return F.linear(x, table, self.bias)
 
 

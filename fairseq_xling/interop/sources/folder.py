@@ -25,6 +25,8 @@ ACTIVATIONS = {
     "relu": "relu",
 }
 EXACT_GELU = ("gelu", "gelu_python")
+# The name that each of ours is written with.
+PUBLISHED = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu"}
 
 
 @dataclass(frozen=True)

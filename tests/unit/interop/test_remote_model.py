@@ -21,6 +21,7 @@ SHAPES = {
     "bert head": "--num-segments 1",
     "private, linear, copies": "--separate emb,1-2 --lm-head linear --num-segments 2 "
     "--copy-embeddings --no-language-embeddings",
+    "relu": "--lm-head bert --activation-fn relu",
     "private softmax, slots": "--separate softmax,6 --num-segments 0 --emission ctc",
 }
 # Reads {folder}/batch.safetensors, writes {folder}/found.safetensors.
@@ -76,6 +77,7 @@ def export(checkpoint, folder):
     [
         "private, linear, copies",
         pytest.param("bert head", marks=pytest.mark.slow),
+        pytest.param("relu", marks=pytest.mark.slow),
         pytest.param("private softmax, slots", marks=pytest.mark.slow),
     ],
 )

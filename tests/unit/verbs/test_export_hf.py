@@ -21,6 +21,8 @@ SHAPES = {
     "private softmax": "--separate softmax,5",
     "language embeddings": "--language-embeddings --num-segments 2",
     "no positions": "--no-token-positional-embeddings --lm-head bert",
+    "relu": "--activation-fn relu --lm-head bert",
+    "approximate gelu, linear": "--activation-fn gelu_tanh",
 }
 
 
