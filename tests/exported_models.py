@@ -9,7 +9,8 @@ from fairseq_xling.cli import main
 from fairseq_xling.guards import prepare_engine
 
 WORDS = "dog cat runs don't house-boat 3.14 zebra Katze Straße läuft 我在 «quoted» end… (a)".split()
-LINES = ["The dog runs, don't it?", "eine Katze läuft!! 3.14", "我在 (Straße) zebra…", "☃ x", ""]
+LINES = ["The dog runs, don't it?", "eine Katze läuft!! 3.14", "我在 (Straße) zebra…", "☃ x"]
+LINES += ["人々は𠀀x", ""]
 ODD = (
     "--arch separable_transformer_tiny --encoder-layers 5 --encoder-embed-dim 24 "
     "--encoder-ffn-embed-dim 20 --encoder-attention-heads 3 --max-positions 77"

@@ -18,6 +18,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.pieces import WORD_MARK
+from fairseq_xling.text.segment import CJK, EACH_MARK, HAN
 from fairseq_xling.text.sentencepiece_model import model_part
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer, pieces_file
 from fairseq_xling.text.vocabularies import mode_of
@@ -29,15 +30,14 @@ _KEPT_AFTER = rf"(?<={_INSIDE})['’\-](?=[\p{{L}}\p{{N}}])|(?<=\p{{N}})[.,:](?=
 _KEPT_BEFORE = rf"(?<={_INSIDE}['’\-])(?=[\p{{L}}\p{{N}}])|(?<=\p{{N}}[.,:])(?=\p{{N}})"
 # Not between two that are equal: a run of a mark is one word.
 _MARKS = rf"(?<=(.))(?!\1)(?:(?={_MARK})(?!{_KEPT_AFTER})|(?<={_MARK})(?!{_KEPT_BEFORE}))"
-_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
-_CHARACTERS = rf"(?={_CJK})|(?<={_CJK})(?!\p{{M}})|(?<={_CJK}\p{{M}})(?!\p{{M}})"
-_EACH_MARK = r"[\p{Han}\p{P}$+<=>^`|~]"
+_CHARACTERS = rf"(?={CJK})|(?<={CJK})(?!\p{{M}})|(?<={CJK}\p{{M}})(?!\p{{M}})"
+_EACH = f"{HAN}|{EACH_MARK}"
 # By segmentation, the places between characters where it puts a space.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "pre": (),
     "space": (_MARKS,),
     "char": (_CHARACTERS, _MARKS),
-    "basic": (rf"(?={_EACH_MARK})|(?<={_EACH_MARK})",),
+    "basic": (rf"(?={_EACH})|(?<={_EACH})",),
 }
 _STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
 _METASPACE = {

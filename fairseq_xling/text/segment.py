@@ -68,21 +68,23 @@ _MARKS = regex.compile(
     r"|([\p{P}\p{S}])\1*"
 )
 # Scripts written without spaces; a character keeps its combining marks (variation selectors).
-_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
-_CHARACTERS = regex.compile(rf"{_CJK}\p{{M}}*")
+CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc]"
+_CHARACTERS = regex.compile(rf"{CJK}\p{{M}}*")
 # What BERT (Devlin et al., 2019) separates: all punctuation, and ASCII's symbols; of scripts
 # without spaces only Chinese, by these blocks: the Japanese mark of repetition is no character.
-_EACH_MARK = regex.compile(r"[\p{P}$+<=>^`|~]")
-_HAN = regex.compile(
-    r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    r"\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+# The characters themselves, which every library of patterns reads; not all know the escapes.
+HAN = (
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
+EACH_MARK = r"[\p{P}$+<=>^`|~]"
+_EACH = regex.compile(HAN), regex.compile(EACH_MARK)
 # The spaces that such text does not have: next to its own punctuation, and between a character and
 # another one or any other mark (normalisation makes ordinary commas of full-width ones).
 _WIDE = r"[\u3001-\u303f\uff00-\uff65]"
 _CJK_GAPS = regex.compile(
     rf"(?<={_WIDE}) | (?={_WIDE})"
-    rf"|(?<={_CJK}\p{{M}}*) (?={_CJK}|\p{{P}})|(?<=\p{{P}}) (?={_CJK})"
+    rf"|(?<={CJK}\p{{M}}*) (?={CJK}|\p{{P}})|(?<=\p{{P}}) (?={CJK})"
 )
 
 
@@ -134,7 +136,7 @@ def basic(lines: Sequence[str]) -> list[str]:
     >>> basic(["人々は"])
     ['人 々は']
     """
-    return _substitute(lines, _HAN, _EACH_MARK)
+    return _substitute(lines, *_EACH)
 
 
 # Languages for which Moses has abbreviations or a rule for apostrophes.
