@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_lines
 from fairseq_xling.json_fields import check_columns
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.formats.kbp37 import marked_sentence
 from fairseq_xling.structures.sentence import Sentence
-from fairseq_xling.tasks.probing.converters import Rows, converters
+from fairseq_xling.tasks.probing.converters import Rows, converters, groups
 from fairseq_xling.text.segment import segmentations
 
 _COMMENT = "Comment"
@@ -40,7 +39,7 @@ def relations(path: Path, columns: Mapping[str, str]) -> Rows:
             (i, j) for i in range(len(spans)) for j in range(len(spans)) if i != j
         ]
         yield (
-            ["".join(word.split()) for word in one.words],
+            one.words,
             [
                 {"span1": spans[i], "span2": spans[j], "label": labels.get((i, j), [])}
                 for i, j in pairs
@@ -50,7 +49,7 @@ def relations(path: Path, columns: Mapping[str, str]) -> Rows:
 
 def _semeval(path: Path) -> Iterator[Sentence]:
     cut = segmentations["pre"]
-    for number, lines in _records(path):
+    for number, lines in groups(path):
         if len(lines) not in (2, 3) or not all(line.startswith(_COMMENT) for line in lines[2:]):
             raise UserError(
                 f"{path}:{number}: must be a text, a relation and perhaps a comment, got "
@@ -60,17 +59,3 @@ def _semeval(path: Path) -> Iterator[Sentence]:
         if not whole:
             raise UserError(f"{path}:{number}: a mention must have words, got {shown(lines[0])}")
         yield sentence
-
-
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of the first line of each record, and its lines."""
-    lines: list[str] = []
-    number = 0
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            yield number - len(lines), lines
-            lines = []
-    if lines:
-        yield number + 1 - len(lines), lines

@@ -27,7 +27,8 @@ def convert(
     with atomic_write(output, "w") as file:
         for words, found in rows:
             if found:
-                row = {"text": " ".join(words), "targets": found}
+                text = " ".join("".join(word.split()) for word in words)
+                row = {"text": text, "targets": found}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 texts, targets = texts + 1, targets + len(found)
         if not texts:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.files import read_lines
 from fairseq_xling.registry import Registry
 
 Target = dict[str, Any]
@@ -20,3 +21,21 @@ Converter = Callable[[Path, Mapping[str, str]], Rows]
 converters: Registry[Converter] = Registry(
     "`--task`", __name__, "fairseq_xling.structures.converters"
 )
+
+
+def groups(path: Path, left_out: tuple[str, ...] = ()) -> Iterator[tuple[int, list[str]]]:
+    """Lines that follow each other without a blank one, and the number of the first, from 1.
+
+    Args:
+        left_out: lines that begin with one of these are as blank ones.
+    """
+    lines: list[str] = []
+    number = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip() and not line.startswith(left_out):
+            lines.append(line)
+        elif lines:
+            yield number - len(lines), lines
+            lines = []
+    if lines:
+        yield number + 1 - len(lines), lines

@@ -107,23 +107,18 @@ def _of_tree(item: TreeItem) -> Sentence:
     # A sentence without entities looks like one without annotation of entities.
     entity = tuple(_entity(item.lines[row]) for row in item.rows)
     upos = None if all(tag == "_" for tag in item.upos) else item.upos
-    return Sentence(item.place, _joined(item.words), upos, entity, item.tree)
+    return Sentence(item.place, item.words, upos, entity, item.tree)
 
 
 def _of_tags(item: TaggedItem) -> Sentence:
     # One column of tags: whichever the task reads.
-    return Sentence(item.place, _joined(item.words), item.tags, item.tags)
+    return Sentence(item.place, item.words, item.tags, item.tags)
 
 
 def _entity(line: str) -> str:
     misc = line.split("\t")[_MISC].split("|")
     found = [piece.removeprefix(_ENTITY) for piece in misc if piece.startswith(_ENTITY)]
     return found[0] if found and is_bio(found[0]) else "O"
-
-
-def _joined(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without internal white space, as in 10 000, since tokens end there."""
-    return tuple("".join(word.split()) for word in words)
 
 
 def _known(sentence: Sentence, value: Any, what: str) -> Any:

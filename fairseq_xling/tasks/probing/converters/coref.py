@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_lines
 from fairseq_xling.json_fields import check_columns
-from fairseq_xling.tasks.probing.converters import Rows, converters
+from fairseq_xling.tasks.probing.converters import Rows, converters, groups
 
 _WORD, _COLUMNS = 3, 12
 _MENTION = re.compile(r"(\()?([0-9]+)(\))?")
@@ -38,22 +37,14 @@ def coref(path: Path, columns: Mapping[str, str]) -> Rows:
 
 def _sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
     """The number of the first line of each sentence, and the columns of its lines."""
-    rows: list[list[str]] = []
-    number = 0
-    for number, line in enumerate(read_lines(path), start=1):
-        cells = line.split()
-        if not cells or line.startswith(("#begin", "#end")):
-            if rows:
-                yield number - len(rows), rows
-                rows = []
-            continue
-        if len(cells) < _COLUMNS:
-            raise UserError(
-                f"{path}:{number}: must have at least {_COLUMNS} columns, got {len(cells)}"
-            )
-        rows.append(cells)
-    if rows:
-        yield number + 1 - len(rows), rows
+    for first, lines in groups(path, ("#begin", "#end")):
+        rows = [line.split() for line in lines]
+        for number, cells in enumerate(rows, start=first):
+            if len(cells) < _COLUMNS:
+                raise UserError(
+                    f"{path}:{number}: must have at least {_COLUMNS} columns, got {len(cells)}"
+                )
+        yield first, rows
 
 
 def _mentions(path: Path, first: int, column: Sequence[str]) -> list[tuple[int, int, str]]:

@@ -15,7 +15,7 @@ def srl(path: Path, columns: Mapping[str, str]) -> Rows:
         if item.roles is None:
             raise UserError(f"{item.place}: the sentence has no frames")
         yield (
-            ["".join(word.split()) for word in item.words],
+            item.words,
             [
                 {"span1": [predicate, predicate + 1], "span2": [word, word + 1], "label": role}
                 for predicate, row in zip(item.predicates, item.roles, strict=True)
