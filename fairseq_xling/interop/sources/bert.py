@@ -70,22 +70,14 @@ def read(folder: Folder) -> SourceModel:
     folder.require_plain_bert()
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
-    symbols, special_ids = read_vocabulary(folder.path, size, BERT_SPECIALS)
+    vocabulary = read_vocabulary(folder.path, size, BERT_SPECIALS)
     tensors = without_prefix(folder.tensors(), "bert.")
     for old, new in _OLD:
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
     found = convert(tensors, TABLE, HEAD, layers, str(folder.path), r"encoder\.")
-    model = SourceModel(
-        "bert",
-        str(folder.path),
-        shape,
-        found.state,
-        symbols,
-        special_ids,
-        left_out=found.left_out,
-        segmentation=_segmentation(folder),
+    return SourceModel.of_folder(
+        folder, shape, vocabulary, found, segmentation=_segmentation(folder)
     )
-    return model.checked(found.theirs, "config.json")
 
 
 def _segmentation(folder: Folder) -> str:

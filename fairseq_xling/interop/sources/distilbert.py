@@ -53,17 +53,7 @@ def read(folder: Folder) -> SourceModel:
         norm_eps=1e-12,  # fixed in DistilBERT
         activation=folder.activation("activation"),
     )
-    symbols, special_ids = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
+    vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
     tensors = without_prefix(folder.tensors(), "distilbert.")
     found = convert(tensors, TABLE, HEAD, shape.layers, str(folder.path), r"transformer\.")
-    model = SourceModel(
-        "distilbert",
-        str(folder.path),
-        shape,
-        found.state,
-        symbols,
-        special_ids,
-        left_out=found.left_out,
-        segmentation="basic",
-    )
-    return model.checked(found.theirs, "config.json")
+    return SourceModel.of_folder(folder, shape, vocabulary, found, segmentation="basic")

@@ -35,17 +35,7 @@ def read(folder: Folder) -> SourceModel:
             f"`hidden_size`, {width}, got {embedded}"
         )
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
-    symbols, special_ids = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
+    vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
     tensors = without_prefix(folder.tensors(), "electra.")
     found = convert(tensors, TABLE, HEAD, layers, str(folder.path), r"encoder\.")
-    model = SourceModel(
-        "electra",
-        str(folder.path),
-        shape,
-        found.state,
-        symbols,
-        special_ids,
-        left_out=found.left_out,
-        segmentation="basic",
-    )
-    return model.checked(found.theirs, "config.json")
+    return SourceModel.of_folder(folder, shape, vocabulary, found, segmentation="basic")

@@ -1,11 +1,14 @@
 """The common form of all families: an encoder's sizes, weights and vocabulary."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.interop.sources.folder import Folder
+from fairseq_xling.interop.sources.table import Converted
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.text.tokenizers.spelling import is_placeholder
@@ -43,6 +46,32 @@ class SourceModel:
     counts: tuple[int, ...] | None = None
     left_out: tuple[str, ...] = field(default=())
     segmentation: str = "pre"
+
+    @classmethod
+    def of_folder(
+        cls,
+        folder: Folder,
+        shape: EncoderShape,
+        vocabulary: tuple[list[str], dict[str, int]],
+        found: Converted,
+        **more: Any,
+    ) -> "SourceModel":
+        """The model in a Hugging Face folder, with the tensors ``found`` there.
+
+        Args:
+            vocabulary: its symbols and special ids.
+            more: further attributes.
+
+        Raises:
+            UserError: as `checked`.
+        """
+        symbols, special_ids = vocabulary
+        model = cls(
+            *(folder.model_type, str(folder.path), shape, found.state, symbols, special_ids),
+            left_out=found.left_out,
+            **more,
+        )
+        return model.checked(found.theirs, "config.json")
 
     def __post_init__(self) -> None:
         size = len(self.state["tokens.shared.weight"])

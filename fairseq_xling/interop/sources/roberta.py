@@ -51,16 +51,7 @@ def read(folder: Folder) -> SourceModel:
             f"{padding_id + 1}, the rows of the padding, got {rows}"
         )
     shape = shape_of(folder, rows - padding_id - 1, norm_eps=1e-5)
-    symbols, special_ids = read_vocabulary(folder.path, size, ROBERTA_SPECIALS)
+    vocabulary = read_vocabulary(folder.path, size, ROBERTA_SPECIALS)
     tensors = without_prefix(folder.tensors(), "roberta.")
     found = convert(tensors, table(padding_id), HEAD, layers, str(folder.path), r"encoder\.")
-    model = SourceModel(
-        folder.model_type,
-        str(folder.path),
-        shape,
-        found.state,
-        symbols,
-        special_ids,
-        left_out=found.left_out,
-    )
-    return model.checked(found.theirs, "config.json")
+    return SourceModel.of_folder(folder, shape, vocabulary, found)

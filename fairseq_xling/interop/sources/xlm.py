@@ -68,22 +68,12 @@ def read(folder: Folder) -> SourceModel:
         norm_eps=folder.rate("layer_norm_eps", 1e-12),
         activation="gelu" if folder.config.get("gelu_activation", True) else "relu",
     )
-    symbols, special_ids = read_vocabulary(folder.path, size, _SPECIALS)
+    vocabulary = read_vocabulary(folder.path, size, _SPECIALS)
     tensors = without_prefix(folder.tensors(), "transformer.")
     table = (*TABLE, *LANGUAGES) if embedded else TABLE
     inside = r"attentions|encoder_attn|ffns|layer_norm"
     found = convert(tensors, table, HEAD, layers, str(folder.path), inside)
-    model = SourceModel(
-        "xlm",
-        str(folder.path),
-        shape,
-        found.state,
-        symbols,
-        special_ids,
-        languages=languages,
-        left_out=found.left_out,
-    )
-    return model.checked(found.theirs, "config.json")
+    return SourceModel.of_folder(folder, shape, vocabulary, found, languages=languages)
 
 
 def _languages(folder: Folder, count: int) -> tuple[str, ...]:
