@@ -124,11 +124,16 @@ class TrainingIterator(EpochBatchIterating):
                 pass
         return self._sampler.cursors_after, self._groups_done + self.groups
 
+    @property
+    def _number(self) -> int:
+        """Of the shard that this epoch reads."""
+        return (self.epoch - 1) % self.shards
+
     def cursors_after(self) -> tuple[dict[int, list[Cursor]], int]:
         """By number of a shard the cursors at which it continues after this epoch, of those that
         were read; and the optimiser steps by then."""
         cursors, groups_done = self.after_epoch()
-        return {**self._others, (self.epoch - 1) % self.shards: cursors}, groups_done
+        return {**self._others, self._number: cursors}, groups_done
 
     def state_dict(self) -> dict[str, Any]:
         done = self.end_of_epoch()
@@ -147,7 +152,7 @@ class TrainingIterator(EpochBatchIterating):
         }
 
     def _state_of_shards(self, done: bool) -> dict[str, Any]:
-        began = {**self._others, (self.epoch - 1) % self.shards: self._cursors}
+        began = {**self._others, self._number: self._cursors}
         read = self.cursors_after()[0] if done else began
         states = {str(k): [cursor.state() for cursor in of] for k, of in read.items()}
         return {"shards": self.shards, "shard_cursors": states}
@@ -170,7 +175,7 @@ class TrainingIterator(EpochBatchIterating):
             kept = state.get("shard_cursors", {})
             read = (k for k in range(self.shards) if str(k) in kept)
             self._others = {k: [Cursor(**one) for one in kept[str(k)]] for k in read}
-            cursors = self._others.pop((self.epoch - 1) % self.shards, self.plan.start())
+            cursors = self._others.pop(self._number, self.plan.start())
         if not self.plan.fits(cursors):
             logger.warning("the checkpoint was made with other data; its order restarts")
             return

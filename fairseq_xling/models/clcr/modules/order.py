@@ -9,8 +9,7 @@ from torch import Tensor
 
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.models.clcr.modules.extract import partner_of_source
-from fairseq_xling.models.clcr.order import SIDES, head_key, order_heads
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.models.clcr.order import SIDES, head_key, order_heads, reordered_side
 
 
 @modules.register("order")
@@ -46,8 +45,7 @@ class OrderModule(Module):
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
         needs = "positions" in inspect.signature(order_heads[cfg.order]).parameters
-        if cfg.order_side not in SIDES:
-            raise unknown_name("`--order-side`", cfg.order_side, list(SIDES))
+        reordered_side(cfg.order_side, "--order-side")  # raises for another name
         found = {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
         return found if cfg.order_side == SIDES[0] else {**found, "side": cfg.order_side}
 

@@ -119,14 +119,14 @@ class OrderHead(nn.Module):
         raise NotImplementedError(type(self).__name__)
 
 
-def reordered_side(name: str) -> int:
-    """0 or 1, the side that `--reorder` names.
+def reordered_side(name: str, option: str = "--reorder") -> int:
+    """0 or 1, the side that ``option`` names.
 
     Raises:
         UserError: for a name that is not of `SIDES`.
     """
     if name not in SIDES:
-        raise unknown_name("`--reorder`", name, list(SIDES))
+        raise unknown_name(f"`{option}`", name, list(SIDES))
     return SIDES.index(name)
 
 
