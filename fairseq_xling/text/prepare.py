@@ -55,8 +55,7 @@ def prepare(
     out = Path(out)
     if workers < 1:
         raise UserError(f"`--workers` must be at least 1, got {workers}")
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file, not a folder")
+    state.check_folder(out)
     check_settings(sources, options)
     settings, inputs = options.to_json(), fingerprint(sources)
     if not overwrite and state.is_finished(out, settings, inputs):

@@ -29,6 +29,16 @@ _OURS = (
 )
 
 
+def check_folder(out: Path) -> None:
+    """Refuse a data folder that could not be made.
+
+    Raises:
+        UserError: if ``out`` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file, not a folder")
+
+
 def is_finished(out: Path, settings: dict[str, Any], inputs: dict[str, Any]) -> bool:
     """Whether ``out`` already contains the result of these settings and files.
 

@@ -48,8 +48,7 @@ def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareO
         UserError: for bad input, or a folder that was begun with other settings or text.
     """
     out, names = Path(args.out), part_names(args.shards)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file, not a folder")
+    state.check_folder(out)
     if args.part:
         if args.part not in names:
             raise UserError(f"`--part`: {unknown_name('part', args.part, names)}")
