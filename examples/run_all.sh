@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Every run behind the pages of these folders, one after the other, and then the pages themselves.
+#   examples/run_all.sh [RUN_FOLDER] [NAME ...]
+# DATA names the folder of real data; without it, only the runs on the embedded corpus are made. NAMEs
+# choose some of the runs (default: all); LIST=1 prints names and commands and stops. What is finished
+# is not run again, what was interrupted resumes; RUN_FOLDER/times.tsv has the minutes that each call
+# took, RUN_FOLDER/logs what each printed. A page is written when all of its runs are there. JOBS
+# (default 2) steps run at a time. PARSER names a checkpoint with the head `parsing_pos` on the encoder
+# of transfer-encoder, which KBP37 needs. All of it is about two days on two cores.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+runs=${1:-runs/all}
+shift || true
+chosen=" $* "
+known=" "
+data=${DATA:-}
+mkdir -p "$runs/logs"
+runs=$(cd "$runs" && pwd)
+failed=()
+
+run() { # NAME COMMAND...
+    local name=$1 began=$SECONDS
+    shift
+    known+="$name "
+    [ "$mode" != names ] || return 0
+    [[ $chosen == "  " || $chosen == *" $name "* ]] || return 0
+    if [ "$mode" = list ]; then echo "$name: ${*/#$here/examples}"; return 0; fi
+    if [ -f "$runs/logs/$name.done" ]; then echo "$name: finished before"; return 0; fi
+    echo "$name: $runs/logs/$name.log"
+    if "$@" >> "$runs/logs/$name.log" 2>&1; then
+        touch "$runs/logs/$name.done"
+    else
+        tail -n 3 "$runs/logs/$name.log" >&2
+        failed+=("$name")
+    fi
+    printf '%s\t%s\n' "$name" "$(((SECONDS - began + 30) / 60))" >> "$runs/times.tsv"
+}
+on_data() { [ -z "$data" ] || run "$@"; }
+
+every() {
+    run emerging-synthetic "$here/emerging_structure/1_synthetic.sh" "$runs/emerging/synthetic"
+    run trelm-synthetic "$here/trelm/1_synthetic.sh" "$runs/trelm/synthetic"
+    run trelm-studies "$here/trelm/4_studies.sh" "$runs/trelm/synthetic"
+    run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
+    run analysis-equal-text "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic-equal-text" \
+        --equal text --updates 400
+    run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"
+    run clcr-probing "$here/clcr/4_probing.sh" "$runs/clcr/synthetic"
+    run clcr-mismatched "$here/clcr/3_mismatched.sh" "$runs/clcr/mismatched"
+    run transfer-synthetic "$here/transfer/1_synthetic.sh" "$runs/transfer/synthetic"
+    run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"
+    run transfer-adversarial env DATA= "$here/transfer/4_adversarial.sh" \
+        "$runs/transfer/adversarial-synthetic"
+    run transfer-structures "$here/transfer/5_structures.sh" synthetic "$runs/transfer/structures"
+
+    on_data emerging-multi30k "$here/emerging_structure/2_multi30k.sh" "$data" "$runs/emerging/multi30k"
+    on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
+    on_data trelm-minilm "$here/trelm/3_minilm.sh" "$data/multi30k" "$runs/trelm/minilm"
+    on_data trelm-translators "$here/trelm/5_translators.sh" "$data/multi30k" "$runs/trelm/translators"
+    on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
+    on_data transfer-real "$here/transfer/2_real.sh" "$data" "$runs/transfer/encoder" \
+        "$runs/trelm/minilm" "$runs/transfer/real"
+    on_data transfer-wikiann env DATA="$data" "$here/transfer/4_adversarial.sh" \
+        "$runs/transfer/adversarial-wikiann"
+    on_data analysis-six-languages "$here/analysis/2_six_languages.sh" "$data" \
+        "$runs/transfer/encoder" "$runs/analysis/six-languages"
+    on_data analysis-minilm "$here/analysis/3_minilm.sh" "$data" "$runs/analysis/minilm"
+    if [ -n "${PARSER:-}" ]; then
+        on_data transfer-kbp37 "$here/transfer/5_structures.sh" kbp37 "$data" \
+            "$runs/transfer/encoder" "$PARSER" "$runs/transfer/kbp37"
+    fi
+    on_data clcr-minilm "$here/clcr/2_minilm.sh" "$data" "$runs/clcr/minilm"
+}
+
+mode=names
+every
+for name in "$@"; do
+    [[ $known == *" $name "* ]] || {
+        echo "examples/run_all.sh: NAME must be one of$known(more with DATA), got '$name'" >&2
+        exit 2
+    }
+done
+mode=${LIST:+list}
+every
+[ "$mode" != list ] || exit 0
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "failed: ${failed[*]}; the same command resumes" >&2
+    exit 1
+fi
+
+page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDER
+    local folder=$1 one
+    shift
+    for one in "$@"; do
+        [ -f "$runs/$one/results.json" ] || {
+            echo "$folder/README.md is left as it is: $runs/$one is not finished"
+            return 0
+        }
+    done
+    python "$here/$folder/make_readme.py" "${@/#/$runs/}"
+}
+page emerging_structure emerging/{synthetic,multi30k}
+page trelm trelm/synthetic{,-init,-objectives,-parallel,-compensated,-baselines} \
+    trelm/{multi30k,minilm,translators}
+page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm}
+page clcr clcr/{synthetic,mismatched,minilm}
+page transfer transfer/{synthetic,cdlm/trained-encoders,cdlm/new-weights} \
+    transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
+    transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
+    transfer/kbp37/kbp37-{words,order,head,tree}
