@@ -4,9 +4,9 @@
 # DATA names the folder of real data; without it, only the runs on the embedded corpus are made. NAMEs
 # choose some of the runs (default: all); LIST=1 prints names and commands and stops. What is finished
 # is not run again, what was interrupted resumes; RUN_FOLDER/times.tsv has the minutes that each call
-# took, RUN_FOLDER/logs what each printed. A page is written when all of its runs are there. JOBS
-# (default 2) steps run at a time. PARSER names a checkpoint with the head `parsing_pos` on the encoder
-# of transfer-encoder, which KBP37 needs. All of it is about two days on two cores.
+# took, RUN_FOLDER/logs what each printed. JOBS (default 2) steps run at a time. PARSER names a
+# checkpoint with the head `parsing_pos` on the encoder of transfer-encoder, which KBP37 needs. All of
+# it is about two days on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 runs=${1:-runs/all}
@@ -89,15 +89,16 @@ if [ ${#failed[@]} -gt 0 ]; then
 fi
 
 page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDER
-    local folder=$1 one
+    local folder=$1 one finished=()
     shift
     for one in "$@"; do
-        [ -f "$runs/$one/results.json" ] || {
-            echo "$folder/README.md is left as it is: $runs/$one is not finished"
-            return 0
-        }
+        if [ -f "$runs/$one/results.json" ]; then
+            finished+=("$runs/$one")
+        else
+            echo "$folder/README.md: nothing new of $one, which is not finished"
+        fi
     done
-    python "$here/$folder/make_readme.py" "${@/#/$runs/}"
+    python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-objectives,-parallel,-compensated,-baselines} \

@@ -1,9 +1,9 @@
 """Write README.md of this folder from finished runs.
 
-    python examples/analysis/make_readme.py RUN [RUN ...]
+    python examples/analysis/make_readme.py [RUN ...]
 
 Each RUN is the `--output` folder of a similarity study; what was run, where and when is taken from
-it.
+it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ translations. Its models have 8 layers, 768 wide, and are trained on Wikipedia; 
     examples/analysis/1_synthetic.sh RUN --equal text --updates 400       ..., equal text, see there
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
-    python examples/analysis/make_readme.py RUN [RUN ...]     writes this page
+    python examples/analysis/make_readme.py [RUN ...]         writes this page
 
 ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be interrupted and resume
 when called again. `fairseq-xling ablate similarity --help` lists every option; the values used

@@ -1,8 +1,9 @@
 """Write README.md of this folder from finished runs.
 
-    python examples/clcr/make_readme.py RUN [RUN ...]
+    python examples/clcr/make_readme.py [RUN ...]
 
-Each RUN is the folder of a script of this folder; what was run, where and when is taken from it.
+Each RUN is the folder of a script of this folder; what was run, where and when is taken from
+it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ pairs; only the ranking is comparable here, not the figures.
     examples/clcr/2_minilm.sh DATA                        English MiniLM, German and Japanese
     examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
     examples/clcr/4_probing.sh                            edge probing of the first
-    python examples/clcr/make_readme.py RUN [RUN ...]     writes this page
+    python examples/clcr/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
 contain the settings, `fairseq-xling clcr run --help` explains each.

@@ -1,8 +1,9 @@
 """Write README.md of this folder from finished runs.
 
-    python examples/emerging_structure/make_readme.py RUN [RUN ...]
+    python examples/emerging_structure/make_readme.py [RUN ...]
 
-Each RUN is the `--output` folder of an ablation; what was run, where and when is taken from it.
+Each RUN is the `--output` folder of an ablation; what was run, where and when is taken from
+it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ layers, 768 wide; here small models are scored by retrieval, without mapping the
 
     examples/emerging_structure/1_synthetic.sh          the embedded corpus, needs nothing
     examples/emerging_structure/2_multi30k.sh DATA      real text
-    python examples/emerging_structure/make_readme.py RUN [RUN ...]     writes this page
+    python examples/emerging_structure/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again. `fairseq-xling ablate
 emerging-structure --help` lists every option; the values used are in `synthetic.yaml` and

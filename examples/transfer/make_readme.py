@@ -1,10 +1,11 @@
 """Write README.md of this folder from finished runs.
 
-    python examples/transfer/make_readme.py RUN [RUN ...]
+    python examples/transfer/make_readme.py [RUN ...]
 
 Each RUN is the `--output` folder of `fairseq-xling eval transfer`, of `fairseq-xling ablate
 emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`, or of `fairseq-xling struct
-matrix`; what was run, where and when is taken from it.
+matrix`; what was run, where and when is taken from
+it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
 from pathlib import Path
@@ -33,7 +34,7 @@ layers.
     examples/transfer/4_adversarial.sh                      names; with DATA set, WikiANN
     examples/transfer/5_structures.sh synthetic             relations and roles on trees
     examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER
-    python examples/transfer/make_readme.py RUN [RUN ...]   writes this page
+    python examples/transfer/make_readme.py [RUN ...]       writes this page
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 

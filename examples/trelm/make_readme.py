@@ -1,9 +1,10 @@
 """Write README.md of this folder from finished runs.
 
-    python examples/trelm/make_readme.py RUN [RUN ...]
+    python examples/trelm/make_readme.py [RUN ...]
 
 Each RUN is the `--output` folder of `fairseq-xling trelm run` or of a study of `fairseq-xling
-ablate`; what was run, where and when is taken from it.
+ablate`; what was run, where and when is taken from
+it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
 from typing import Any
@@ -26,7 +27,7 @@ phases. `fairseq-xling trelm run` does all of it from an encoder and plain text.
     examples/trelm/3_minilm.sh DATA        real text, a real pretrained encoder
     examples/trelm/4_studies.sh            the paper's ablations, after 1
     examples/trelm/5_translators.sh DATA   real text: translators with slots, from 3's encoder
-    python examples/trelm/make_readme.py RUN [RUN ...]     writes this page
+    python examples/trelm/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again. `fairseq-xling trelm run --help`
 lists every option; the values used are in the `.yaml` files of this folder. `paper.yaml` has the

@@ -1,13 +1,16 @@
-"""README.md of a folder of examples: its own head, and a section for each finished run."""
+"""README.md of a folder of examples: its own head, and a section for each finished run.
+
+The results of the runs stay next to the page, so that it can be made again without them.
+"""
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import kind_of, make_page
@@ -15,11 +18,17 @@ from fairseq_xling.results.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
 _IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")
+_FOLDERS = re.compile(r"(?<![\w./])/(?:[^\s/,=:;'\"]+/)+")
+_KEPT = "results"
 
 
 @exits_on_user_error
 def write_page(script: str, description: str | None, head: str, body: Body) -> None:
-    """The program of an examples folder: ``SCRIPT RUN [RUN ...] [--output FILE]``.
+    """The program of an examples folder: ``SCRIPT [RUN ...] [--output FILE]``.
+
+    The results of each RUN are copied to ``results/NAME.json`` next to the page. Sections of other
+    runs are made again from these files; those without such a file stay as they are. New sections
+    follow the old ones.
 
     Args:
         script: its path; the page is written to the same folder.
@@ -35,7 +44,7 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="`--output` of a run")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="`--output` of a run")
     parser.add_argument(
         "--output",
         type=Path,
@@ -44,54 +53,93 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         help="page to write (default: README.md in this script's folder)",
     )
     args = parser.parse_args()
-    sections = [section(run, body, args.output.parent) + "\n" for run in args.runs]
-    page = "\n".join([head, *sections])
-    with atomic_write(args.output, "w") as file:
-        file.write(page)
+    update_page(args.output, head, body, args.runs)
 
 
-def section(run: Path, body: Body, folder: Path) -> str:
-    """What was run, where and when, and the results; figures are copied into ``folder``.
+def update_page(page: Path, head: str, body: Body, runs: Sequence[Path]) -> None:
+    """Write a page anew; see `write_page`.
 
     Raises:
-        UserError: if there is no finished run, or a figure is missing.
+        UserError: if a run is not finished, or a figure is missing.
     """
-    if not (run / RESULTS).is_file():
-        raise UserError(f"{run}: contains no finished run (no {RESULTS})")
-    record = _as_shown(run)
+    folder = page.parent / _KEPT
+    sections = _sections(page)
+    known = {file.stem: file for file in sorted(folder.glob("*.json"))}
+    known = {name: known[name] for name in [*sections, *known] if name in known}
+    for name, file in known.items():
+        sections[name] = _section(name, read_json(file), body, page.parent, None)
+    for run in runs:
+        if not (run / RESULTS).is_file():
+            raise UserError(f"{run}: contains no finished run (no {RESULTS})")
+        record = _portable(read_json(run / RESULTS))
+        sections[run.name] = _section(run.name, record, body, page.parent, run)
+        folder.mkdir(exist_ok=True)
+        write_json(folder / f"{run.name}.json", record)
+    with atomic_write(page, "w") as file:
+        file.write("\n".join([head, *sections.values()]))
+
+
+def _sections(page: Path) -> dict[str, str]:
+    """The sections that a page has, by name."""
+    if not page.is_file():
+        return {}
+    _, *sections = re.split("^(?=## )", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {text.split("\n", 1)[0][3:]: text.rstrip("\n") + "\n" for text in sections}
+
+
+def _portable(found: Any) -> Any:
+    """A record without folders of the machine that it comes from.
+
+    >>> _portable({"commands": ["train /home/me/data/a,b=/tmp/c.pt --lr 1/3"]})
+    {'commands': ['train a,b=c.pt --lr 1/3']}
+    """
+    if isinstance(found, dict):
+        return {key: _portable(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_portable(value) for value in found]
+    return _FOLDERS.sub("", found) if isinstance(found, str) else found
+
+
+def _section(name: str, record: dict[str, Any], body: Body, folder: Path, run: Path | None) -> str:
+    """What was run, where and when, and the results; figures of ``run`` are copied to ``folder``.
+
+    Raises:
+        UserError: if a figure is missing.
+    """
+    record = _as_shown(record)
     origin = record["provenance"]
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
     where = f"{origin['date'][:10]}, {origin['machine']}, seeds {record['config']['seeds']}"
     try:
-        lines = [_placed(line, run, folder) for line in body(record)]
+        lines = [_placed(line, name, folder, run) for line in body(record)]
     except UserError as error:
-        raise UserError(f"{run}: {error}") from None
-    return "\n".join([f"## {run.name}", "", f"{where}; {version}.", "", *lines])
+        raise UserError(f"{run or name}: {error}") from None
+    return "\n".join([f"## {name}", "", f"{where}; {version}.", "", *lines]) + "\n"
 
 
-def _as_shown(run: Path) -> dict[str, Any]:
+def _as_shown(record: dict[str, Any]) -> dict[str, Any]:
     """The record of a run; where its page has the table and notes, with these."""
-    record = read_json(run / RESULTS)
     if kind_of(record) is None or {"header", "notes"} <= record.keys():
         return record
-    for section in make_page(Result(run / RESULTS, record)).sections:
+    for section in make_page(Result(Path(RESULTS), record)).sections:
         if section.name == "table":
-            record |= {"header": section.header, "rows": section.rows, "notes": section.notes}
+            return record | {"header": section.header, "rows": section.rows, "notes": section.notes}
     return record
 
 
-def _placed(line: str, run: Path, folder: Path) -> str:
+def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
     """The line; for a figure, with its name in ``folder``, to which it is copied."""
     image = _IMAGE.fullmatch(line)
     if image is None:
         return line
     title, file = image.groups()
-    if not (run / file).is_file():
-        raise UserError(f"no figure {file}")
-    name = f"{run.name}-{file.replace('/', '-')}"
-    with atomic_write(folder / name) as copy:
-        copy.write((run / file).read_bytes())
-    return f"![{title}]({name})"
+    copy = folder / f"{name}-{file.replace('/', '-')}"
+    if not (copy if run is None else run / file).is_file():
+        raise UserError(f"no figure {copy if run is None else file}")
+    if run is not None:
+        with atomic_write(copy) as to:
+            to.write((run / file).read_bytes())
+    return f"![{title}]({copy.name})"
 
 
 def table_lines(record: dict[str, Any]) -> list[str]:

@@ -24,13 +24,17 @@ def run_all(tmp_path):
         copy.write_text(SCRIPT)
         copy.chmod(0o755)
     shutil.copy(EXAMPLES / "run_all.sh", here)
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/usr/bin/env bash\necho "python $*"\n')
+    python.chmod(0o755)
     calls = tmp_path / "calls"
     calls.touch()
 
     def run(*arguments, **variables):
         done = subprocess.run(
             [here / "run_all.sh", *map(str, arguments)],
-            env={"PATH": "/usr/bin:/bin", "CALLS": str(calls), **variables},
+            env={"PATH": f"{python.parent}:/usr/bin:/bin", "CALLS": str(calls), **variables},
             capture_output=True,
             text=True,
         )
@@ -60,7 +64,9 @@ def test_a_failed_run_is_named_and_the_same_command_makes_up_for_it_alone(run_al
     assert done.returncode == 0, done.stderr
     assert len(again) == len(calls) + 1 and "emerging_structure/1_synthetic.sh" in again[-1]
     assert done.stdout.count("finished before") == others
-    assert "trelm/README.md is left as it is" in done.stdout
+    pages = re.findall(r"^python .*/(\w+)/make_readme\.py$", done.stdout, re.MULTILINE)
+    assert sorted(pages) == sorted(p.parent.name for p in EXAMPLES.glob("*/make_readme.py"))
+    assert "trelm/README.md: nothing new of trelm/minilm" in done.stdout
     times = [line.split("\t") for line in (runs / "times.tsv").read_text().splitlines()]
     assert len(times) == len(again) and {minutes for _, minutes in times} == {"0"}
 

@@ -1,5 +1,7 @@
 """Sections of an examples page and their figures."""
 
+import shutil
+
 import pytest
 
 from fairseq_xling.errors import UserError
@@ -7,7 +9,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.page import Page
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind
-from fairseq_xling.studies.examples_page import section, table_lines
+from fairseq_xling.studies.examples_page import table_lines, update_page
 
 
 def body(record):
@@ -17,16 +19,49 @@ def body(record):
 ORIGIN = {"versions": {"torch": "2"}, "date": "2026-01-02T03", "machine": "here"}
 
 
-def test_a_figure_of_a_run_is_copied_beside_the_page(tmp_path):
-    run, page = tmp_path / "study", tmp_path / "page"
-    write_json(run / "results.json", {"provenance": ORIGIN, "config": {"seeds": "1"}})
+def lines_of(page, runs, body=body):
+    update_page(page, "# Runs\n", body, runs)
+    return page.read_text().splitlines()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run without its figure."""
+    folder = tmp_path / "study"
+    (folder / "de").mkdir(parents=True)
+    config = {"seeds": "1", "text": "/home/someone/text.txt"}
+    write_json(folder / "results.json", {"provenance": ORIGIN, "config": config})
+    return folder
+
+
+def test_a_figure_of_a_run_is_copied_beside_the_page(run, tmp_path):
+    page = tmp_path / "README.md"
     with pytest.raises(UserError, match=r"study: no figure de/curves\.svg"):
-        section(run, body, page)
-    (run / "de").mkdir()
+        lines_of(page, [run])
+    assert not page.exists() and not (tmp_path / "results").exists()
     (run / "de" / "curves.svg").write_text("<svg/>")
-    lines = section(run, body, page).splitlines()
+    lines = lines_of(page, [run])
+    assert lines[:3] == ["# Runs", "", "## study"]
     assert lines[-2:] == ["a line", "![Figure 1: D](study-de-curves.svg)"]
-    assert (page / "study-de-curves.svg").read_text() == "<svg/>"
+    assert (tmp_path / "study-de-curves.svg").read_text() == "<svg/>"
+
+
+def test_a_page_is_made_again_without_the_runs_and_others_sections_stay(run, tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("# Old head\n\n## before\n\nA figure of 3.\n\n## study\n\nold\n")
+    (run / "de" / "curves.svg").write_text("<svg/>")
+    made = lines_of(page, [run])
+    assert made[:5] == ["# Runs", "", "## before", "", "A figure of 3."]
+    assert made.count("## study") == 1 and "old" not in made
+    kept = (tmp_path / "results" / "study.json").read_text()
+    assert '"text.txt"' in kept and "someone" not in kept
+    shutil.rmtree(run)
+    assert lines_of(page, []) == made
+
+    def longer(record):
+        return [*body(record), record["config"]["text"]]
+
+    assert lines_of(page, [], longer) == [*made, "text.txt"]
 
 
 class Planted(Kind):
@@ -44,6 +79,6 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path, monkey
     monkeypatch.setitem(KINDS._entries, "planted", Planted)
     record = {"kind": "planted", "provenance": ORIGIN, "config": {"seeds": "1"}, "notes": ["own"]}
     write_json(tmp_path / "results.json", record)
-    lines = section(tmp_path, table_lines, tmp_path).splitlines()
-    assert lines[4:6] == ["| row |", "|:---|"]
+    lines = lines_of(tmp_path / "README.md", [tmp_path], table_lines)
+    assert lines[6:8] == ["| row |", "|:---|"]
     assert lines[-2:] == ["- own", "- what the page adds"]
