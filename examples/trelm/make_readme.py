@@ -12,7 +12,8 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import table_lines, write_page
-from fairseq_xling.studies.trelm.run_result import bleu_table, phase_table
+from fairseq_xling.studies.trelm.run_result import phase_table
+from fairseq_xling.studies.trelm.translation_result import bleu_table
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)

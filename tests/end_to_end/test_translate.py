@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.analysis.sampled_bleu import read_samples, score
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
 from fairseq_xling.data.dictionary import read_dictionary
@@ -19,6 +20,10 @@ from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.studies.trelm.book import Book
+from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.facts import Facts
+from fairseq_xling.studies.trelm.steps import add_migration
 from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 
@@ -57,12 +62,14 @@ class Study:
             *f"--encoder-layers {LAYERS} --encoder-embed-dim {DIM} --lm-head linear".split(),
             *f"--encoder-ffn-embed-dim {FFN} --max-positions {POSITIONS}".split(),
         )
-        self._teach()
+        self.teach(self.checkpoint)
 
-    def _teach(self):
+    def teach(self, output, backward=False):
+        """Write a checkpoint that knows every word's translation, into English if ``backward``."""
         symbols = read_dictionary(self.data / "dict.txt")
         number = {symbol: i for i, symbol in enumerate(symbols)}
         words = {number[f"▁{word}"]: number[f"▁x{word}"] for word in WORDS}
+        words = {there: here for here, there in words.items()} if backward else words
         shape = EncoderShape(
             LAYERS, DIM, FFN, 4, POSITIONS, language_embeddings=True, num_segments=2
         )
@@ -72,7 +79,8 @@ class Study:
         for name, tensor in encoder.state_dict().items():
             assert state["model"][f"encoder.{name}"].shape == tensor.shape
             state["model"][f"encoder.{name}"] = tensor
-        torch.save(state, self.checkpoint)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(state, output)
 
     def generate(self, *flags):
         return in_process("generate", *self.options(*flags), "--scoring", "sacrebleu")
@@ -113,6 +121,32 @@ def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
         assert found["H"][i][1].split() == [f"▁{word}" for word in words]
         assert len(found["P"][i][0].split()) == len(words) + 1  # </s> too
         assert found["A"][i] == [" ".join(f"{k}-{k}" for k in range(len(words)))]
+
+
+@pytest.mark.row("T18")
+def test_a_migration_translates_a_relabelled_language_in_both_directions(relabelled, tmp_path):
+    config = TrelmConfig(
+        source="source.pt",
+        data=str(relabelled.data),
+        languages="en,xx",
+        orderings="identity",
+        translate_both=True,
+    )
+    facts = Facts(EncoderShape(2, 16, 16, 2, 40), frozenset(), frozenset({"test"}), (("en", "xx"),))
+    book = Book(tmp_path)
+    outcome = add_migration(book, config, facts, "xx", 1)
+    for phase in ("forward", "backward"):
+        relabelled.teach(outcome.checkpoints[phase], backward=phase == "backward")
+    for name, reads, writes in (("identity", "en", "xx"), ("identity, backward", "xx", "en")):
+        path = outcome.translations[name]
+        program, *words = book[path.parent.name].commands[0]
+        assert program == "fairseq-generate"
+        in_process("generate", *words)
+        samples = read_samples(path)
+        lines = [[getattr(one, side) for one in samples] for side in ("source", "reference")]
+        assert lines == [relabelled.lines[reads], relabelled.lines[writes]]
+        assert score(samples, "13a")["precisions"] == [100.0] * 4
+        assert score(samples, "13a")["bleu"] == pytest.approx(100.0)
 
 
 def test_the_right_order_translates_a_language_that_runs_backwards(backwards):

@@ -458,7 +458,7 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
         ("trelm-objectives", "", "cdlm,cdlm-star", 6),
         ("trelm-parallel", "--sizes 40,80", "pairs-80", 2),
         ("trelm-compensated", "", "full", 4),
-        ("trelm-parts", "", "full", 3),
+        ("trelm-parts", "--translate-both", "full", 3),
         (
             "trelm-translators",
             "--autoregressive-args=--max-epoch=1 --autoregressive-patience 1",

@@ -17,7 +17,8 @@ from fairseq_xling.studies.trelm.autoregressive_training import (
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import Outcome, add_translation
+from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.translations import Direction, add_translation, directions
 
 NAME = AUTOREGRESSIVE
 _MAX_TOKENS = 4096
@@ -26,38 +27,36 @@ _GENERATE_BATCH = 64
 
 
 def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
-    """Train it; its beam search becomes one of the translations of ``outcome``.
+    """Train it in each direction; its beam search becomes one of the translations of ``outcome``.
 
     Returns:
-        The model.
+        The forward model.
     """
-    pair = (config.source_lang, outcome.target)
-    folder, model = train_autoregressive(book, config, facts, outcome)
+    models = []
     options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
-    for split in config.translate_list:
-        build = functools.partial(
-            beam_search, book.run, config, folder, model, pair, split, options
-        )
-        add_translation(book, config, outcome, NAME, split, build, f"{NAME}, beam 5")
-    return model
+    for way in directions(config, outcome.target):
+        folder, model = train_autoregressive(book, config, facts, outcome, way)
+        models.append(model)
+        for split in config.translate_list:
+            build = functools.partial(
+                beam_search, book.run, config, folder, model, way.pair, split, options
+            )
+            add_translation(book, config, outcome, way, NAME, split, build, f"{NAME}, beam 5")
+    return models[0]
 
 
 def train_autoregressive(
-    book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome
+    book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome, direction: Direction
 ) -> tuple[Path, Path]:
     """Its data folder and its checkpoint.
 
-    It is trained for as long as everything that the forward model is built on took, except the data
-    folder, or until it no longer improves (`--autoregressive-patience`). It has half of the
-    source's layers in its encoder and half in its decoder.
+    It is trained for as long as everything took that the model of this direction is built on,
+    except the data folder, or until it no longer improves (`--autoregressive-patience`). It has
+    half of the source's layers in its encoder and half in its decoder.
     """
-    run, pair = book.run, (config.source_lang, outcome.target)
-    spent = [
-        step
-        for step in book.needed([outcome.checkpoints["forward"]])
-        if not step.name.startswith("prepare-")
-    ]
-    folder = linked_data(book, outcome, outcome.data, pair)
+    run, ours = book.run, outcome.checkpoints[direction.phase]
+    spent = [step for step in book.needed([ours]) if not step.name.startswith("prepare-")]
+    folder = linked_data(book, outcome, outcome.data, direction)
 
     def train(name: str) -> Step:
         options = () if "valid" in facts.parallel else ("--disable-validation",)
@@ -68,7 +67,7 @@ def train_autoregressive(
             folder,
             run / "models" / name,
             run / "logs" / f"{name}.log",
-            pair,
+            direction.pair,
             None if config.autoregressive_patience else seconds_of(run, spent),
             layers=max(1, facts.shape.layers // 2),
             dim=facts.shape.dim,
@@ -82,21 +81,21 @@ def train_autoregressive(
         if config.autoregressive_patience:
             return step
         # It must not start before its time limit is known.
-        return dataclasses.replace(step, inputs=[*step.inputs, outcome.checkpoints["forward"]])
+        return dataclasses.replace(step, inputs=[*step.inputs, ours])
 
-    kind = f"{NAME}-{outcome.target}-{outcome.seed}"
+    kind = f"{NAME}-{direction.prefix}{outcome.target}-{outcome.seed}"
     trained = book.add(kind, outcome.label, train)
     best = "best" if "valid" in facts.parallel else "last"
     return folder, run / "models" / trained / f"checkpoint_{best}.pt"
 
 
-def linked_data(book: Book, outcome: Outcome, data: Path, pair: tuple[str, str]) -> Path:
+def linked_data(book: Book, outcome: Outcome, data: Path, direction: Direction) -> Path:
     """The parallel text of ``data`` as fairseq's ``translation`` task expects it."""
     folder = book.run / "data"
     name = book.add(
-        f"{NAME}-data-{outcome.target}",
+        f"{NAME}-data-{direction.prefix}{outcome.target}",
         outcome.label,
-        lambda name: translation_data_step(name, data, folder / name, pair),
+        lambda name: translation_data_step(name, data, folder / name, direction.pair),
         plain=True,
     )
     return folder / name

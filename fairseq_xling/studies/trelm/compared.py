@@ -14,7 +14,7 @@ def add_compared(
     """`add_migration`, with a translator and an autoregressive model if they are asked for, and the
     one corrected by the other."""
     outcome = add_migration(book, config, facts, target, seed, label)
-    if not outcome.translations:
+    if not (outcome.translations and config.predicts_translations):
         return outcome
     model = peer = None
     if config.translator_steps:

@@ -170,7 +170,14 @@ class TrelmConfig(TargetTasks):
         "identity,predicted,oracle", "orderings of translation, comma-separated"
     )
     translate_split: str = option("test", "splits to translate, comma-separated, e.g. test,test1")
-    bleu_tokenizer: str = option("", "sacrebleu's tokenizer (default: 13a, zh for zh, char for ja)")
+    translate_both: bool = option(
+        False,
+        "also translate the target into the source, by the backward model, and with models that no "
+        "CdLM has trained, in the order of the sentence",
+    )
+    bleu_tokenizer: str = option(
+        "", "sacrebleu's tokenizer of the target (default: 13a, zh for zh, char for ja)"
+    )
     generate_args: str = option("", "more options of fairseq-generate, as one text")
     autoregressive: bool = option(
         False, "train an autoregressive translation model for the same time, as a baseline"

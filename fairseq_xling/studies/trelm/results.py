@@ -1,6 +1,6 @@
 """All measurements of a migration, read from its files, as JSON values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from fairseq_xling.studies.trelm.cost import cost_record, read_cost
 from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.tasks import task_figures
 
+PAPER = "TreLM (Li et al., 2021)"
 SHOWN = 10
+Migration = Mapping[str, Any]  # as of `read_outcome`
 
 
 def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
@@ -22,8 +24,9 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
     both languages; ``orderings``: the names in ``outcome.translations``; ``translation``: by these,
     as `report_bleu.score`; ``samples``: some sentences of the first translated split, with every
-    ordering's output; ``tasks``: titles and figures; ``cost``; ``maps``: the quality of the
-    map; ``curves``: by phase, split and name, points of update and value.
+    forward ordering's output, and ``samples_backward`` with the backward ones, if there are any;
+    ``tasks``: titles and figures; ``cost``; ``maps``: the quality of the map; ``curves``: by phase,
+    split and name, points of update and value.
     """
     measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
     phases = [
@@ -35,21 +38,22 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
         }
         for (phase, path), entry in zip(outcome.checkpoints.items(), measured, strict=True)
     ]
-    texts = {name: read_samples(path) for name, path in outcome.translations.items()}
+    there = [name for name in outcome.translations if name not in outcome.backward]
     tokenizer = tokenizer_for(outcome.target, config.bleu_tokenizer)
+    scores, samples = _read_translations(config, outcome, there, tokenizer)
+    tokenizer = tokenizer_for(config.source_lang)
+    back, samples_back = _read_translations(config, outcome, outcome.backward, tokenizer)
     return {
         "target": outcome.target,
         "seed": outcome.seed,
         "label": outcome.label,
         "data": {**_text_sizes(outcome.data), "path": str(outcome.data)},
         "phases": phases,
-        "orderings": list(texts),
+        "orderings": list(outcome.translations),
         "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
-        "translation": {
-            name: score(samples, tokenizer) | faults(samples, tokenizer)
-            for name, samples in texts.items()
-        },
-        "samples": _shown({name: texts[name] for name in _of_first_split(config, outcome)}),
+        "translation": scores | back,
+        "samples": samples,
+        **({"samples_backward": samples_back} if back else {}),
         "tasks": list(task_figures(config, outcome).items()),
         "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
         "maps": [found for path in outcome.vectors if (found := _read_map(path))],
@@ -57,9 +61,18 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _of_first_split(config: TrelmConfig, outcome: Outcome) -> list[str]:
+def _read_translations(
+    config: TrelmConfig, outcome: Outcome, names: Sequence[str], tokenizer: str
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The scores of some of the translations by name, and what they write for some sentences."""
+    texts = {name: read_samples(outcome.translations[name]) for name in names}
+    scores = {
+        name: score(samples, tokenizer) | faults(samples, tokenizer)
+        for name, samples in texts.items()
+    }
     file = f"generate-{config.translate_list[0]}.txt"
-    return [name for name, path in outcome.translations.items() if path.name == file]
+    first = {name: texts[name] for name in names if outcome.translations[name].name == file}
+    return scores, _shown(first)
 
 
 def _text_sizes(data: Path) -> dict[str, Any]:
@@ -108,3 +121,11 @@ def _read_curves(log: Path) -> dict[str, Any]:
         found = read_curves(log, tag)
         curves[split] = {key: points for key, points in found.items() if key.endswith("loss")}
     return curves
+
+
+def which(one: Migration) -> str:
+    return f"to {one['target']}, seed {one['seed']}"
+
+
+def seeds_of(found: Sequence[Migration]) -> str:
+    return f"Seed {', '.join(dict.fromkeys(str(one['seed']) for one in found))}."

@@ -1,11 +1,9 @@
 """The results of ``trelm run``: bits per word, translations, losses and the cost."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from fairseq_xling.analysis.sampled_bleu import ORDERS
 from fairseq_xling.files import atomic_write
 from fairseq_xling.results.figures import Line, Panel, draw, to_svg
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
@@ -17,15 +15,19 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import UNDRAWN, curve_words
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.cost import Cost, cost_table
-from fairseq_xling.studies.trelm.results import read_outcome
+from fairseq_xling.studies.trelm.results import PAPER, Migration, read_outcome, seeds_of, which
 from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.translation_result import (
+    bleu_rows,
+    bleu_table,
+    translation_sections,
+    translators,
+)
 
-PAPER = "TreLM (Li et al., 2021)"
 FILES = (
     *("report.html", "results.json", "summary.txt"),
     *("curves.csv", "phases.csv", "translation.csv", "cost.csv"),
 )
-Migration = Mapping[str, Any]
 
 
 def write_run(
@@ -37,7 +39,7 @@ def write_run(
     write_results(TrelmRun, run, record, {}, steps)
     tables = {
         "Bits per word": phase_table(found),
-        "Translation, forward model": bleu_table(found),
+        f"Translation, {translators(found)}": bleu_table(found),
         "Tasks": task_table(found),
     }
     with atomic_write(run / "summary.txt", "w") as file:
@@ -66,16 +68,16 @@ class TrelmRun(Kind):
             ],
             sections=[
                 _bits(result, found),
-                *_translation(result, [one for one in found if one["translation"]]),
+                *translation_sections(result, [one for one in found if one["translation"]]),
                 *_tasks(found),
                 *maps(found),
-                *(Section(f"Loss, {_which(one)}", svg=_losses(one), notes=losses) for one in found),
+                *(Section(f"Loss, {which(one)}", svg=_losses(one), notes=losses) for one in found),
                 *map(_cost, found),
             ],
             tables={
                 "curves": _curve_rows(found),
                 "phases": _phase_rows(found),
-                "translation": _bleu_rows(found),
+                "translation": bleu_rows(found),
                 "cost": _cost_rows(found),
             },
             measured=list(_measured(found)),
@@ -93,25 +95,6 @@ def phase_table(found: Sequence[Migration]) -> Table:
         ]
         for one in found
         for phase in one["phases"]
-    ]
-
-
-FAULTS = (
-    "Words: F1 of the words, whatever their order. Order: pairs of unambiguous words in the order "
-    "of the reference. Repeated: words that repeat the one before them. All in percent."
-)
-
-
-def bleu_table(found: Sequence[Migration]) -> Table:
-    """n-gram precisions, the cumulative score and where it is lost, of every ordering."""
-    header, rows = _bleu_rows(found)
-    digits = [1] * ORDERS + [2, 3, 3, 2, 1, 1, 1]
-    return header[:-1], [
-        [
-            *row[:3],
-            *("" if x is None else f"{x:.{n}f}" for x, n in zip(row[3:-1], digits, strict=True)),
-        ]
-        for row in rows
     ]
 
 
@@ -158,14 +141,6 @@ def _source(found: Sequence[Migration]) -> str:
     return next(lang for lang in one["phases"][0]["bpw"] if lang != one["target"])
 
 
-def _which(one: Migration) -> str:
-    return f"to {one['target']}, seed {one['seed']}"
-
-
-def _seeds(found: Sequence[Migration]) -> str:
-    return f"Seed {', '.join(dict.fromkeys(str(one['seed']) for one in found))}."
-
-
 def _bits(result: Result, found: Sequence[Migration]) -> Section:
     unit, split = "bits per masked subword", result.record["config"]["bpw_split"]
     header, rows = phase_table(found)
@@ -180,8 +155,8 @@ def _bits(result: Result, found: Sequence[Migration]) -> Section:
             for lang in (source, one["target"])
         ]
         names, words = [phase["phase"] for phase in one["phases"]], f"chance ({chance:.1f})"
-        panels.append(BarPanel(names, bars, unit, _which(one), (chance, words)))
-    notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", _seeds(found), f"Unit: {unit}.")
+        panels.append(BarPanel(names, bars, unit, which(one), (chance, words)))
+    notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", seeds_of(found), f"Unit: {unit}.")
     for one in found:
         chance = one["uniform_bpw"]
         values = ", ".join(f"{chance[lang]:.2f} ({lang})" for lang in (source, one["target"]))
@@ -189,53 +164,6 @@ def _bits(result: Result, found: Sequence[Migration]) -> Section:
     text = f"With the same masks of the {split} text for all checkpoints; lower is better."
     title, svg = "Bits per word after each phase", to_svg(draw_bars(panels))
     return Section(title, text, svg, header, rows, notes=list(dict.fromkeys(notes)))
-
-
-def _translation(result: Result, found: Sequence[Migration]) -> Iterator[Section]:
-    if not found:
-        return
-    header, rows = bleu_table(found)
-    names = [*(f"{n}-gram precision" for n in range(1, ORDERS + 1)), "BLEU"]
-    panels = [
-        BarPanel(
-            names,
-            [
-                Bars(name, [*scores["precisions"], scores["bleu"]])
-                for name in one["orderings"]
-                if (scores := one["translation"][name])
-            ],
-            "percent",
-            _which(one),
-        )
-        for one in found
-    ]
-    signatures = {
-        value
-        for one in found
-        for scores in one["translation"].values()
-        for name, value in scores.items()
-        if name.endswith("signature")
-    }
-    yield Section(
-        "Translation with the forward model",
-        text="All words are predicted at once; the orderings differ in the source position of each "
-        "target word.",
-        svg=to_svg(draw_bars(panels)),
-        header=header,
-        rows=rows,
-        notes=[
-            *caption(result, f"{PAPER}, Table 6", _seeds(found)),
-            "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
-            "geometric mean times the brevity penalty. References are the data folder's subwords "
-            "joined again.",
-            FAULTS,
-            f"sacrebleu {'; '.join(sorted(signatures))}",
-        ],
-    )
-    for one in found:
-        header = ["source", "reference", *(n for n in one["orderings"] if n in one["samples"][0])]
-        rows = [[sample[name] for name in header] for sample in one["samples"]]
-        yield Section(f"Translations {_which(one)}", header=header, rows=rows)
 
 
 def _losses(one: Migration) -> str:
@@ -288,30 +216,6 @@ def _phase_rows(found: Sequence[Migration]) -> Table:
     ]
 
 
-def _bleu_rows(found: Sequence[Migration]) -> Table:
-    precisions = [f"{order}-gram precision" for order in range(1, ORDERS + 1)]
-    # By column. Runs of before have no chrF and no faults.
-    names = {
-        "BLEU": "bleu",
-        "brevity penalty": "brevity_penalty",
-        "length ratio": "length_ratio",
-        "chrF": "chrf",
-        "words": "words",
-        "order": "order",
-        "repeated": "repeated",
-        "signature": "signature",
-    }
-    return ["target", "seed", "ordering", *precisions, *names], [
-        [
-            *(one["target"], one["seed"], ordering, *scores["precisions"]),
-            *map(scores.get, names.values()),
-        ]
-        for one in found
-        for ordering in one["orderings"]
-        if (scores := one["translation"][ordering])
-    ]
-
-
 def _cost_rows(found: Sequence[Migration]) -> Table:
     header = [*(field.name for field in dataclasses.fields(Cost)), "device_days"]
     return ["target", "seed", *header], [
@@ -329,4 +233,7 @@ def _measured(found: Sequence[Migration]) -> Iterator[Measured]:
         yield Measured("T25", f"device-days of a migration to {target}", days)
         if scores := one["translation"].get("identity"):
             what = f"1-gram precision to {target} in the source's order, percent"
+            yield Measured("T18", what, scores["precisions"][0])
+        if scores := one["translation"].get("identity, backward"):
+            what = f"1-gram precision from {target} in its own order, percent"
             yield Measured("T18", what, scores["precisions"][0])

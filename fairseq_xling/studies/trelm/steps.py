@@ -5,11 +5,10 @@ prepare -> embed -> map -> init -> commonality -> forward  -> combine -> languag
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fairseq_xling import USER_DIR
 from fairseq_xling.objectives import objectives
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.step import Step
@@ -24,9 +23,12 @@ from fairseq_xling.studies.trelm.text import (
     transfer_folder,
 )
 from fairseq_xling.studies.trelm.training import checkpoint, model_options, training_step
-
-# fairseq-generate's own default is a single sentence if no limit is given.
-_GENERATE_TOKENS = 8192
+from fairseq_xling.studies.trelm.translations import (
+    Direction,
+    add_translation,
+    directions,
+    translate_step,
+)
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Outcome:
         bpw: bits per word of all checkpoints, as `fairseq-xling eval` writes them.
         translations: the text that fairseq-generate writes, by ordering, with the split's name for
             all splits but the first (see `translation_name`).
+        backward: the names of those that write the source language.
         tasks: the folders of its tasks by name.
     """
 
@@ -56,6 +59,7 @@ class Outcome:
     updates: dict[str, int] = field(default_factory=dict)
     bpw: Path = Path()
     translations: dict[str, Path] = field(default_factory=dict)
+    backward: list[str] = field(default_factory=list)
     tasks: dict[str, Path] = field(default_factory=dict)
 
     @property
@@ -77,20 +81,11 @@ def add_migration(
     maker.transfer()
     maker.language()
     outcome.bpw = add_bpw(book, config, outcome)
-    for split in config.translate_list if maker.translates else []:
-        for ordering in config.ordering_list:
-            maker.translation(ordering, split)
+    for direction in directions(config, target) if maker.translates else []:
+        for split in config.translate_list:
+            for ordering in maker.orderings:
+                maker.translation(direction, ordering, split)
     return outcome
-
-
-def translation_name(config: TrelmConfig, what: str, split: str) -> str:
-    """``what`` translates ``split``, in tables: the first split to translate goes unsaid.
-
-    >>> config = TrelmConfig(translate_split="test,test1")
-    >>> [translation_name(config, "oracle", split) for split in config.translate_list]
-    ['oracle', 'oracle, test1']
-    """
-    return what if split == config.translate_list[0] else f"{what}, {split}"
 
 
 class _Phases:
@@ -104,8 +99,14 @@ class _Phases:
     @property
     def translates(self) -> bool:
         """Whether there is a model and a text to translate with."""
-        there = self.facts.parallel.issuperset(self.config.translate_list)
-        return there and "forward" in self.outcome.checkpoints and self.config.predicts_translations
+        config, there = self.config, self.facts.parallel.issuperset(self.config.translate_list)
+        asked = config.predicts_translations or (config.translate_both and config.trilayer)
+        return there and "forward" in self.outcome.checkpoints and asked
+
+    @property
+    def orderings(self) -> list[str]:
+        """Those of translation; nothing but CdLM teaches another than the sentence's own."""
+        return self.config.ordering_list if self.config.predicts_translations else ["identity"]
 
     def commonality(self) -> None:
         if self.config.commonality_steps:
@@ -183,75 +184,23 @@ class _Phases:
         command = ["fairseq-xling", "combine", *map(str, halves), "--output", str(output)]
         return Step(name, commands=[command], inputs=halves, outputs=[output])
 
-    def translation(self, ordering: str, split: str) -> None:
-        """Have the forward model translate, by fairseq-generate."""
+    def translation(self, direction: Direction, ordering: str, split: str) -> None:
+        """Have the model of ``direction`` translate, by fairseq-generate."""
         build = functools.partial(
             translate_step,
             run=self.book.run,
             config=self.config,
             data=self.outcome.data,
-            model=self.outcome.checkpoints["forward"],
-            pair=self.pair,
+            model=self.outcome.checkpoints[direction.phase],
+            pair=direction.pair,
             split=split,
             ordering=ordering,
         )
-        add_translation(self.book, self.config, self.outcome, ordering, split, build)
+        add_translation(self.book, self.config, self.outcome, direction, ordering, split, build)
 
     def _add(self, phase: str, build) -> str:
         kind = f"{phase}-{self.outcome.target}-{self.outcome.seed}"
         return self.book.add(kind, self.outcome.label, build)
-
-
-def add_translation(
-    book: Book,
-    config: TrelmConfig,
-    outcome: Outcome,
-    what: str,
-    split: str,
-    build: Callable[[str], Step],
-    called: str = "",
-) -> None:
-    """Add a step that translates ``split``, and what it writes to the translations of ``outcome``.
-
-    Args:
-        what: translates, in the step's name; called: the same in tables, if it is another.
-        build: the step of a name, which writes into the folder ``translations/name`` of the run.
-    """
-    which = "" if split == config.translate_list[0] else f"{split}-"
-    kind = f"translate-{which}{what}-{outcome.target}-{outcome.seed}"
-    name = book.add(kind, outcome.label, build)
-    written = book.run / "translations" / name / f"generate-{split}.txt"
-    outcome.translations[translation_name(config, called or what, split)] = written
-
-
-def translate_step(
-    name: str,
-    run: Path,
-    config: TrelmConfig,
-    data: Path,
-    model: Path,
-    pair: tuple[str, str],
-    split: str,
-    ordering: str,
-    options: Sequence[str] = (),
-    inputs: Sequence[Path] = (),
-) -> Step:
-    """fairseq-generate with one of our models, into the folder ``translations/name`` of the run.
-
-    Args:
-        options: more of fairseq-generate; inputs: files that these name.
-    """
-    folder = run / "translations" / name
-    command = [
-        *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
-        *("--path", str(model), "--gen-subset", split),
-        *("-s", pair[0], "-t", pair[1], "--ordering", ordering),
-        *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
-        *(("--cpu",) if config.device == "cpu" else ()),
-        *options,
-        *config.words("generate_args"),
-    ]
-    return Step(name, commands=[command], inputs=[data, model, *inputs], outputs=[folder])
 
 
 def add_bpw(book: Book, config: TrelmConfig, outcome: Outcome) -> Path:

@@ -13,9 +13,10 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.results import read_outcome
-from fairseq_xling.studies.trelm.run_result import FAULTS, PAPER, TASKS, bleu_table
+from fairseq_xling.studies.trelm.results import PAPER, read_outcome
+from fairseq_xling.studies.trelm.run_result import TASKS
 from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.translation_result import FAULTS, bleu_table
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.study import TrelmStudy, Variation

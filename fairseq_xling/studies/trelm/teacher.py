@@ -29,6 +29,7 @@ from fairseq_xling.studies.trelm.data import with_translations
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.text import transfer_folder
+from fairseq_xling.studies.trelm.translations import forward
 from fairseq_xling.text.encoder import TextEncoder
 
 NAME = "teacher"
@@ -42,9 +43,10 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
     data = transfer_folder(book, config, outcome.data, outcome.target, outcome.label)
     if not config.teacher:
         return data
-    pair = (config.source_lang, outcome.target)
+    direction = forward(config, outcome.target)
+    pair = direction.pair
     if config.teacher == AUTOREGRESSIVE:
-        _, model = train_autoregressive(book, config, facts, outcome)
+        _, model = train_autoregressive(book, config, facts, outcome, direction)
         files = _translations(book, config, outcome, data, model)
     elif Path(config.teacher).suffix == ".pt":
         files = _translations(book, config, outcome, data, Path(config.teacher))
@@ -72,8 +74,9 @@ def _translations(
     book: Book, config: TrelmConfig, outcome: Outcome, data: Path, model: Path
 ) -> list[Path]:
     """What ``model`` writes for the training text of ``data``, a file for each shard."""
-    pair = (config.source_lang, outcome.target)
-    folder = linked_data(book, outcome, data, pair)
+    direction = forward(config, outcome.target)
+    pair = direction.pair
+    folder = linked_data(book, outcome, data, direction)
     check = functools.partial(_check, book.run, data, model, pair)
     name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, check)
     checked = book.run / "models" / f"{name}.pt"

@@ -13,9 +13,10 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import Stage, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import Outcome, add_translation, translate_step
+from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.teacher import taught_folder
 from fairseq_xling.studies.trelm.training import model_options, training_step
+from fairseq_xling.studies.trelm.translations import add_translation, forward, translate_step
 
 NAME = "translator"
 
@@ -89,6 +90,7 @@ def add_translations(
     inputs: Sequence[Path] = (),
 ) -> None:
     """What ``model`` writes for every split to translate; see `translate_step`."""
+    direction = forward(config, outcome.target)
     for split in config.translate_list:
         write = functools.partial(
             translate_step,
@@ -96,13 +98,13 @@ def add_translations(
             config=config,
             data=outcome.data,
             model=model,
-            pair=(config.source_lang, outcome.target),
+            pair=direction.pair,
             split=split,
             ordering="identity",
             options=options,
             inputs=inputs,
         )
-        add_translation(book, config, outcome, what, split, write, called)
+        add_translation(book, config, outcome, direction, what, split, write, called)
 
 
 def _tuned(run: Path, name: str) -> Path:

@@ -136,6 +136,7 @@ SNAPSHOT = {
     "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
     "translate_split": "test",
+    "translate_both": False,
     "bleu_tokenizer": "",
     "generate_args": "",
     "autoregressive": False,

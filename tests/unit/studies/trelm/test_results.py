@@ -1,8 +1,10 @@
+import pytest
+
 from fairseq_xling.files import write_json
 from fairseq_xling.studies.trelm.config import TrelmConfig
 from fairseq_xling.studies.trelm.results import read_outcome
-from fairseq_xling.studies.trelm.run_result import bleu_table
 from fairseq_xling.studies.trelm.steps import Outcome
+from fairseq_xling.studies.trelm.translation_result import bleu_table
 
 
 def generated(path, pairs):
@@ -12,16 +14,22 @@ def generated(path, pairs):
     return path
 
 
-def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path):
-    write_json(tmp_path / "meta.json", {"mono": {}, "parallel": {}})
-    bpw = {lang: {"bpw": 5.0} for lang in ("en", "de")}
+def migration(root, target):
+    """Of a migration without trainings, all but its translations."""
+    write_json(root / "meta.json", {"mono": {}, "parallel": {}})
+    bpw = {lang: {"bpw": 5.0} for lang in ("en", target)}
     write_json(
-        tmp_path / "bpw.json",
+        root / "bpw.json",
         {"results": [{"measures": {"bpw": {"scores": bpw, "chance": bpw}}}]},
     )
+    outcome = Outcome(target, 1, "", root, bpw=root / "bpw.json")
+    outcome.checkpoints["init"] = root / "init.pt"
+    return outcome
+
+
+def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path):
     right, wrong = ("a b c d e", "a b c d e"), ("a b c d e", "a b x y e")
-    outcome = Outcome("de", 1, "", tmp_path, bpw=tmp_path / "bpw.json")
-    outcome.checkpoints["init"] = tmp_path / "init.pt"
+    outcome = migration(tmp_path, "de")
     outcome.translations = {
         "oracle": generated(tmp_path / "a" / "generate-test.txt", [right]),
         "oracle, test1": generated(tmp_path / "b" / "generate-test1.txt", [right, wrong]),
@@ -33,4 +41,36 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
     assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
     assert found["samples"] == [
         {"source": "source 0", "reference": "a b c d e", "oracle": "a b c d e"}
+    ]
+
+
+@pytest.mark.row("T18")
+def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_samples(tmp_path):
+    outcome = migration(tmp_path, "zh")
+    chinese, english = ("我们来了吗", "我们来了呢"), ("a dog runs home", "a dog runs away")
+    outcome.translations = {
+        "identity": generated(tmp_path / "a" / "generate-test.txt", [chinese]),
+        "identity, backward": generated(tmp_path / "b" / "generate-test.txt", [english]),
+    }
+    outcome.backward = ["identity, backward"]
+    found = read_outcome(TrelmConfig(languages="en,zh"), outcome)
+    scores = found["translation"]
+    assert "tok:zh" in scores["identity"]["signature"]
+    assert "tok:13a" in scores["identity, backward"]["signature"]
+    assert scores["identity"]["precisions"][0] == pytest.approx(80.0)  # of characters
+    assert scores["identity, backward"]["precisions"][0] == pytest.approx(75.0)  # of words
+    # A tokenizer that is chosen is the target's.
+    chosen = TrelmConfig(languages="en,zh", bleu_tokenizer="char")
+    scores = read_outcome(chosen, outcome)["translation"]
+    assert "tok:char" in scores["identity"]["signature"]
+    assert "tok:13a" in scores["identity, backward"]["signature"]
+    assert found["samples"] == [
+        {"source": "source 0", "reference": "我们来了吗", "identity": "我们来了呢"}
+    ]
+    assert found["samples_backward"] == [
+        {
+            "source": "source 0",
+            "reference": "a dog runs home",
+            "identity, backward": "a dog runs away",
+        }
     ]

@@ -253,6 +253,38 @@ def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
     assert steps["translate-oracle-de-1"].commands == alone.commands
 
 
+@pytest.mark.row("T18")
+def test_in_both_directions_the_backward_model_translates_the_target(plan):
+    before, _ = plan(orderings="identity,oracle")
+    steps, outcome = plan(orderings="identity,oracle", translate_both=True)
+    assert list(outcome.translations) == [
+        *("identity", "oracle", "identity, backward", "oracle, backward")
+    ]
+    assert outcome.backward == ["identity, backward", "oracle, backward"]
+    step = steps["translate-back-identity-de-1"]
+    assert value(step, "--path") == "run/models/backward-de-1/checkpoint_last.pt"
+    assert (value(step, "-s"), value(step, "-t"), value(step, "--ordering")) == (
+        *("de", "en", "identity"),
+    )
+    added = {"translate-back-identity-de-1", "translate-back-oracle-de-1"}
+    assert steps.keys() - before.keys() == added
+    for name, step in before.items():
+        assert (steps[name].commands, steps[name].inputs) == (step.commands, step.inputs)
+
+
+@pytest.mark.row("T18")
+def test_in_both_directions_models_without_cdlm_keep_the_order_of_the_sentence(plan):
+    steps, outcome = plan(transfer_objectives="tlm,mlm", translate_both=True)
+    assert list(outcome.translations) == ["identity", "identity, backward"]
+    for name, phase in (("", "forward"), ("back-", "backward")):
+        step = steps[f"translate-{name}identity-de-1"]
+        assert value(step, "--path") == f"run/models/{phase}-de-1/checkpoint_last.pt"
+    # Without a TRILayer there is no position at which a word of another language is predicted.
+    for changes in ({"trilayer": False}, {"transfer_steps": 0}):
+        changes = {"transfer_objectives": "tlm,mlm", "translate_both": True, **changes}
+        assert not plan(**changes)[1].translations
+
+
 def test_without_validation_text_there_is_no_validation(plan, facts):
     known = facts(parallel=frozenset({"train", "test"}))
     steps, _ = plan(known=known)
@@ -312,3 +344,25 @@ def test_the_ordinary_translator_has_the_time_of_all_that_the_forward_model_is_b
     assert value(step, "--encoder-embed-dim") == "16"
     assert steps["translate-autoregressive-de-1"].reads(step)
     assert "autoregressive-de-1" not in [s.name for s in trelm_steps(RUN, config(), known)]
+
+
+@pytest.mark.row("T18")
+def test_in_both_directions_there_is_an_ordinary_translator_for_each(config, facts):
+    chosen = config(autoregressive=True, translate_both=True)
+    steps = {step.name: step for step in trelm_steps(RUN, chosen, {"de": facts()})}
+    for prefix, phase, pair in (
+        ("", "forward", ("en", "de")),
+        ("back-", "backward", ("de", "en")),
+    ):
+        data, trained = (steps[f"autoregressive-{kind}{prefix}de{end}"] for kind, end in (
+            ("data-", ""), ("", "-1")
+        ))  # fmt: skip
+        assert dict(data.settings)["pair"] == list(pair)
+        assert trained.reads(data) and trained.reads(steps[f"{phase}-de-1"])
+        assert (value(trained, "--source-lang"), value(trained, "--target-lang")) == pair
+        written = steps[f"translate-{prefix}autoregressive-de-1"]
+        assert written.reads(trained) and (value(written, "-s"), value(written, "-t")) == pair
+    chosen = config(autoregressive=True, translate_both=True, transfer_objectives="tlm,mlm")
+    names = [step.name for step in trelm_steps(RUN, chosen, {"de": facts()})]
+    assert "translate-back-identity-de-1" in names
+    assert not any("autoregressive" in name for name in names)
