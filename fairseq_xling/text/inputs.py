@@ -21,7 +21,7 @@ from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.scan import TextFacts, scan_text
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Pair, Sources
-from fairseq_xling.text.tokenizers.pieces import ready_tokenizer
+from fairseq_xling.text.tokenizers.pieces import ready_pieces
 
 
 @dataclass
@@ -105,7 +105,7 @@ def check_inputs(
             a tokenizer that cannot be used.
     """
     for file in set(sources.tokenizers.values()):
-        ready_tokenizer(file)
+        ready_pieces(file, file.name, options.vocab_type)
     dictionaries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
     texts = [f for files in (*sources.mono.values(), *sources.parallel.values()) for f in files]
     # The interrupted run may have reached the same files by other paths.

@@ -8,6 +8,7 @@ from fairseq_xling.data.splits import check_split, in_order, is_split
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.languages import parse_pair
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.tokenizers.pieces import tokenizer_file
 
 Pair = tuple[str, str]
 
@@ -94,7 +95,7 @@ def parse_sources(
     for text in tokenizer:
         key, files = _split_option("--tokenizer", text, "en=FOLDER")
         _check_language("--tokenizer", key, key, languages)
-        file = _only("--tokenizer", key, files) / "tokenizer.json"
+        file = tokenizer_file(_only("--tokenizer", key, files), key)
         _add("--tokenizer", named.tokenizers, key, file, key)
     found = find_sources(folder, languages) if folder is not None else Sources()
     for (split, pair), sides in found.parallel.items():

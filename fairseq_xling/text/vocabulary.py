@@ -13,7 +13,7 @@ from fairseq_xling.text.sample import draw_lines, sample_quotas
 from fairseq_xling.text.scan import TextFacts
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Sources
-from fairseq_xling.text.tokenizers.pieces import load_pieces, ready_name, ready_tokenizer
+from fairseq_xling.text.tokenizers.pieces import load_pieces, ready_pieces
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.text.vocabulary_types import vocabulary_types
 
@@ -23,7 +23,7 @@ def learn_vocabulary(
 ) -> dict[str, dict[str, float]]:
     """Write all models of pieces and ``dict*.txt``; existing models are kept.
 
-    For a language with its own tokenizer nothing is learnt: ``tokenizer*.json`` is written.
+    For a language with a tokenizer of another folder nothing is learnt: it is copied.
 
     Returns the share of each language in the sample of its model, by model file.
     """
@@ -45,7 +45,7 @@ def learn_vocabulary(
             label = "+".join(languages)
             with progress(1, f"learning vocabulary {label}", unit="model") as bar:
                 if ready:
-                    file, model = ready_name(name), ready_tokenizer(ready)
+                    file, model = ready_pieces(ready, name, options.vocab_type)
                 else:
                     text = list(chain(*lines.values()))
                     file, model = kind.file(name), kind.learn(text, *_sizes(options), label)

@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.add_argument(
         "--embeddings",
         metavar="WAY",
-        help="random, or vectors (default: vectors where --vectors is given, else random)",
+        help="random, vectors, or source (the source's own, for text prepared with its "
+        "vocabulary) (default: vectors where --vectors is given, else random)",
     )
     words.add_argument(
         "--keep-norms",

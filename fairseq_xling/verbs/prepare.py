@@ -132,8 +132,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LANG=FOLDER",
-        help="use the vocabulary and the tokenizer.json of a Hugging Face folder, instead of "
-        "learning one; with --vocab joint, name every language with the same folder. "
+        help="use the vocabulary and the tokenizer.json of a Hugging Face folder, or those of a "
+        "data folder with the same --vocab and --vocab-type, instead of learning one; with --vocab "
+        "joint, name every language with the same folder. "
         "`--segment LANG=basic` counts words as BERT's tokenizers do",
     )
     alignment = parser.add_argument_group("word alignment of parallel text")

@@ -51,9 +51,28 @@ def check_config(config: TrelmConfig) -> None:
             f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
             f"are already in the source's embedding space, got {config.mapping!r}"
         )
+    _check_vocabulary(config)
     _check_text(config)
     _check_training(config)
     check_target_tasks(config)
+
+
+def _check_vocabulary(config: TrelmConfig) -> None:
+    """Refuse to keep a source's vocabulary where there is none, or beside a new one."""
+    if not config.keep_vocabulary:
+        return
+    if config.vectors:
+        raise UserError(
+            "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
+            f"{config.vectors!r}"
+        )
+    if config.vocab != "joint":
+        raise UserError(f"`--vocab` must be joint with `--keep-vocabulary`, got {config.vocab!r}")
+    if not (config.source_vocabulary or config.data):
+        raise UserError(
+            "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
+            f"{config.source}"
+        )
 
 
 def _check_text(config: TrelmConfig) -> None:

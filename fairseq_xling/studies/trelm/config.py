@@ -8,6 +8,7 @@ English to Chinese, and ``trelm-id`` for English to Indonesian.
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling.data.splits import check_split
@@ -72,6 +73,11 @@ class TrelmConfig(TargetTasks):
         False, "in the last phase, add the target's side of the pairs to its monolingual text"
     )
 
+    keep_vocabulary: bool = option(
+        False,
+        "keep the source's tokenizer and word embeddings, of a Hugging Face folder or of "
+        "--source-data; no vectors are made or mapped",
+    )
     embeddings: str = option(
         "skip-gram",
         "vectors of the new subwords: skip-gram, fasttext (with character n-grams), random, or "
@@ -198,6 +204,12 @@ class TrelmConfig(TargetTasks):
     @property
     def targets(self) -> list[str]:
         return parse_languages(self.languages)[1:]
+
+    @property
+    def source_vocabulary(self) -> str:
+        """The folder with the source's vocabulary, if that is kept."""
+        folder = self.source if Path(self.source).is_dir() else self.source_data
+        return folder if self.keep_vocabulary else ""
 
     @property
     def seed_list(self) -> list[int]:

@@ -86,13 +86,16 @@ def _prepare(run: Path, config: TrelmConfig, facts: Facts, target: str, name: st
         if named_languages(text) <= set(pair)
         for part in (option, text)
     ]
+    folder = config.source_vocabulary
+    if folder:
+        source += [x for lang in pair for x in ("--tokenizer", f"{lang}={folder}")]
     segment = [part for how in config.segment_of(target) for part in ("--segment", how)]
     return prepare_step(
         name,
         run / "data" / name,
         pair,
         source=source,
-        inputs=facts.files,
+        inputs=[*facts.files, *([Path(folder)] if folder else [])],
         mode=config.vocab,
         vocab_type=config.vocab_type,
         vocab_size=config.vocab_size // len(modes[config.vocab]().groups(pair)),
@@ -136,7 +139,7 @@ def first_weights(
     """The checkpoint that training starts from, and the files of vectors that it is made from."""
     files = [
         _vectors(book, config, facts, data, target, languages, label)
-        for languages in facts.dictionaries
+        for languages in (() if config.keep_vocabulary else facts.dictionaries)
     ]
     vectors = [file for file in files if file is not None]
 
@@ -151,7 +154,7 @@ def first_weights(
             *("--max-positions", str(config.max_positions or facts.shape.max_positions)),
             *("--num-segments", str(segments(config, facts.shape))),
             *(part for file in vectors for part in ("--vectors", str(file))),
-            *(("--copy-shared",) if config.copy_shared else ()),
+            *_words(config),
             *("--seed", str(seed), *config.words("init_args")),
         ]
         inputs = [Path(config.source), data, *vectors]
@@ -159,6 +162,13 @@ def first_weights(
 
     name = book.add(f"init-{target}-{seed}", label, build)
     return book.run / "models" / f"{name}.pt", vectors
+
+
+def _words(config: TrelmConfig) -> tuple[str, ...]:
+    """The options of `init` for words that no file of vectors has."""
+    if config.keep_vocabulary:
+        return ("--embeddings", "source")
+    return ("--copy-shared",) if config.copy_shared else ()
 
 
 def source_options(config: TrelmConfig) -> list[str]:

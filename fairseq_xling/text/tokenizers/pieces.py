@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
 from fairseq_xling.text.tokenizers.vocabulary import SPECIALS_OF_FAMILIES, read_vocabulary
+from fairseq_xling.text.vocabularies import mode_of
 
+META = "meta.json"  # what makes a folder a data folder
 _OF_SENTENCES = ("truncation", "padding", "post_processor")
 
 
@@ -33,6 +36,30 @@ def pieces_file(folder: Path, model_name: str) -> Path:
     """The file of a data folder that cuts text: an imported tokenizer, if there is one."""
     ready = folder / ready_name(model_name)
     return ready if ready.is_file() else folder / model_name
+
+
+def tokenizer_file(folder: Path, lang: str) -> Path:
+    """The file, perhaps missing, by which ``folder`` cuts text of ``lang``: a data folder's own, or
+    a Hugging Face folder's ``tokenizer.json``."""
+    if (folder / META).is_file():
+        return pieces_file(folder, mode_of(DataFolder(folder)).model_name(lang))
+    return folder / "tokenizer.json"
+
+
+def ready_pieces(file: Path, model_name: str, vocab_type: str) -> tuple[str, bytes]:
+    """The name and the content that a `tokenizer_file` has in a new data folder.
+
+    Raises:
+        UserError: if it cannot be used, or is of a data folder with another ``vocab_type``.
+    """
+    if not (file.parent / META).is_file():
+        return ready_name(model_name), ready_tokenizer(file)
+    folder = DataFolder(file.parent)
+    theirs = folder.meta["settings"]["vocab_type"]
+    if theirs != vocab_type:
+        raise UserError(f"`--vocab-type` must be {theirs}, as in {folder.path}, got {vocab_type}")
+    name = ready_name(model_name) if file.suffix == ".json" else model_name
+    return name, folder.file(file.name).read_bytes()
 
 
 def load_pieces(file: Path, whole_words: bool) -> "Pieces | TokenizerPieces":

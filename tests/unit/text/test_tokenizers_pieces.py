@@ -53,6 +53,35 @@ def test_words_are_counted_as_the_basic_segmentation_counts_them(bert, tmp_path)
     assert encoder.surfaces(["Word1 else word2s"]) == [["Word1", "else", "word2", "s"]]
 
 
+@pytest.mark.parametrize("kind", ["bpe", "word", "imported"])
+def test_the_vocabulary_of_a_data_folder_is_taken_with_its_ids(bert, tmp_path, kind):
+    text, data = tmp_path / "text", str(tmp_path / "data")
+    text.write_text("word1 word2s word3\nword3 word1\n")
+    how = ["--tokenizer", f"en={bert}"] if kind == "imported" else ["--vocab-type", kind]
+    prepare(tmp_path, "--mono", f"train.en={text}", "--vocab-size", "30", *how)
+    other = tmp_path / "other"
+    (tmp_path / "more").write_text("word3 word9\n")
+    again = ["prepare", str(other), "--languages", "de", "--mono", f"train.de={tmp_path / 'more'}"]
+    again += ["--tokenizer", f"de={data}"]
+    assert main([*again, *(how if kind == "word" else [])]) == 0
+    one, two = TextEncoder.load(data, "en"), TextEncoder.load(other, "de")
+    assert one._texts == two._texts
+    for first, second in zip(one.encode(LINES), two.encode(LINES), strict=True):
+        assert first.tolist() == second.tolist()
+
+
+def test_a_data_folders_vocabulary_is_of_one_type(tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text("a b\nb a\n")
+    prepare(tmp_path, "--mono", f"train.en={text}", "--vocab-type", "word")
+    data = tmp_path / "data"
+    again = ["prepare", str(tmp_path / "other"), "--languages", "en", "--tokenizer", f"en={data}"]
+    assert main(again) == 1
+    line = f"`--vocab-type` must be word, as in {data}, got bpe"
+    assert line in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
 def test_every_symbol_but_the_special_ones_is_in_the_dictionary(bert, tmp_path):
     prepare(tmp_path, "--tokenizer", f"en={bert}")
     assert DataFolder(tmp_path / "data").vocab_sizes == {"en": 6 + 15}

@@ -55,6 +55,25 @@ def ready(scale=1.0, size=SIZE) -> Vectors:
     return Vectors(rows, np.ones(size, dtype=np.int64))
 
 
+@pytest.mark.row("T23")
+def test_the_sources_own_words_are_those_of_equal_symbols_whatever_their_order():
+    source = tiny_source(null=True)
+    own = [f"▁en{number}" for number in (19, 10, 12, 0)]
+    symbols = {lang: [*SPECIALS, *own] for lang in ("en", "de")}
+    encoder = make(source, sizes={"en": 10, "de": 10})
+    table = init(source, encoder, symbols=symbols, embeddings="source")["tokens.shared.weight"]
+    assert torch.equal(table, source.embeddings[[9, 8, 7, 6, 5, 4, 19, 10, 12, 0]])
+
+
+def test_a_word_that_the_source_does_not_have_is_refused():
+    with pytest.raises(UserError) as error:
+        init(tiny_source(), embeddings="source")
+    assert str(error.value) == (
+        "`--embeddings source` needs the vocabulary of tiny, which lacks 3 symbols of 'en', such "
+        "as '▁de1'; prepare the text with `--tokenizer`"
+    )
+
+
 @pytest.mark.row("T4", "G1")
 @pytest.mark.parametrize(("which", "index"), [("code", 2), ("text", 1)])
 def test_what_the_source_has_is_copied_and_the_trilayer_is_its_middle_layer(which, index):
@@ -326,7 +345,7 @@ REFUSED = {
     ),
     "an unknown way": (
         {"embeddings": "vektors"},
-        "unknown `--embeddings` 'vektors'; did you mean 'vectors'? known: random, vectors",
+        "unknown `--embeddings` 'vektors'; did you mean 'vectors'? known: random, source, vectors",
     ),
     "an unknown middle": (
         {"trilayer_from": "cod"},

@@ -56,6 +56,20 @@ def test_settings_that_hang_together_pass(here, config):
         ({"auxiliary": ""}, "`--orderings` predicted needs `--auxiliary order`, got ''"),
         ({"orderings": "orakle"}, "unknown `--ordering` 'orakle'; did you mean 'oracle'"),
         ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
+        (
+            {"keep_vocabulary": True},
+            "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
+            "source.pt",
+        ),
+        (
+            {"keep_vocabulary": True, "source_data": "first", "vocab": "union"},
+            "`--vocab` must be joint with `--keep-vocabulary`, got 'union'",
+        ),
+        (
+            {"keep_vocabulary": True, "source_data": "first", "vectors": "a.vec"},
+            "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
+            "'a.vec'",
+        ),
         ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
         (
             {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},

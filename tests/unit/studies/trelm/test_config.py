@@ -77,6 +77,7 @@ SNAPSHOT = {
     "parallel_limit": 1_000_000,  # A.5
     "language_limit": 2_000_000,  # A.5
     "extra_mono": False,
+    "keep_vocabulary": False,
     "embeddings": "fasttext",  # A.5
     "vectors": "",
     "embed_languages": "both",  # 3.2: the whole vocabulary

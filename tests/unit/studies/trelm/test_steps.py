@@ -1,12 +1,22 @@
+import dataclasses
 import itertools
 from pathlib import Path
 
 import pytest
+import torch
 
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.cli import main
+from fairseq_xling.interop.sources import read_source
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import PRESETS
 from fairseq_xling.studies.trelm.run import trelm_steps
 from fairseq_xling.studies.trelm.steps import add_migration
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.trelm.initialise import InitOptions
+from fairseq_xling.trelm.start import ModelOptions
+from fairseq_xling.trelm.start_file import make_start
+from tests.tiny_sources import tiny_source
 
 RUN = Path("run")
 
@@ -170,6 +180,59 @@ def test_linked_vectors_are_made_from_the_sources_embeddings(plan):
     assert value(steps["embed-de"], "--source-vectors") == source
     assert value(steps["embed-de"], "--pair") == "en-de"
     assert Path(source) in steps["embed-de"].inputs
+
+
+@pytest.mark.row("T23")
+def test_a_kept_vocabulary_needs_no_vectors_and_no_map(plan):
+    before, _ = plan()
+    steps, outcome = plan(keep_vocabulary=True, source_data="first")
+    assert before.keys() - steps.keys() == {"source-vectors", "embed-de", "map-de"}
+    assert not outcome.vectors and not steps.keys() - before.keys()
+    (command,) = steps["prepare-de"].commands
+    given = [b for a, b in itertools.pairwise(command) if a == "--tokenizer"]
+    assert given == ["en=first", "de=first"] and Path("first") in steps["prepare-de"].inputs
+    init = steps["init-de-1"]
+    assert value(init, "--embeddings") == "source"
+    assert not flag(init, "--vectors") and not flag(init, "--copy-shared")
+    assert value(init, "--arch") == "tri_bert_base" and not flag(init, "--no-trilayer")
+    for phase in ("commonality", "forward", "backward", "language"):
+        assert steps[f"{phase}-de-1"].commands == before[f"{phase}-de-1"].commands
+
+
+@pytest.mark.row("T23")
+def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config, facts, tmp_path):
+    text = tmp_path / "text"
+    for name in ("mono/train.en", "mono/train.de", "new/train.en", "new/train.de"):
+        path = text.joinpath(f"{name}.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"the cat of {name} sees a dog\n" * 3)
+    first, source = tmp_path / "first", tmp_path / "source.pt"
+    sizes = ["--languages", "en,de", "--vocab-size", "40"]
+    assert main(["prepare", str(first), "--from", str(text), *sizes]) == 0
+    plain = ModelOptions(arch="separable_transformer_tiny", trilayer=False)
+    make_start(source, tiny_source(), first, plain, InitOptions())
+    chosen = config(
+        source=str(source), source_data=str(first), keep_vocabulary=True, arch="tri_bert_tiny",
+        text="", mono=tuple(f"train.{lang}={text}/new/train.{lang}.txt" for lang in ("en", "de")),
+    )  # fmt: skip
+    book = Book(tmp_path / "run")
+    shape = read_source(source, first).shape
+    outcome = add_migration(book, chosen, dataclasses.replace(facts(), shape=shape), "de", 1)
+    for name in ("prepare-de", "init-de-1"):
+        (command,) = book[name].commands
+        assert main(command[1:]) == 0
+    assert (outcome.data / "dict.txt").read_text().split()[::2] == [
+        *(first / "dict.txt").read_text().split()[::2]
+    ]
+    theirs, ours = (TextEncoder.load(data, "de") for data in (first, outcome.data))
+    lines = ["the dog sees", "a new cat"]
+    for one, other in zip(theirs.encode(lines), ours.encode(lines), strict=True):
+        assert one.tolist() == other.tolist()
+    table = "encoder.tokens.shared.weight"
+    states = [load_plain(path)["model"] for path in (source, outcome.checkpoints["init"])]
+    assert torch.equal(states[0][table], states[1][table])
+    assert "encoder.language_table.weight" in states[1]
+    assert any(name.startswith("encoder.trilayer.") for name in states[1])
 
 
 def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):
