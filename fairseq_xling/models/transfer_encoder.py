@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Optional
 
+import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from omegaconf import II, OmegaConf
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from fairseq_xling.checkpoints import check_architecture, check_layers, origin
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.mapping.fitted import Side
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import (
     Identified,
@@ -83,6 +85,7 @@ class TransferEncoder(Identified, BaseFairseqModel):
             is the last.
         head_layers: new layers between those states and the head ("Emerging Cross-lingual
         Structure", section 5.1.2).
+        sides: by language, the map of what the head reads; see `fairseq_xling.tasks.head_input`.
     """
 
     fits = "this encoder and head"
@@ -95,9 +98,11 @@ class TransferEncoder(Identified, BaseFairseqModel):
         identity: Optional[Mapping[str, Any]] = None,
         read_layer: Optional[int] = None,
         head_layers: int = 0,
+        sides: Optional[Mapping[str, Side]] = None,
     ):
         super().__init__()
         self.encoder, self.network, self.identity = encoder, network, dict(identity or {})
+        self.sides = dict(sides or {})
         self.read_layer = encoder.depth if read_layer is None else read_layer
         check_reading(encoder, self.read_layer, head_layers)
         self.between = nn.ModuleList(
@@ -128,8 +133,13 @@ class TransferEncoder(Identified, BaseFairseqModel):
             "dictionaries": dict(task.dictionary_digests),
             "head": task.cfg.head,
             **{f"{kind}s": names for kind, names in task.head.labels.items()},
+            **task.head_input.digests,
         }
-        model = cls(encoder, task.head.network(encoder.shape.dim), identity, *reads)
+        layer = encoder.depth if reads[0] is None else reads[0]
+        sides = task.head_input.sides(layer, encoder.shape.dim)
+        width = encoder.shape.dim + task.head_input.width
+        width = next((side.output_width for side in sides.values()), width)
+        model = cls(encoder, task.head.network(width), identity, *reads, sides=sides)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
         if faster is not None:
             train_faster(nn.ModuleList([model.between, model.network]), faster)
@@ -154,7 +164,8 @@ class TransferEncoder(Identified, BaseFairseqModel):
     def forward(
         self, src: Mapping[str, Tensor], pair: Pair, fields: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The outputs of the head's network over the encoder's states (R, T, D).
+        """The outputs of the head's network over the encoder's states (R, T, D), with ``vectors``
+        (R, T, E) of ``src`` if it has any, mapped if there is a map.
 
         An encoder with only one segment, such as RoBERTa, gets both texts of a pair in it.
         """
@@ -164,7 +175,17 @@ class TransferEncoder(Identified, BaseFairseqModel):
         mask = attention_mask(src.get("padding_mask"))
         for layer in self.between:
             states = layer(states, mask)
+        if "vectors" in src:
+            states = torch.cat([states, src["vectors"].to(states)], -1)
+        if self.sides:
+            rows = self.sides[pair[0]](states.flatten(0, 1))
+            states = rows.view(*states.shape[:2], -1).to(states.dtype)
         return self.network(states, fields)
+
+    @property
+    def joint(self) -> bool:
+        """Whether the head reads anything but the encoder's states."""
+        return bool({"vectors", "map"} & self.identity.keys())
 
     def load_encoder(self, weights: Mapping[str, Tensor], path: str) -> None:
         """Start from the weights that `read_encoder` found in ``path``."""

@@ -3,6 +3,7 @@
 A batch, of B items, R rows, T tokens:
 
     net_input: src {tokens, langs, positions, segments, [padding_mask]}   (R, T)
+                   [vectors]: of the words of its tokens (R, T, E)
                pair (language, language); fields {name: (B, ...)}, the head's own
     items      the B items, for predictions; id (B,), nsentences, ntokens
 """
@@ -47,7 +48,9 @@ class ItemDataset(FairseqDataset):
         self.head, self.shuffle, self.seed, self.epoch = head, shuffle, seed, 1
         self.items: list[Item] = []
         self.encoded: list[Encoded] = []
-        langs, self._names, self._numbers = [], [], []
+        langs, self._numbers = [], []
+        self._codecs = [codec for codec, _, _ in parts]
+        self._words: list[list[np.ndarray]] = []  # rows of their vectors, where there are some
         total = sum(len(items) for _, _, items in parts)
         with progress(total, "encoding", "items", checks=True) as bar:
             for part, (codec, number, items) in enumerate(parts):
@@ -56,11 +59,12 @@ class ItemDataset(FairseqDataset):
                     padded = len(encoded.rows) * max(map(len, encoded.rows))
                     check_bound("item", padded, item.place)
                     self.encoded.append(encoded)
+                    found = [codec.vectors.rows(row) for row in encoded.rows if codec.vectors]
+                    self._words.append(found)
                     bar.update(1)
                 codec.report()
                 self.items += items
                 langs += [part] * len(items)
-                self._names.append(codec.lang)
                 self._numbers.append(number)
         self._parts = np.array(langs, dtype=np.int64)
         self.sizes = np.array([sum(map(len, e.rows)) for e in self.encoded], dtype=np.int64)
@@ -105,7 +109,7 @@ class ItemDataset(FairseqDataset):
             if value is not None and value < 1:
                 raise UserError(f"`{name}` must be at least 1, got {value}")
         limits, batches = Limits(max_tokens, max_sentences), []
-        for part in range(len(self._names)):
+        for part in range(len(self._codecs)):
             own = indices[self._parts[indices] == part]
             window = self._window(own, limits) if self.shuffle else max(len(own), 1)
             for start in range(0, len(own), window):
@@ -130,7 +134,11 @@ class ItemDataset(FairseqDataset):
         lengths = torch.tensor([len(row) for row in rows])
         src = source_side(tokens, lengths, self._numbers[part])
         src["segments"] = pad_rows([row for item in encoded for row in item.segments], 0)
-        name = self._names[part]
+        codec = self._codecs[part]
+        if codec.vectors:
+            words = pad_rows([row for i in samples for row in self._words[i]], 0)
+            src["vectors"] = torch.from_numpy(codec.vectors.table)[words]
+        name = codec.lang
         return {
             "id": torch.tensor(list(samples)),
             "nsentences": len(samples),

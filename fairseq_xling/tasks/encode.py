@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from fairseq_xling.data.folder import CLS, SEP, UNK
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.text.encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from fairseq_xling.tasks.head_input import HeadInput  # imports torch
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +53,23 @@ class Codec:
     Args:
         too_long: what happens to items that do not fit into one row: with ``truncate`` a head cuts
             them or reads them in pieces, and they are counted; ``refuse`` fails at the first.
+        given: what heads read in addition to states.
+
+    Attributes:
+        vectors: of the words of its tokens, if heads read them.
     """
 
-    def __init__(self, data: str | Path, lang: str, max_positions: int, too_long: str = "truncate"):
+    def __init__(
+        self,
+        data: str | Path,
+        lang: str,
+        max_positions: int,
+        too_long: str = "truncate",
+        given: "HeadInput | None" = None,
+    ):
         self.lang, self.max_positions, self.too_long = lang, max_positions, too_long
         self._encoder = TextEncoder.load(data, lang)
+        self.vectors = given.of(self._encoder) if given else None
         self._words: dict[str, np.ndarray] = {}
         self._long: dict[tuple[str, str], list[str]] = {}
 

@@ -187,6 +187,10 @@ def mapped_predictor(
         UserError: if encoders, map and layer do not fit together.
     """
     task = predictor.task
+    if predictor.model.joint:
+        raise UserError(
+            "a head trained with `--concat-vectors` or `--map` reads no other encoder's states"
+        )
     lang = fitted.settings["fixed"]["lang"]
     if lang not in task.languages:
         raise unknown_name("language of the fine-tuned model", lang, task.languages)

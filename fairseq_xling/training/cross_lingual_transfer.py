@@ -24,6 +24,7 @@ from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP, Codec
 from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.head_input import HeadInput, check_mapped
 from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads
 from fairseq_xling.tasks.items import Item, parse_columns, parse_files
 from fairseq_xling.tasks.options import parse_options
@@ -69,6 +70,20 @@ class CrossLingualTransferConfig(PrecisionConfig):
         default="truncate",
         metadata={"help": TOO_LONG_HELP},
     )
+    concat_vectors: str = field(
+        default="",
+        metadata={
+            "help": "a head reads each token's state and the vector of its word, of files in one "
+            "space: en=FILE,de=FILE"
+        },
+    )
+    map: str = field(
+        default="",
+        metadata={
+            "help": "map of `fairseq-xling map` from one language's states, with these vectors, to "
+            "another's; a head reads them in the common space"
+        },
+    )
     persistent_workers: bool = field(default=False, metadata={"help": "keep loader processes"})
     seed: int = II("common.seed")
 
@@ -85,6 +100,7 @@ class CrossLingualTransferTask(ItemTask):
         self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
         self._max_positions = 0
+        self._mapped: list[str] = []  # the languages that a model's map is of
         self._trained = False  # whether a checkpoint brings the labels
         self._items: dict[str, list[tuple[str, list[Item]]]] = {}
         self._codecs: dict[str, Codec] = {}
@@ -114,6 +130,12 @@ class CrossLingualTransferTask(ItemTask):
             options = dataclasses.replace(options, **self._kind.older)
         return self._kind(self.state.labels, options)
 
+    @functools.cached_property
+    def head_input(self) -> HeadInput:
+        """What a head reads besides states; an older checkpoint has no such options."""
+        cfg = self.cfg
+        return HeadInput.read(getattr(cfg, "concat_vectors", ""), getattr(cfg, "map", ""))
+
     def _head_form(self) -> int:
         return 1 if self._trained else HEAD_FORM
 
@@ -140,9 +162,10 @@ class CrossLingualTransferTask(ItemTask):
         for lang, items in files:
             if self.cfg.unknown_labels == "refuse":
                 check_labels(self.head, items)
+            check_mapped(self._mapped, lang)
             if lang not in self._codecs:
                 self._codecs[lang] = Codec(
-                    self.folder.path, lang, self._max_positions, self.cfg.too_long
+                    self.folder.path, lang, self._max_positions, self.cfg.too_long, self.head_input
                 )
             parts.append((self._codecs[lang], self.languages.index(lang), items))
         return ItemDataset(parts, self.head, shuffle, self.cfg.seed)
@@ -165,7 +188,7 @@ class CrossLingualTransferTask(ItemTask):
             model = super().build_model(cfg, from_checkpoint)
         if weights is not None and not cfg.reset_encoder:
             model.load_encoder(weights, cfg.encoder)
-        self._max_positions = model.max_positions()
+        self._max_positions, self._mapped = model.max_positions(), list(model.sides)
         return model
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:

@@ -140,6 +140,59 @@ def tuned(study):
     return study / "tuned" / "checkpoint_last.pt"
 
 
+@pytest.mark.row("T23")
+def test_a_head_reads_states_with_vectors_of_words_in_the_space_of_another_language(
+    study, tmp_path, capsys
+):
+    """RositaWORD by the commands: vectors, states with them, their map, a head and its files."""
+    checkpoint, model = study / "model" / "checkpoint_last.pt", tmp_path / "model"
+    for lang in ("en", "de"):
+        words = sorted(set((study / "text" / "mono" / f"valid.{lang}.txt").read_text().split()))
+        rng = np.random.default_rng(len(words))
+        lines = [f"{word} {' '.join(map(str, rng.normal(size=3).round(3)))}\n" for word in words]
+        (tmp_path / f"{lang}.vec").write_text("".join(lines))
+    tokens = [
+        extract(
+            study, checkpoint, tmp_path / lang, "--unit", "tokens", "--layers", "2",
+            "--concat-vectors", tmp_path / f"{lang}.vec", lang=lang,
+        )
+        for lang in ("de", "en")
+    ]  # fmt: skip
+    sizes = [np.load(folder / "lengths.npy")[:, 1] for folder in tokens]
+    links = [
+        f"{' '.join(f'{i}-{i}' for i in range(min(pair)))}\n" for pair in zip(*sizes, strict=True)
+    ]
+    (tmp_path / "links").write_text("".join(links))
+    how = ["--pairs", "alignments", tmp_path / "links", "--normalize", "centre"]
+    fitted = tmp_path / "de-en"
+    assert main([*map(str, ["map", "procrustes", *tokens, *how, "--output", fitted])]) == 0
+    gold = study / "text" / "gold"
+    tags = {split: f"en={gold / f'tags.{split}.en.tsv'}" for split in ("train", "valid")}
+    vectors = ",".join(f"{lang}={tmp_path / f'{lang}.vec'}" for lang in ("en", "de"))
+    run(
+        *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
+        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
+        *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
+        *("--encoder", str(checkpoint), "--columns", "token=0,tag=1"),
+        *("--train-file", tags["train"], "--valid-file", tags["valid"]),
+        *("--concat-vectors", vectors, "--map", str(fitted)),
+        *"--batch-size 16 --max-epoch 1 --no-epoch-checkpoints".split(),
+        *("--cpu", "--num-workers", "0", "--save-dir", str(model)),
+    )
+    weights = load(model / "checkpoint_last.pt")["model"]
+    assert any(x.shape[-1] == WIDTH + 3 for n, x in weights.items() if n.startswith("network."))
+    saved = str(model / "checkpoint_last.pt")
+    file = f"de={gold / 'tags.test.de.tsv'}"
+    assert main(["predict", saved, file, "--output", str(tmp_path / "found")]) == 0
+    lower = ["--encoder", checkpoint, "--layer", "1", "--map", "none"]
+    again = ["predict", "mapped", saved, file, *map(str, lower), "--output", str(tmp_path / "no")]
+    assert main(again) == 1
+    assert "a head trained with `--concat-vectors` or `--map` reads no" in capsys.readouterr().err
+    (tmp_path / "de.vec").write_text("the 1 2 3\n")
+    assert main(["predict", saved, file, "--output", str(tmp_path / "other")]) == 1
+    assert "does not fit: it was trained with vectors " in capsys.readouterr().err
+
+
 def predict(study, output, *words):
     tags = study / "text" / "gold" / "tags.test.en.tsv"
     assert main([*map(str, [*words, f"en={tags}", "--output", output])]) == 0

@@ -103,6 +103,7 @@ VERBS = {
     "--min-count 1 --output out",
     "embed inspect": "{w}/source.safetensors --word ▁the --output out",
     "eval": f"{{w}}/lm.pt {_DATA}",
+    "eval-aligned": "{w}/tokens-de {w}/tokens-en --alignments {w}/links --output out.json",
     "eval-bli": "{w}/types-en {w}/types-de --dictionary {w}/text/dictionary/en-de.tsv "
     "--output out.json",
     "eval-cka": "{w}/sentences-en {w}/sentences-de --output out.json",
@@ -196,6 +197,10 @@ PROGRAMS = {
     "--criterion word_alignment --directions en-de --initial-encoder {w}/lm.pt",
     "fairseq-train cdlm": f"{_TRI} --trelm-phase forward --finetune-from-model {{w}}/start.pt",
     "fairseq-train cross_lingual_transfer": f"{_POS} --encoder {{w}}/lm.pt",
+    "fairseq-train cross_lingual_transfer --map": f"{_POS} --encoder {{w}}/lm.pt "
+    "--map {w}/map.safetensors",
+    "fairseq-train cross_lingual_transfer --concat-vectors": f"{_POS} --encoder {{w}}/lm.pt "
+    "--concat-vectors en={w}/en.vec,de={w}/de.vec",
     "fairseq-train clcr": f"{_ALIGNED} --encoder en={{w}}/lm.pt,de={{w}}/lm.pt",
     "fairseq-train clcr --clcr-start": f"{_ALIGNED} --clcr-start {{w}}/clcr.pt --clcr-phase lm1",
     "fairseq-train adversarial_tagging": _TAGGER,

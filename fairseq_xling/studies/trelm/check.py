@@ -58,7 +58,7 @@ def check_config(config: TrelmConfig) -> None:
 
 
 def _check_vocabulary(config: TrelmConfig) -> None:
-    """Refuse to keep a source's vocabulary where there is none, or beside a new one."""
+    """Refuse to keep a source's vocabulary where there is none, or or next to a new one."""
     if not config.keep_vocabulary:
         return
     if config.vectors:

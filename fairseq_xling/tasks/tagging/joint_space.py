@@ -14,7 +14,7 @@ from torch import Tensor
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.vectors_file import write_vectors
-from fairseq_xling.tasks.tagging.vectors import (
+from fairseq_xling.tasks.word_vectors import (
     WordVectors,
     check_widths,
     make_table,

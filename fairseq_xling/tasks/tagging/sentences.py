@@ -14,7 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 from fairseq_xling.models.tagging.part import FIRST, PAD, UNKNOWN, Part
 from fairseq_xling.tasks.heads import IGNORE
-from fairseq_xling.tasks.tagging.vectors import Lexicon
+from fairseq_xling.tasks.word_vectors import Lexicon
 
 LONGEST = 40  # letters of a word that are read
 

@@ -63,7 +63,10 @@ class Sides:
         Raises:
             UserError: if the spaces are of different widths, or the map is not for them.
         """
-        x, y = self.x.whole(layer), self.y.whole(layer)
+        return self.in_common(self.x.whole(layer), self.y.whole(layer), layer)
+
+    def in_common(self, x: Tensor, y: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """Rows (n, D) and (m, D) of a layer in one space: (n, E) and (m, E); errors as `rows`."""
         if self.mapping is not None:
             x, y = self.mapping.apply(x, layer), self.mapping.fixed(y, layer)
         elif x.shape[1] != y.shape[1]:

@@ -81,8 +81,9 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
 
         mapping = read_map(args.map)
         files["map"] = Path(args.map)
-    if getattr(args, "dictionary", None):
-        files["dictionary"] = Path(args.dictionary)
+    for name in ("dictionary", "alignments"):
+        if getattr(args, name, None):
+            files[name] = Path(getattr(args, name))
     sides = Sides(x, y, args.layers, mapping)
     with about(x.path, y.path):
         found = compare(sides, args)

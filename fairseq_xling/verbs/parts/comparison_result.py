@@ -1,4 +1,4 @@
-"""`fairseq-xling eval bli`, `tatoeba`, `cka` and `meanshift`: two folders of states by layer.
+"""`fairseq-xling eval bli`, `tatoeba`, `cka`, `meanshift` and `aligned`: two folders by layer.
 
 They have the same format, with the name of the measure in ``measure``; a further measure in this
 format gets a page without changes here, and a row and a source by an entry in ``SOURCES``.
@@ -43,6 +43,7 @@ SOURCES = {
     "tatoeba": Source("S7", f"{_EMERGING}, 5.1.3", "P@1 (share of sentences)"),
     "cka": Source("S8", f"{_EMERGING}, 5.2 and Figure 7", "linear CKA (0 to 1)"),
     "meanshift": Source("S15", "Pires et al. (2019), 5", "accuracy (share of sentences)"),
+    "aligned": Source("T23", "TreLM (Li et al., 2021), Table 9", "mean squared distance, ratio"),
 }
 
 

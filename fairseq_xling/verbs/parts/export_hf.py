@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import about
+from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language, mlm_head
 from fairseq_xling.interop.encoder import Encoder
@@ -110,8 +110,13 @@ def task_model(model: Any, name: str, head: Any, language: str) -> Published:
     """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`.
 
     Raises:
-        UserError: for a head that transformers does not have for BERT.
+        UserError: for a head that transformers does not have for BERT, or one that also reads word
+            vectors, or states through a map.
     """
+    if model.joint:
+        raise UserError(
+            "`--format hf`: a head trained with `--concat-vectors` or `--map` has no counterpart"
+        )
     with about("`--format hf`"):
         made = bert_heads[name](head, model.network)
     weights = bert_weights(model.encoder, language, model.read_layer, model.between)

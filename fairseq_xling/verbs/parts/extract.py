@@ -21,6 +21,8 @@ def run_extract(args: argparse.Namespace) -> None:
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):
         files["words"] = Path(args.words)
+    if args.concat_vectors and args.unit == "tokens":
+        files["vectors"] = Path(args.concat_vectors)
     check_files(*files.values())
     data = DataFolder(args.data)
     from fairseq_xling.interop.encoder import Encoder

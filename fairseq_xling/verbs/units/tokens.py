@@ -6,6 +6,9 @@ Subwords cut at the model's positions, and those that the vocabulary cannot spel
 that word alignments find their rows, ``places.npy`` has each subword's position in its line and
 ``words.npy`` that of its word, from 0, and ``lengths.npy`` the total number of subwords and words
 of each line. Words are those of the segmented text, separated by spaces.
+
+With ``--concat-vectors``, a row is the subword's state followed by the static vector of its word
+(RositaWORD: TreLM, Table 9).
 """
 
 from __future__ import annotations
@@ -23,14 +26,21 @@ from fairseq_xling.verbs.units import Work, units
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fairseq_xling.tasks.head_input import TokenVectors
+
 
 @units.register("tokens")
 class Tokens:
     """See the module's docstring."""
 
     def __init__(self, work: Work, args: argparse.Namespace):
-        self._work = work
-        row = ((work.width,), work.dtype)
+        self._work, self._vectors = work, None
+        if args.concat_vectors:
+            from fairseq_xling.tasks.head_input import TokenVectors
+
+            self._vectors = TokenVectors.read(work.encode, args.concat_vectors)
+        self._width = work.width + (self._vectors.width if self._vectors else 0)
+        row = ((self._width,), work.dtype)
         self._arrays = GrowingArrays(
             work.folder,
             {
@@ -45,14 +55,18 @@ class Tokens:
 
     @staticmethod
     def add_arguments(parser: Any) -> None:
-        """It has none."""
+        parser.add_argument(
+            "--concat-vectors",
+            metavar="FILE",
+            help="append the static vector of each subword's word, of a file of word vectors",
+        )
 
     @property
     def done(self) -> int:
         return self._arrays.done
 
     def block(self, sentences: Sequence[np.ndarray]) -> _Block:
-        return _Block(self._work, self._arrays, sentences)
+        return _Block(self._work, self._arrays, sentences, self._vectors)
 
     def finish(self) -> dict[str, Any]:
         rows = self._arrays.rows["ids"]
@@ -61,14 +75,22 @@ class Tokens:
         self._arrays.finish()
         return {
             "rows": rows,
+            "width": self._width,
             "row": "a subword; ids.npy its number, sentences.npy subwords of each line, places.npy "
             "and words.npy its place and its word's in the line",
         }
 
 
 class _Block:
-    def __init__(self, work: Work, arrays: GrowingArrays, sentences: Sequence[np.ndarray]):
+    def __init__(
+        self,
+        work: Work,
+        arrays: GrowingArrays,
+        sentences: Sequence[np.ndarray],
+        static: TokenVectors | None,
+    ):
         self._work, self._arrays, self._sentences = work, arrays, sentences
+        self._static = static
         empty = np.zeros((len(work.layers), 0, work.width), dtype=np.float32)
         self._vectors = [empty] * len(sentences)
         self._places = [np.zeros(0, dtype=np.int64)] * len(sentences)
@@ -81,6 +103,12 @@ class _Block:
 
     def close(self) -> None:
         vectors = np.concatenate(self._vectors, axis=1)
+        if self._static:
+            words = self._kept([self._static.rows(ids) for ids in self._sentences])
+            own = np.broadcast_to(
+                self._static.table[words], (*vectors.shape[:2], self._static.width)
+            )
+            vectors = np.concatenate([vectors, own], axis=2)
         names = (self._work.array(layer).stem for layer in self._work.layers)
         blocks = dict(zip(names, vectors, strict=True))
         numbers = [self._word_numbers(ids[:-1]) for ids in self._sentences]

@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.fitted import Side
 from fairseq_xling.models.transfer_encoder import TransferEncoder
 
 
@@ -98,6 +99,43 @@ def test_a_head_reads_the_layer_that_it_is_told_through_layers_of_its_own(make_e
     alone = {**make_src([3, 7, 4]), "segments": torch.zeros(1, 3).long()}
     found = model(alone, ("en", "en"), {})["states"]
     torch.testing.assert_close(found, together[:1, :3])
+
+
+@pytest.mark.row("T23")
+def test_vectors_that_are_zero_give_what_the_head_gives_on_states_alone(make_encoder, make_src):
+    encoder = make_encoder().eval()
+    src = {**make_src([3, 7, 4], [3, 8, 9, 7, 4]), "segments": torch.zeros(2, 5).long()}
+    alone, both = nn.Linear(16, 3), nn.Linear(16 + 2, 3)
+    with torch.no_grad():
+        both.weight[:, :16] = alone.weight
+        both.bias.copy_(alone.bias)
+
+    def head(linear):
+        network = Last()
+        network.forward = lambda states, fields: {"states": linear(states)}
+        return network
+
+    expected = TransferEncoder(encoder, head(alone))(src, ("en", "en"), {})["states"]
+    model = TransferEncoder(encoder, head(both), {"vectors": {}})
+    zero = {**src, "vectors": torch.zeros(2, 5, 2)}
+    torch.testing.assert_close(model(zero, ("en", "en"), {})["states"], expected)
+    words = {**src, "vectors": torch.ones(2, 5, 2)}
+    assert not torch.allclose(model(words, ("en", "en"), {})["states"], expected)
+    assert model.joint and not TransferEncoder(encoder, head(alone)).joint
+
+
+def test_each_language_is_mapped_by_its_side_after_its_vectors_are_appended(make_encoder, make_src):
+    encoder = make_encoder().eval()
+    src = {**make_src([3, 7, 4]), "segments": torch.zeros(1, 3).long()}
+    src["vectors"] = torch.ones(1, 3, 2)
+    sides = {"en": Side(18), "de": Side(18, matrix=torch.randn(18, 5, dtype=torch.float64))}
+    model = TransferEncoder(encoder, Last(), sides=sides)
+    z = model(src, ("en", "en"), {})["states"]
+    assert torch.equal(z[..., :16], encoder.states(src, ("en", "en"))[-1])
+    assert torch.equal(z[..., 16:], src["vectors"])
+    german = torch.cat([encoder.states(src, ("de", "de"))[-1], src["vectors"]], -1)
+    found = model(src, ("de", "de"), {})["states"]
+    torch.testing.assert_close(found, german @ sides["de"].matrix.float())
 
 
 def test_layers_that_no_head_reads_are_frozen_and_its_own_are_not(make_encoder):

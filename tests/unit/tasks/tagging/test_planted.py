@@ -8,7 +8,7 @@ import torch
 
 from fairseq_xling.cli import main
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.tasks.tagging.vectors import read_matrix
+from fairseq_xling.tasks.word_vectors import read_matrix
 from tests.planted_tagging import CLASSES, accuracy, draw, language_accuracy, tagger, train
 
 

@@ -82,7 +82,14 @@ def text(tmp_path, monkeypatch):
 def options(**changes):
     given = {"unit": "sentences", "layers": "all", "dtype": "float32", "max_tokens": 8}
     return argparse.Namespace(
-        **{**given, "words": None, "most": 100, "count_unknown": False, **changes}
+        **{
+            **given,
+            "words": None,
+            "most": 100,
+            "count_unknown": False,
+            "concat_vectors": None,
+            **changes,
+        }
     )
 
 
@@ -110,6 +117,25 @@ def test_sentences_are_means_over_subwords_in_the_order_of_the_text(folder, text
         for row, (ids, states) in zip(found, slow_states(folder), strict=True):
             expected = states[layer].mean(0) if len(ids) else np.zeros(4)
             np.testing.assert_allclose(row, expected, rtol=1e-6)
+
+
+@pytest.mark.row("T23")
+def test_the_vector_of_its_word_is_appended_to_each_subword(folder, text, tmp_path):
+    (tmp_path / "v.vec").write_text("the 1 2 3\nhouse 4 5 6\n")
+    vectors = {"the": [1, 2, 3], "house": [4, 5, 6]}
+    run(folder, text, tmp_path / "alone", unit="tokens")
+    given = str(tmp_path / "v.vec")
+    meta = run(folder, text, tmp_path / "both", unit="tokens", concat_vectors=given)
+    assert meta["width"] == 4 + 3
+    names = [
+        TextEncoder.load(folder.path, "en").decode([i]) for i in range(folder.vocab_sizes["en"])
+    ]
+    ids = np.load(tmp_path / "both" / "ids.npy")
+    expected = np.array([vectors.get(names[i], [0, 0, 0]) for i in ids])
+    assert expected.any()
+    for layer in range(3):
+        h, z = (np.load(tmp_path / n / f"layer0{layer}.npy") for n in ("alone", "both"))
+        np.testing.assert_array_equal(z, np.concatenate([h, expected], 1))
 
 
 def test_an_unknown_word_is_part_of_a_sentence_if_it_is_asked_for(folder, text, tmp_path):
