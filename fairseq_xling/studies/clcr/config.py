@@ -6,12 +6,12 @@ reports neither steps nor learning rates.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.clcr.rows import rows
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.matching import norms, scores
 from fairseq_xling.models.clcr.modules.extract import parse_rates
@@ -24,6 +24,7 @@ from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.clcr.texts import Text, rows_of, texts
 
 CHECKPOINTS = ("last", "best")
 
@@ -162,54 +163,6 @@ class ClcrRunConfig:
         return split_words(f"--{option_name(field)}", getattr(self, field))
 
 
-@dataclasses.dataclass(frozen=True)
-class Text:
-    """A text to encode: its name, language and file, and the file of its translation."""
-
-    name: str
-    lang: str
-    file: str
-    translation: str = ""
-
-
-def texts(config: ClcrRunConfig, pair: tuple[str, str]) -> list[Text]:
-    """All texts to encode.
-
-    Raises:
-        UserError: for another form, another language, a missing file, or a name used twice.
-    """
-    found = []
-    for item in config.encode_pairs:
-        name, _, files = item.partition("=")
-        both = files.split(",")
-        if not name or len(both) != 2 or not all(both):
-            raise UserError(f"`--encode-pairs` must look like NAME=FILE_A,FILE_B, got {item!r}")
-        found += [Text(name, pair[0], *both), Text(name, pair[1], *both[::-1])]
-    for item in config.encode_text:
-        place, _, file = item.partition("=")
-        name, _, lang = place.rpartition(".")
-        if not (name and lang and file):
-            raise UserError(f"`--encode-text` must look like NAME.LANG=FILE, got {item!r}")
-        if lang not in pair:
-            raise UserError(f"`--encode-text` must be of {' or '.join(pair)}, got {item!r}")
-        found.append(Text(name, lang, file))
-    for text in found:
-        if Path(text.name).name != text.name or text.name == "..":
-            raise UserError(
-                f"the name of a text to encode must be one that a folder can have, got "
-                f"{text.name!r}"
-            )
-        check_files(text.file)
-        if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
-            raise UserError(f"two texts to encode are called {text.name}.{text.lang}")
-    return found
-
-
-def rows_of(config: ClcrRunConfig, text: Text) -> list[str]:
-    """The rows that can be written for a text: those that need a translation only if it has one."""
-    return [r for r in config.row_list if text.translation or not rows[r].reads_translation]
-
-
 def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
     """The data folder and the pair of a run.
 
@@ -310,14 +263,16 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
         raise UserError(f"`--beam` must be at most {MOST_WIDTH}, got {config.beam}")
 
 
-def check_sequences(config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str]) -> None:
+def check_sequences(
+    config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str], encoded: Sequence[Text]
+) -> None:
     """Reject errors that would appear only in the steps after the transforms.
 
     Raises:
         UserError: for a row without the training that it needs, a text without a row, an invalid
             share, or a threshold to be tuned without an alignment.
     """
-    for text in texts(config, pair):
+    for text in encoded:
         if not config.row_list:
             raise UserError("`--rows` must name what to write for the texts to encode, got none")
         if not rows_of(config, text):

@@ -35,7 +35,7 @@ def write_run(
     run: Path, outcomes: Sequence[Any], pair: tuple[str, str], precision: str, steps: Sequence[Step]
 ) -> None:
     """Write `FILES` into ``run``, of trainings in ``precision``, and its tables as CSV."""
-    results = [_results(outcome, pair) for outcome in outcomes]
+    results = [read_outcome(outcome, pair) for outcome in outcomes]
     files = {f"model, seed {outcome.seed}": outcome.model for outcome in outcomes}
     record = {"pair": pair, "precision": precision, "seeds": results}
     write_results(ClcrRun, run, record, files, steps)
@@ -44,7 +44,8 @@ def write_run(
             file.write(_text(found) + "\n\n")
 
 
-def _results(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
+def read_outcome(outcome: Any, pair: tuple[str, str]) -> dict[str, Any]:
+    """What the trainings of a seed, its labels and its sequences have recorded."""
     found: dict[str, Any] = {"seed": outcome.seed, "distances": [], "sequences": []}
     a, b = pair
     for name, log in outcome.logs.items():

@@ -26,14 +26,12 @@ from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.clcr.config import (
     PRESETS,
     ClcrRunConfig,
-    Text,
     check_config,
     check_sequences,
-    rows_of,
-    texts,
     validates,
 )
 from fairseq_xling.studies.clcr.result import FILES, write_run
+from fairseq_xling.studies.clcr.texts import Text, rows_of, texts
 
 _ANNEALED = ("transform", "lm")
 
@@ -67,10 +65,14 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     folder, pair = check_config(config)
     config, settled = settle_config(run, config)
     plans = [Plan(run, config, folder, pair, seed) for seed in config.seed_list]
+    encoded = texts(config, pair)
     for plan in plans:
         plan.train()
         if everything:
-            plan.rest()
+            check_sequences(config, folder, pair, encoded)
+            plan.modules()
+            plan.tables()
+            plan.encode(encoded)
     steps = [step for plan in plans for step in plan.steps]
     outcomes = [plan.outcome for plan in plans]
     if everything:
@@ -106,7 +108,12 @@ def _summary_step(
 
 
 class Plan:
-    """The steps of one seed."""
+    """The steps of one seed.
+
+    Args:
+        folder: what ``config.data`` is, or is made from by a step.
+        part: what names begin with and files are below, where a run has several of one seed.
+    """
 
     def __init__(
         self,
@@ -115,8 +122,10 @@ class Plan:
         folder: DataFolder,
         pair: tuple[str, str],
         seed: int,
+        part: str = "",
     ):
-        self.run, self.config, self.folder, self.pair, self.seed = run, config, folder, pair, seed
+        self.run, self.config, self.pair, self.seed = run, config, pair, seed
+        self.place, self.begins = run / part, f"{part}-" if part else ""
         self.steps: list[Step] = []
         self.outcome = Outcome(seed, Path())
         self.validates = validates(folder, pair)
@@ -137,10 +146,9 @@ class Plan:
             for phase in ("lm1", "lm2"):
                 self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
 
-    def rest(self) -> None:
-        """Pivots, key-points, orders, evaluation, and the sequences of all texts."""
+    def modules(self) -> None:
+        """Pivots, key-points and orders."""
         config = self.config
-        check_sequences(config, self.folder, self.pair)
         self._label()
         if config.extract_steps:
             options = ["--clcr-module", "extract", "--delta", str(config.delta)]
@@ -153,6 +161,10 @@ class Plan:
             options += ["--order-side", side] if side != SIDES[0] else []
             name = head_key(head, side).replace("_", "-")
             self._training(name, "order", [*self._go_on(), *self._labels(), *options])
+
+    def tables(self) -> None:
+        """Tables of key-points and orders, with text to validate on."""
+        config = self.config
         if config.extract_steps and "valid" in self.splits:
             deltas = ",".join(map(str, sorted({config.delta, 0.2, 0.5})))
             self._table("keypoints", "--delta", deltas)
@@ -160,7 +172,10 @@ class Plan:
             beams = [f"beam:{width}" for width in sorted({1, config.beam})]
             beams += [f"{beam}:{config.weigh}" for beam in beams if config.weigh]
             self._table("order", "--searches", ",".join(beams))
-        for text in texts(config, self.pair):
+
+    def encode(self, encoded: Sequence[Text]) -> None:
+        """The sequences of texts."""
+        for text in encoded:
             self._encode(text)
 
     def _go_on(self) -> list[str]:
@@ -174,7 +189,7 @@ class Plan:
     ) -> None:
         config = self.config
         steps, lr = getattr(config, f"{stage}_steps"), getattr(config, f"{stage}_lr")
-        full = f"{name}-{self.seed}"
+        full = f"{self.begins}{name}-{self.seed}"
         saves, log = self.run / "models" / full, self.run / "logs" / f"{full}.log"
         length = ("--total-num-update", str(steps))
         best = config.checkpoint == "best"
@@ -218,7 +233,7 @@ class Plan:
         self.outcome.logs[name] = log
 
     def _label(self) -> None:
-        config, labels = self.config, self.run / "labels" / str(self.seed)
+        config, labels = self.config, self.place / "labels" / str(self.seed)
         command = [
             *("fairseq-xling", "clcr", "label", str(self.outcome.model), "--data", config.data),
             *("--splits", ",".join(self.splits), "--output", str(labels)),
@@ -234,7 +249,7 @@ class Plan:
 
     def _table(self, verb: str, *options: str) -> None:
         config, name = self.config, f"{verb}-table-{self.seed}"
-        output = self.run / "results" / f"{name}.json"
+        output = self.place / "results" / f"{name}.json"
         model, labels = self.outcome.model, self.outcome.labels
         command = [
             *("fairseq-xling", "clcr", verb, str(model), "--data", config.data),
@@ -249,7 +264,7 @@ class Plan:
         config, model, chosen = self.config, self.outcome.model, rows_of(self.config, text)
         translated = any(rows[row].reads_translation for row in chosen)
         name = f"{text.name}.{text.lang}"
-        folder = self.run / "sequences" / str(self.seed)
+        folder = self.place / "sequences" / str(self.seed)
         outputs = [folder / row / name for row in chosen]
         command = [
             *("fairseq-xling", "clcr", "encode", str(model), "--data", config.data),
@@ -282,7 +297,7 @@ class Plan:
     ) -> None:
         self.steps.append(
             Step(
-                name,
+                f"{self.begins}{name}",
                 commands=[command],
                 inputs=inputs,
                 outputs=outputs,
