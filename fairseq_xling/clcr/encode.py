@@ -98,17 +98,18 @@ def _views(
     def moved(states: Tensor) -> Tensor:
         return model.transform(0, states) if side == 0 else states
 
+    def source(indices: np.ndarray) -> dict[str, Tensor]:
+        return model.source([texts[0][i] for i in indices])
+
     if len(texts) == 1:
         for indices, states, content in model.states(texts[0], side, max_tokens):
-            yield indices, View(moved(states), content, states)
+            yield indices, View(moved(states), content, states, source(indices))
         return
     sides = texts if side == 0 else texts[::-1]
     for indices, states, masks in model.pairs(*sides, max_tokens):
         mine, theirs = side, 1 - side
-        yield (
-            indices,
-            View(moved(states[mine]), masks[mine], states[mine], states[theirs], masks[theirs]),
-        )
+        own = moved(states[mine]), masks[mine], states[mine], source(indices)
+        yield indices, View(*own, states[theirs], masks[theirs])
 
 
 def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:

@@ -48,4 +48,5 @@ def _batches(
             for i, m, n in zip(indices, *lengths, strict=True)
         ]
         partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
-        yield PairStates(states, masks, partner, model.transform(0, states[0]))
+        sources = tuple(model.source([text[i] for i in indices]) for text in texts)
+        yield PairStates(states, masks, partner, model.transform(0, states[0]), sources)

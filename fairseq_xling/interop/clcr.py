@@ -145,9 +145,13 @@ class Clcr:
         """T12 of states of side 0, T21 of those of side 1."""
         return self.model.transform(side, states)
 
-    def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
+    def source(self, sentences: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """A batch of sentences as encoders read it; arguments as of `states`."""
         rows = [frame(ids, self.positions) for ids in sentences]
         tokens = pad_rows(rows, PAD).to(self.device)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
-        src = source_side(tokens, lengths, lang=0)
-        return self.model.encode(side, src).float(), text_mask(tokens, unknown=True)
+        return source_side(tokens, lengths, lang=0)
+
+    def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
+        src = self.source(sentences)
+        return self.model.encode(side, src).float(), text_mask(src["tokens"], unknown=True)

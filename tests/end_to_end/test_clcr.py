@@ -158,6 +158,43 @@ def changed_parts(world):
     return {n.split(".")[1] for n in after if n not in before}
 
 
+@pytest.mark.row("C8", "C10")
+def test_an_extractor_that_trains_its_own_encoders_leaves_what_r_reads_to_the_last_bit(
+    world, labels, modules, capsys
+):
+    chosen = ["--clcr-labels", labels, "--clcr-module"]
+    fine = [*chosen, "extract", "--confident", "--extract-encoder", "finetune", "--lr", "1e-2"]
+    log = train(world, "fine", "--clcr-start", last(world, "lm2"), *fine)
+    states = {name: load(last(world, name))["model"] for name in ("lm2", "fine")}
+    for name, weight in states["lm2"].items():
+        if name != "_extra_state":
+            assert torch.equal(weight, states["fine"][name]), name
+            if name.startswith("encoders.") and not name.endswith("ids"):
+                assert not torch.equal(weight, states["fine"][f"parts.extract.{name}"]), name
+    text = world / "text" / "parallel" / "test.en-de.en.txt"
+    delta = ["--delta", "0.46"]  # between what so short a training gives
+    for model in ("extract", "fine"):
+        encode = ["clcr", "encode", last(world, model), "--lang", "en", "--text", text, *delta]
+        xling(*encode, "--row", "T,T+E", "--output", world / model / "seq" / "{row}")
+    rows, others = (
+        [Sequences(world / model / "seq" / row) for row in ("T", "T+E")]
+        for model in ("extract", "fine")
+    )
+    assert np.array_equal(rows[0].array, others[0].array)
+    assert not np.array_equal(rows[1].counts, others[1].counts)  # E itself is another
+    assert 0 < others[1].rows < others[0].rows
+    for number, own in enumerate(others[1].counts):
+        kept = others[1].spans[others[1].offsets[number] :][:own, 0].tolist()
+        assert torch.equal(others[1].vectors(number)[:own], others[0].vectors(number)[kept])
+    capsys.readouterr()
+    xling("clcr", "keypoints", last(world, "fine"), "--labels", labels)
+    row = next(x.split() for x in capsys.readouterr().out.splitlines() if x.startswith("de     "))
+    valid = logged(log, "valid")[-1]
+    assert float(row[2]) == pytest.approx(valid["valid_accuracy_de"], abs=6e-4)
+    xling("clcr", "show", last(world, "fine"), "--labels", labels, "--sentence", "2")
+    capsys.readouterr()
+
+
 @pytest.mark.row("C14")
 def test_every_row_is_written_for_both_languages(world, modules, capsys):
     model, _ = modules
@@ -291,6 +328,13 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         ),
         ([*both, "--clcr-module", "extract"], "needs `--clcr-labels`"),
         ([*both, "--clcr-module", "extract", "--clcr-labels", labels], "comes after 'transform'"),
+        (
+            [
+                *("--clcr-start", last(world, "lm2"), "--clcr-module", "extract"),
+                *("--clcr-labels", labels, "--extract-encoder", "finetuned"),
+            ],
+            "unknown `--extract-encoder` 'finetuned'; did you mean 'finetune'",
+        ),
         (
             [
                 *("--clcr-start", last(world, "lm2"), "--clcr-module", "order", "--order", "abs"),

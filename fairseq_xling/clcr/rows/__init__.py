@@ -20,6 +20,7 @@ under ``@rows.register("name")``.
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -56,12 +57,14 @@ class View(NamedTuple):
         vectors: (B, T, E), in the second language's space.
         content: (B, T), True at words.
         states: (B, T, D or E), of this language's encoder, untransformed.
+        source: the batch as encoders read it.
         other_states, other_content: of the translations, for a row that reads them.
     """
 
     vectors: Tensor
     content: Tensor
     states: Tensor
+    source: Mapping[str, Tensor]
     other_states: Tensor | None = None
     other_content: Tensor | None = None
 

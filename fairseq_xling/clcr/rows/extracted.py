@@ -16,11 +16,12 @@ class ExtractedRow(RowMethod):
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         module = model.model.require("extract", model.checkpoint)
-        self.extractor = module.sides[side]
+        self.module, self.extractor = module, module.sides[side]
         self.delta = module.delta if options.delta is None else options.delta
         if not 0 <= self.delta <= 1:
             raise UserError(f"`--delta` must lie in [0, 1], got {self.delta}")
 
     def __call__(self, view: View) -> Chosen:
-        kept = self.extractor.probability(view.vectors) > self.delta
+        read = self.module.read(self.side, view.vectors, view.source)
+        kept = self.extractor.probability(read) > self.delta
         return in_text_order(kept & view.content)

@@ -86,6 +86,13 @@ class ClcrModelConfig(FairseqDataclass):
         default=0,
         metadata=ranged("hidden width of the key-point classifier; 0 is linear", NOT_NEGATIVE),
     )
+    extract_encoder: str = field(
+        default="frozen",
+        metadata={
+            "help": "states the key-point classifier reads: frozen, the aligned ones, or finetune, "
+            "those of its own copy of the encoder, which is trained with it"
+        },
+    )
     delta: float = field(
         default=0.2, metadata=ranged("keep tokens with p(key-point) above this", SHARE)
     )
@@ -135,7 +142,8 @@ class ClcrModel(Identified, BaseFairseqModel):
         self.pair: tuple[str, str] = tuple(config["pair"])
         sides = [config["encoders"][lang] for lang in self.pair]
         self.encoders = nn.ModuleList(LayerEncoder(side) for side in sides)
-        sizes = Sizes(tuple(e.width for e in self.encoders), positions_of(sides))
+        widths = tuple(encoder.width for encoder in self.encoders)
+        sizes = Sizes(widths, positions_of(sides), tuple(sides))
         self.positions = sizes.positions
         self.parts = nn.ModuleDict(
             {
@@ -212,7 +220,7 @@ class ClcrModel(Identified, BaseFairseqModel):
     def _encode_pair(self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor]) -> PairStates:
         states = self.encode(0, src), self.encode(1, tgt)
         masks = (text_mask(side["tokens"], unknown=True) for side in (src, tgt))
-        return PairStates(states, tuple(masks))
+        return PairStates(states, tuple(masks), sources=(src, tgt))
 
     def transform(self, side: int, states: Tensor) -> Tensor:
         """T12 of the first side's states (side 0), T21 of the second's."""
@@ -269,9 +277,8 @@ class ClcrModel(Identified, BaseFairseqModel):
         elif self.trained:
             self.eval()
             with torch.no_grad():
-                self.parts[self.trained].begin(
-                    self._encode_pair(batch["src"], batch["tgt"]) for batch in first
-                )
+                states = (self._encode_pair(batch["src"], batch["tgt"]) for batch in first)
+                self.parts[self.trained].begin(states, self.encoders)
 
     def max_positions(self) -> int:
         return self.positions

@@ -14,7 +14,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.matching import norms, scores
-from fairseq_xling.models.clcr.modules.extract import parse_rates
+from fairseq_xling.models.clcr.modules.extract import ENCODERS, FROZEN, parse_rates
 from fairseq_xling.models.clcr.order import SIDES, order_heads
 from fairseq_xling.models.clcr.phases import annealed_phases
 from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
@@ -93,6 +93,12 @@ class ClcrRunConfig:
     extract_lr: float = option(1e-3, "their learning rate", least=0)
     delta: float = option(0.2, "keep words with p(key-point) above this")
     extract_hidden: int = option(0, "hidden width of the classifiers; 0 is linear", least=0)
+    extract_encoder: str = option(
+        FROZEN,
+        "states the classifiers read: frozen, the aligned ones, or finetune, those of their own "
+        "copies of the encoders, which are trained with them",
+        choices=ENCODERS,
+    )
     confident: bool = option(True, "reweight labels that are probably wrong")
     flip_rates: str = option("", "shares of wrong labels, e.g. 0.2,0.1 (default: estimated)")
     extract_args: str = option("", "more options of their fairseq-train, as one text")

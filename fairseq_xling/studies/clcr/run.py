@@ -153,6 +153,7 @@ class Plan:
         if config.extract_steps:
             options = ["--clcr-module", "extract", "--delta", str(config.delta)]
             options += ["--extract-hidden", str(config.extract_hidden)]
+            options += ["--extract-encoder", config.extract_encoder]
             options += ["--confident"] if config.confident else []
             options += ["--flip-rates", config.flip_rates] if config.flip_rates else []
             self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])

@@ -88,11 +88,11 @@ def count_keypoints(
 
 def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
     """For each language p(key-point) and labels of its words (n,)."""
-    views, gold = (batch.space, batch.states[1]), pivot_masks(batch)
+    module, gold = model.parts["extract"], pivot_masks(batch)
+    read = module.read_pair(batch)
     for side, lang in enumerate(model.pair):
         mask = batch.masks[side]
-        extractor = model.parts["extract"].sides[side]
-        yield lang, extractor.probability(views[side][mask]), gold[side][mask]
+        yield lang, module.sides[side].probability(read[side][mask]), gold[side][mask]
 
 
 def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:

@@ -96,16 +96,16 @@ def token_names(folder: DataFolder, lang: str, ids: Any) -> list[str]:
 @torch.no_grad()
 def word_rows(model: Any, batch: PairStates, names: list[list[str]]) -> list[dict[str, Any]]:
     """For each language its words, their p by kind of classifier, and which are pivots."""
-    views, gold = (batch.space, batch.states[1]), pivot_masks(batch)
+    module, gold = model.parts["extract"], pivot_masks(batch)
+    read = module.read_pair(batch)
     return [
         {
             "lang": lang,
             "words": names[side],
             "p": {
                 kind: values.tolist()
-                for kind, values in model.parts["extract"]
-                .sides[side]
-                .probabilities(views[side][batch.masks[side]])
+                for kind, values in module.sides[side]
+                .probabilities(read[side][batch.masks[side]])
                 .items()
             },
             "pivots": gold[side][batch.masks[side]].tolist(),

@@ -19,10 +19,14 @@ from fairseq_xling.registry import Registry
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a module: ``widths`` (D, E), and the longest sentence in tokens."""
+    """The sizes of a module: ``widths`` (D, E), and the longest sentence in tokens.
+
+    ``encoders`` are the configurations of both (`LayerEncoder`), for a module with copies of them.
+    """
 
     widths: tuple[int, int]
     positions: int
+    encoders: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,14 @@ class PairStates:
         partner: (B, N) for each token of s2 the token of s1 that is its pivot, -1 for none; only
             for a module that ``needs_labels``. No token of s1 occurs twice.
         space: T12(r1), (B, M, E), for a module that comes after the transform.
+        sources: both sides as encoders read them, for a module that has its own.
     """
 
     states: tuple[Tensor, Tensor]
     masks: tuple[Tensor, Tensor]
     partner: Tensor | None = None
     space: Tensor | None = None
+    sources: tuple[Mapping[str, Tensor], ...] = ()
 
 
 class Loss(NamedTuple):
@@ -94,8 +100,9 @@ class Module(nn.Module):
     def at_update(self, number: int) -> None:
         """``number`` optimiser steps of this training are done."""
 
-    def begin(self, first: Iterable[PairStates]) -> None:
-        """Called before its first training, with the first batches of the training text.
+    def begin(self, first: Iterable[PairStates], encoders: Sequence[nn.Module]) -> None:
+        """Called before its first training, with the first batches of the training text and the
+        encoders of both languages.
 
         A training that resumes after a kill calls it again, and then reads its checkpoint.
         """

@@ -1,16 +1,20 @@
 """E: which tokens are key-points, for either language (CLCR, section 3.2)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.clcr.encoder import LayerEncoder
 from fairseq_xling.models.clcr.extractor import MOST, Extractor
 from fairseq_xling.models.clcr.keypoints import COUNTS, confusion, shares
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.registry import unknown_name
+
+FROZEN, FINETUNE = ENCODERS = ("frozen", "finetune")
 
 
 @modules.register("extract")
@@ -20,6 +24,14 @@ class ExtractModule(Module):
     Both read the second language's space. Each language has its own, as in the paper's table 2:
     key-points depend on a language's words, and a shared one would see the first language only
     through T.
+
+    With `--extract-encoder finetune` (first row of that table) each classifier reads instead the
+    states of its own copy of its language's encoder, before T, and trains both. The copies only
+    decide what is kept: the vectors that are kept, and those that R reads, stay those of the
+    aligned encoders.
+
+    Attributes:
+        encoders: the copies, none with frozen ones.
     """
 
     after = ("transform",)
@@ -29,31 +41,53 @@ class ExtractModule(Module):
         super().__init__()
         self.delta = settings["delta"]
         rates = settings["rates"]
+        copied = sizes.encoders if settings.get("encoder", FROZEN) == FINETUNE else ()
+        self.encoders = nn.ModuleList(LayerEncoder(one) for one in copied)
         self.sides = nn.ModuleList(
             Extractor(
-                sizes.widths[1],
+                width,
                 settings["hidden"],
                 settings["confident"],
                 tuple(rates) if rates else None,
             )
-            for _ in range(2)
+            for width in (sizes.widths if copied else (sizes.widths[1],) * 2)
         )
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        return {
+        check_encoder(cfg.extract_encoder)
+        found = {
             "delta": cfg.delta,
             "hidden": cfg.extract_hidden,
             "confident": cfg.confident,
             "rates": parse_rates(cfg.flip_rates),
         }
+        return found if cfg.extract_encoder == FROZEN else {**found, "encoder": FINETUNE}
+
+    def begin(self, first: Iterable[PairStates], encoders: Sequence[nn.Module]) -> None:
+        """The copies start as the aligned encoders."""
+        for copy, encoder in zip(self.encoders, encoders, strict=False):
+            copy.load_state_dict(encoder.state_dict())
+
+    def read(self, side: int, space: Tensor, source: Mapping[str, Tensor]) -> Tensor:
+        """The states (B, T, D or E) of a batch's side 0 or 1 that its classifier reads.
+
+        Args:
+            space: (B, T, E), T12 of the first side's states, or the second side's.
+            source: the side as encoders read it.
+        """
+        return self.encoders[side](source) if self.encoders else space
+
+    def read_pair(self, batch: PairStates) -> tuple[Tensor, Tensor]:
+        """`read` of both sides of a batch."""
+        first, second = batch.sources or ({}, {})
+        return self.read(0, batch.space, first), self.read(1, batch.states[1], second)
 
     def forward(self, batch: PairStates) -> Loss:
         total: Tensor = torch.zeros(())
         size, sums = 0, {}
-        views = (batch.space, batch.states[1])
-        labels = pivot_masks(batch)
-        for number, (view, mask, gold) in enumerate(zip(views, batch.masks, labels, strict=True)):
+        labels, read = pivot_masks(batch), self.read_pair(batch)
+        for number, (view, mask, gold) in enumerate(zip(read, batch.masks, labels, strict=True)):
             states, wanted = view[mask], gold[mask]
             extractor = self.sides[number]
             total = total.to(states.device) + extractor.loss(states, wanted)
@@ -87,6 +121,16 @@ def partner_of_source(batch: PairStates) -> Tensor:
     row, target = used.nonzero(as_tuple=True)
     result[row, batch.partner[row, target]] = target
     return result.masked_fill(~batch.masks[0], -1)
+
+
+def check_encoder(name: str) -> None:
+    """Check `--extract-encoder`.
+
+    Raises:
+        UserError: for an unknown name.
+    """
+    if name not in ENCODERS:
+        raise unknown_name("`--extract-encoder`", name, ENCODERS)
 
 
 def parse_rates(text: str) -> list[float] | None:

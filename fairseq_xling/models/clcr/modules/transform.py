@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_xling.models.clcr.matching import Matching, norms, scores, temperature
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
@@ -66,7 +66,7 @@ class TransformModule(Module):
     def at_update(self, number: int) -> None:
         self.updates.fill_(number if self.annealed else -1)  # `go_on` adds 1
 
-    def begin(self, first: Iterable[PairStates]) -> None:
+    def begin(self, first: Iterable[PairStates], encoders: Sequence[nn.Module]) -> None:
         """Estimate the means of both languages' states."""
         sums: list[Tensor | float] = [0.0, 0.0]
         counts = [0, 0]

@@ -1,15 +1,17 @@
 """Modules: what a loss may move, what they learn from, and what they show."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from fairseq_xling.data.batch import source_side
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.modules import PairStates, Sizes, modules
 from fairseq_xling.models.clcr.modules.extract import partner_of_source, pivot_masks
 from fairseq_xling.models.clcr.modules.order import key_points, key_points_of
-from tests.toy_clcr import toy
+from tests.toy_clcr import DIM, toy
 
 SETTINGS = {
     "transform": {
@@ -19,6 +21,15 @@ SETTINGS = {
     "extract": {"delta": 0.2, "hidden": 0, "confident": True, "rates": None},
     "order": {"head": "abs", "positions": 0, "table": True},
 }
+
+
+def copying(model):
+    """An extractor with its own copies of the encoders of ``model``."""
+    sides = tuple(model.config["encoders"][lang] for lang in model.pair)
+    sizes = Sizes(tuple(e.width for e in model.encoders), model.positions, sides)
+    module = modules["extract"]({**SETTINGS["extract"], "encoder": "finetune"}, sizes)
+    module.begin([], model.encoders)
+    return module
 
 
 def annealing(beta=0.01, phases="transform,lm1,lm2"):
@@ -85,10 +96,10 @@ def test_validation_shows_the_distance_without_the_help_of_mixtures():
 @pytest.mark.row("C3")
 def test_the_means_are_those_of_the_content_of_the_first_batches():
     module, one, other = make("transform"), batch(pairs=3), batch(pairs=2)
-    module.begin([])
+    module.begin([], [])
     assert not module.forth.source_mean.any()
     with torch.no_grad():
-        module.begin([one, other])
+        module.begin([one, other], [])
     for side, matching in enumerate((module.forth, module.back)):
         rows = [b.states[side][b.masks[side]].detach() for b in (one, other)]
         torch.testing.assert_close(matching.source_mean, torch.cat(rows).mean(0))
@@ -212,6 +223,23 @@ def test_labels_of_either_side_come_from_the_pivots_and_never_from_special_symbo
     assert source.nonzero().tolist() == [[0, 1], [0, 2], [0, 3], [1, 1]]
     assert target.nonzero().tolist() == [[0, 2], [0, 3], [0, 4], [1, 1]]
     assert partner_of_source(given)[0].tolist() == [-1, 3, 4, 2, -1]
+
+
+@pytest.mark.row("C8")
+def test_an_extractor_with_its_own_encoders_starts_as_the_aligned_ones_and_reads_no_others():
+    model, given = toy().model, batch((DIM, DIM))
+    module = copying(model)
+    for copy, encoder in zip(module.encoders, model.encoders, strict=True):
+        for name, weight in encoder.state_dict().items():
+            assert torch.equal(copy.state_dict()[name], weight)
+            assert copy.state_dict()[name].data_ptr() != weight.data_ptr()
+    sides = [source_side(torch.full((3, n), 7), torch.full((3,), n), lang=0) for n in (5, 6)]
+    given = replace(given, sources=tuple(sides))
+    module(given).total.backward()
+    assert all(state.grad is None for state in given.states)
+    for copy in module.encoders:
+        assert copy.encoder.tokens.shared.weight.grad.abs().sum() > 0
+    torch.testing.assert_close(module.read_pair(given)[1], model.encoders[1](sides[1]))
 
 
 @pytest.mark.row("C11", "C12")

@@ -34,6 +34,7 @@ PAPER = {
     "extract_lr": 1e-3,
     "delta": 0.2,
     "extract_hidden": 0,
+    "extract_encoder": "frozen",
     "confident": True,
     "flip_rates": "",
     "extract_args": "",
