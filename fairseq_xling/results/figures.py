@@ -61,6 +61,7 @@ class Panel:
         chance: height of a dotted line, with its label.
         chosen: place of a vertical line, with its label.
         log: whether the y axis is logarithmic.
+        log_x: whether the x axis is, with a tick at each x.
         whole: whether x has only whole numbers, each of them a tick, or some of many.
     """
 
@@ -71,6 +72,7 @@ class Panel:
     chance: tuple[float, str] | None = None
     chosen: tuple[float, str] | None = None
     log: bool = False
+    log_x: bool = False
     whole: bool = False
 
 
@@ -127,8 +129,12 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     else:
         # From 0, and with room for a marker above lines that are close together.
         axis.set_ylim(0, 1.04 * axis.get_ylim()[1])
-    if panel.whole and panel.lines:
-        places = sorted({round(x) for line in panel.lines for x in line.x})
+    places = sorted({round(x) for line in panel.lines for x in line.x})
+    if panel.log_x:
+        axis.set_xscale("log")
+        axis.set_xticks(places, [f"{place:,}" for place in places])
+        axis.minorticks_off()
+    elif panel.whole and places:
         axis.set_xticks(places[:: -(-len(places) // _MOST_TICKS)])
 
 

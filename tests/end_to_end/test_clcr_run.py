@@ -1,10 +1,14 @@
-"""`clcr run`: its plan, what it refuses, and that it goes on after a kill."""
+"""`clcr run`: its plan, what it refuses, and that it goes on after a kill; and the study of how
+much parallel text it needs."""
 
+import csv
+import json
 import re
 
 import pytest
 import torch
 
+from fairseq_xling.data.folder import DataFolder
 from tests.end_to_end.clcr_world import WIDTHS, encoders, fails, make_world, xling
 from tests.end_to_end.engine import run, run_until
 
@@ -114,3 +118,107 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_sequences(world, t
         other = world / "killed" / folder.relative_to(world / "whole")
         assert folder.read_bytes() == other.read_bytes()
     assert "summary: done before" in run(*command).stdout
+
+
+def labelled(world):
+    """English pairs to train and select by, German ones to test on, as options."""
+    given = []
+    for option, split, lang in (
+        ("train", "train", "en"), ("valid", "valid", "en"), ("test", "test", "de"),
+    ):  # fmt: skip
+        text = (world / "text" / "parallel" / f"{split}.en-de.{lang}.txt").read_text().splitlines()
+        rows = [f"{a}\t{b}\t{'same' if a == b else 'other'}" for a, b in pairwise(text, split)]
+        path = world / f"nli.{split}.{lang}.tsv"
+        path.write_text("".join(row + "\n" for row in rows))
+        given += [f"--{option}", f"{lang}={path}"]
+    return given
+
+
+def pairwise(text, split):
+    some = text[: 20 if split == "train" else 8]
+    return [(line, some[n if n % 2 else n - 1]) for n, line in enumerate(some)]
+
+
+def study(world, *more):
+    small = "--transform-steps 16 --transform-lr 0.02 --rounds 0 --extract-steps 2"
+    return [
+        *("ablate", "clcr-pairs", "--data", world / "data"),
+        *(word for path in encoders(world).split(",") for word in ("--encoder", path)),
+        *(
+            *small.split(),
+            "--order-steps",
+            2,
+            "--orders",
+            "rel",
+            "--every",
+            2,
+            "--warmup",
+            1,
+            "--max-tokens",
+            300,
+            "--rows",
+            "T,T+E",
+        ),
+        *("--sizes", "60,15,30", "--output", world / "sizes", *more),
+    ]
+
+
+def pairs_of(path):
+    sides = DataFolder(path).parallel("train", "en", "de")
+    return [tuple(tuple(side[n].tolist()) for side in sides) for n in range(len(sides[0]))]
+
+
+@pytest.mark.row("C17")
+def test_a_study_of_sizes_trains_on_nested_subsets_of_the_pairs(world, capsys):
+    xling(*study(world, *labelled(world), "--dry-run"))
+    plan = capsys.readouterr().out
+    steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", plan, re.MULTILINE)
+    assert steps[:4] == [
+        *("texts-train", "texts-valid", "texts-de.nli.test.de.tsv", "subset-15"),
+    ]
+    own = ["transform-1", "label-1", "extract-1", "order-rel-1"]
+    own += [f"encode-nli.train.{side}.en-1" for side in ("premise", "hypothesis")]
+    assert steps[4:10] == [f"pairs-15-{name}" for name in own]
+    assert [name for name in steps if "classify" in name] == [
+        f"pairs-{size}-classify" for size in (15, 30, 60)
+    ]
+    found = []
+    for size in (60, 15, 30):
+        xling(*study(world, "--only-step", f"subset-{size}"))
+        found.append(pairs_of(world / "sizes" / "data" / f"pairs-{size}"))
+    capsys.readouterr()
+    most, least, middle = map(set, found)
+    assert [len(one) for one in found] == [60, 15, 30]
+    assert least < middle < most < set(pairs_of(world / "data"))
+    for options, line in {
+        "--sizes 81": "`--sizes` must be at most the 80 pairs of",
+    }.items():
+        size = options.rpartition(" ")[2]
+        more = [*options.split(), "--only-step", f"subset-{size}"]
+        assert line in fails(capsys, *study(world, *more))
+    for options, line in {
+        "--sizes 15,15": "`--sizes` must be different and at least 1, got '15,15'",
+        "--sizes few": "`--sizes` must be whole numbers, got 'few'",
+        f"--test fr={__file__}": "must be in en or de, got 'fr'",
+        "--rows T+pGA": "`--rows` T+pGA reads translations, which labelled files do not have",
+        f"--test de={world}/nli.test.de.tsv": "there are two files of that name and language",
+    }.items():
+        more = [*labelled(world), *options.split(), "--dry-run"]
+        assert line in fails(capsys, *study(world, *more))
+
+
+@pytest.mark.slow
+@pytest.mark.row("C17")
+def test_a_study_of_sizes_gives_a_table_and_a_figure_by_size(world, capsys):
+    xling(*study(world, *labelled(world), "--sizes", "60,15", "--classify-args", "--epochs 1"))
+    assert "| pairs" in capsys.readouterr().out
+    with open(world / "sizes" / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    figures = {row["figure"] for row in rows}
+    assert {row["pairs"] for row in rows} == {"15", "60"}
+    assert {"hard", "relative", "f1", "seconds of T", "seconds of E", "seconds of R"} <= figures
+    assert {f"accuracy, {row}, de.nli.test.de.tsv" for row in ("T", "T+E")} <= figures
+    record = json.loads((world / "sizes" / "results.json").read_text())
+    models = {seed["hard"] for one in record["sizes"] for seed in one["seeds"]}
+    assert len(models) == 2  # other text, other model
+    assert (world / "sizes" / "plot.svg").is_file()

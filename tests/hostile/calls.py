@@ -63,6 +63,8 @@ VERBS = {
     "ablate adversarial-tagging": "--train {w}/text/gold/tags.train.{lang}.tsv --valid "
     "{w}/text/gold/tags.valid.{lang}.tsv --test {w}/text/gold/tags.test.{lang}.tsv "
     "--unlabelled {w}/text/mono/train.{lang}.txt --columns token=0,tag=2 --output out --dry-run",
+    "ablate clcr-pairs": f"{_CLCR} --sizes 20,40 --rows T --train en={_NLI}.train.en.tsv "
+    f"--valid en={_NLI}.valid.en.tsv --test de={_NLI}.test.de.tsv --threshold 9 --dry-run",
     "ablate emerging-structure": f"{_STUDY} --settings A1 --dry-run",
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "

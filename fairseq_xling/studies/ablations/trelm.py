@@ -5,7 +5,6 @@ import functools
 import shlex
 from typing import Any
 
-from fairseq_xling.errors import UserError
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
@@ -239,15 +238,11 @@ class TrelmParallel(TrelmStudy):
         )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        try:
-            sizes = [int(text) for text in args.sizes.split(",")]
-        except ValueError:
-            raise UserError(f"`--sizes` must be whole numbers, got {args.sizes!r}") from None
-        if min(sizes) < 1 or len(set(sizes)) < len(sizes):
-            raise UserError(f"`--sizes` must be different and at least 1, got {args.sizes!r}")
+        from fairseq_xling.studies.trelm.data import parse_sizes
+
         return [
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
-            for size in sorted(sizes, reverse=True)
+            for size in sorted(parse_sizes(args.sizes), reverse=True)
         ]
 
     def size(self, row: Variation) -> float | None:

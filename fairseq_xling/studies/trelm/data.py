@@ -21,21 +21,44 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json
 
 
-def keep_pairs(data: Path, output: Path, pair: Sequence[str], count: int, seed: int) -> None:
+def parse_sizes(text: str) -> list[int]:
+    """The numbers of sentence pairs that `--sizes` names.
+
+    >>> parse_sizes("100,400")
+    [100, 400]
+
+    Raises:
+        UserError: unless they are different whole numbers above 0.
+    """
+    try:
+        sizes = [int(size) for size in text.split(",")]
+    except ValueError:
+        raise UserError(f"`--sizes` must be whole numbers, got {text!r}") from None
+    if min(sizes) < 1 or len(set(sizes)) < len(sizes):
+        raise UserError(f"`--sizes` must be different and at least 1, got {text!r}")
+    return sizes
+
+
+def keep_pairs(
+    data: Path,
+    output: Path,
+    pair: Sequence[str],
+    count: int,
+    seed: int,
+    option: str = "--parallel-limit",
+) -> None:
     """``data`` with ``count`` training pairs of languages ``pair``, drawn at random.
 
     A smaller draw is a subset of a larger one, for the same seed.
 
     Raises:
-        UserError: if there are fewer pairs.
+        UserError: if there are fewer pairs; names ``option``.
     """
     folder = DataFolder(data)
     sides = folder.parallel("train", *pair)
     total = len(sides[0])
     if count > total:
-        raise UserError(
-            f"`--parallel-limit` must be at most the {total} pairs of {data}, got {count}; 0 is all"
-        )
+        raise UserError(f"`{option}` must be at most the {total} pairs of {data}, got {count}")
     kept = _drawn(total, count, seed)
     name = _name(folder, pair)
     changed = [f"train.{name}.{lang}" for lang in pair]

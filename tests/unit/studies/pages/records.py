@@ -445,6 +445,31 @@ RECORDS = {
         "rows": [["en", 0.2, 0.75, 0.5, 1.0, 40, 80], ["de", 0.2, 0.875, 0.5, 1.0, 40, 80]],
         "notes": ["words of valid"],
     },
+    "clcr-pairs": {
+        "kind": "clcr-pairs",
+        "pair": ["zh", "en"],
+        "config": {"seeds": "1,2", "threshold": 0.0, "tune_on": "valid"},
+        "source": "en",
+        "tests": [["en.test", "en"], ["zh.test", "zh"]],
+        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+        "sizes": [
+            {
+                "pairs": pairs,
+                "seeds": [
+                    {
+                        **{"seed": seed, "hard": 9.0 / pairs, "relative": 0.5, "f1": 0.6},
+                        **{"pivots": 3 * pairs, "seconds": {"T": 9.0, "E": 2.0, "R": 3.0}},
+                    }
+                    for seed in (1, 2)
+                ],
+                "classified": [
+                    {"row": "T", "seed": seed, "accuracy": {"valid": 8.0, "zh.test": 60.0 + seed}}
+                    for seed in (1, 2)
+                ],
+            }
+            for pairs in (10, 40)
+        ],
+    },
     "clcr-run": {
         "kind": "clcr-run",
         "pair": ["en", "de"],
