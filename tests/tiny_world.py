@@ -87,6 +87,7 @@ MORE_STEPS = [
     f"token=0,tag=2 --train-file en={_TAGS}.train.en.tsv --valid-file en={_TAGS}.valid.en.tsv "
     f"--text-file de={{w}}/text/mono/train.de.txt --adversary reversal --batch-size 8 {_TRAIN} "
     "names",
+    "fairseq-xling shortlist data --from en --to de --output shortlist.safetensors",
     "fairseq-xling eval tatoeba sentences-en sentences-de --output tatoeba.json",
     "fairseq-xling probe convert text/gold/train.en.conllu --task pos --output rows.jsonl",
     "fairseq-xling probe texts rows.jsonl --output rows.txt",

@@ -7,6 +7,7 @@ upper half predict all of it at once, from which the model's emission reads the 
 B sentences, K candidates for each, R = B K rows, T source length, U target length, D width.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from torch import Tensor
 from fairseq_xling.data.batch import source_side
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.generation.lister import Lister
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
 from fairseq_xling.generation.rescoring import Hypothesis, Rescorer
 from fairseq_xling.models.emissions import Emission, Reading, Written
@@ -41,6 +43,7 @@ class NonAutoregressiveGenerator:
         reading: the emission's options.
         align: return for each hypothesis the source token that each of its tokens comes from.
         rescorer: gives hypotheses other scores.
+        lister: finds the tokens that a sentence may be translated with; ``None`` for all.
     """
 
     eos = SEP
@@ -56,11 +59,12 @@ class NonAutoregressiveGenerator:
         reading: Reading | None = None,
         align: bool = False,
         rescorer: Rescorer | None = None,
+        lister: Lister | None = None,
     ):
         self.ordering, self.emission = ordering, emission
         self.pair, self.lang_ids = pair, lang_ids
         self.length_weight, self.reading = length_weight, reading or Reading()
-        self.align, self.rescorer = align, rescorer
+        self.align, self.rescorer, self.lister = align, rescorer, lister
 
     @torch.no_grad()
     def generate(
@@ -107,6 +111,7 @@ class NonAutoregressiveGenerator:
         per_source = len(lengths) // len(sources.lengths)
         logits = [partial(model.encoder.logits, pair=self.pair) for model in models]
         langs = torch.full_like(lengths, sources.target_lang)
+        listed = None if self.lister is None else self.lister(sources.src["tokens"])
         groups, found = [], []
         for group in cut(lengths.cpu().numpy(), Limits(sources.src["tokens"].numel(), None)):
             rows = torch.from_numpy(group).to(lengths.device)
@@ -127,7 +132,10 @@ class NonAutoregressiveGenerator:
                 )[-1]
                 for model, middle in zip(models, sources.middles, strict=True)
             ]
-            written = self.emission.write(states, placed, logits, self.reading)
+            reading = self.reading
+            if listed is not None:
+                reading = dataclasses.replace(reading, tokens=listed[own])
+            written = self.emission.write(states, placed, logits, reading)
             links = placed.order
             if links is None:
                 links = torch.arange(states[0].shape[1], device=rows.device).expand(len(rows), -1)

@@ -83,6 +83,13 @@ class TranslationOptions(FairseqDataclass):
             "which chooses among the hypotheses"
         },
     )
+    shortlist: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "translation: file of `fairseq-xling shortlist`; only its words for the "
+            "sentence's words, and the most frequent ones, are written, which is faster"
+        },
+    )
     int8: bool = field(
         default=False,
         metadata={"help": "translation: products with weights in 8 bits, on a CPU in fp32"},

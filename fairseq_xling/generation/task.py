@@ -14,10 +14,12 @@ from fairseq_xling.data.feeds import parse_directions
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
+from fairseq_xling.data.shortlist import Shortlist
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
+from fairseq_xling.generation.lister import Lister
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.rescoring import Rescorer
 from fairseq_xling.models.emissions import Emission, Reading
@@ -218,6 +220,11 @@ class Translates:
                 "`--slot-beam` must be 1 for a model with `--emission "
                 f"{_shown(emission.facts())}`, which has no search, got {self.cfg.slot_beam}"
             )
+        if self.cfg.shortlist is not None and not emission.lists:
+            raise UserError(
+                "`--shortlist` has no effect on a model with `--emission "
+                f"{_shown(emission.facts())}`, got {self.cfg.shortlist}"
+            )
         nbest, candidates = getattr(args, "nbest", 1), ordering.candidates * self.cfg.slot_beam
         if nbest > candidates:
             more = " and a larger `--slot-beam` has more" if emission.searches else ""
@@ -249,11 +256,16 @@ class Translates:
             ),
             align=align is not None,
             rescorer=rescorer,
+            lister=None if self.cfg.shortlist is None else self._lister,
         )
 
     @cached_property
     def _rescorer(self) -> Rescorer:
         return Rescorer.load(self.cfg.rescore, self.folder.path, self.direction)
+
+    @cached_property
+    def _lister(self) -> Lister:
+        return Lister(Shortlist.read(self.cfg.shortlist, self.folder, self.direction))
 
     def _convert(self, models: Sequence[Any]) -> None:
         """Weights in the precision of translation; autocast, as in training, would convert them

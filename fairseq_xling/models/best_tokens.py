@@ -1,22 +1,40 @@
 """From final states to words: the best token of each position, or the best few.
 
-n positions, D width, V vocabulary.
+n positions, D width, V vocabulary. With a shortlist also R rows, S slots, C tokens of each row.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairseq_xling.data.folder import SPECIALS
 
+Names = Callable[[Tensor], Tensor]  # (n, k) columns of logits to tokens
+
 _BLOCK = 64
+
+
+class Few(NamedTuple):
+    """What may be written where not every token may.
+
+    Attributes:
+        tokens: (R, C) those of each row: all special tokens in their order, then others; one that
+            is special there is padding.
+        inside: (R, S) bool, where the positions are, row by row.
+    """
+
+    tokens: Tensor
+    inside: Tensor
 
 
 def best_tokens(
     states: Sequence[Tensor],
-    heads: Sequence[Callable[[Tensor], Tensor]],
+    heads: Sequence[Callable[..., Tensor]],
     specials: Mapping[int, float],
+    few: Few | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The most probable token at each position, and its log-probability in nats, (n,) each.
 
@@ -25,19 +43,21 @@ def best_tokens(
 
     Args:
         states: for each model of an ensemble (n, D).
-        heads: for each model a function from (n, D) to its (n, V) logits. Log-probabilities are
-            averaged, and normalised again.
+        heads: for each model a function from (n, D) to its (n, V) logits, and, of the ``tokens``
+            (R, C) of each row, from (R, S, D) to (R, S, C). Log-probabilities are averaged, and
+            normalised again.
         specials: the special tokens that can be predicted, each with what is taken from its logit;
             the others have probability 0.
+        few: the tokens that can be predicted, if not all.
     """
     found = []
     buffer = None  # a new one for every piece would cost as much as the softmax
-    for logits in _pieces(states, heads, specials):
-        tokens = _argmax(logits)
-        if buffer is None:
+    for logits, names in _pieces(states, heads, specials, few):
+        best = _argmax(logits)[:, None]
+        if buffer is None or len(buffer) < len(logits):
             buffer = torch.empty_like(logits)
         log_probs = torch.log_softmax(logits, -1, out=buffer[: len(logits)])
-        found.append((tokens, log_probs.gather(1, tokens[:, None])[:, 0].float()))
+        found.append((names(best)[:, 0], log_probs.gather(1, best)[:, 0].float()))
     if not found:
         return torch.empty(0, dtype=torch.long, device=states[0].device), states[0].new_empty(0)
     return tuple(map(torch.cat, zip(*found, strict=True)))
@@ -45,27 +65,28 @@ def best_tokens(
 
 def best_few(
     states: Sequence[Tensor],
-    heads: Sequence[Callable[[Tensor], Tensor]],
+    heads: Sequence[Callable[..., Tensor]],
     specials: Mapping[int, float],
     apart: int,
     count: int,
+    few: Few | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The ``count`` most probable tokens at each position but one that is looked at apart.
 
     Args:
-        states, heads, specials: as of `best_tokens`.
-        apart: a token.
+        states, heads, specials, few: as of `best_tokens`.
+        apart: a special token.
 
     Returns:
         Tokens (n, count), their log-probabilities in nats (n, count), and that of ``apart`` (n,).
     """
     found = []
-    for logits in _pieces(states, heads, specials):
+    for logits, names in _pieces(states, heads, specials, few):
         log_probs = logits.float().log_softmax(-1)
         alone = log_probs[:, apart].clone()
         log_probs[:, apart] = float("-inf")
         best = log_probs.topk(min(count, log_probs.shape[1] - 1), -1)
-        found.append((best.indices, best.values, alone))
+        found.append((names(best.indices), best.values, alone))
     if not found:
         none = states[0].new_empty(0, count, dtype=torch.float32)
         return none.long(), none, none[:, 0]
@@ -74,18 +95,59 @@ def best_few(
 
 def _pieces(
     states: Sequence[Tensor],
-    heads: Sequence[Callable[[Tensor], Tensor]],
+    heads: Sequence[Callable[..., Tensor]],
     specials: Mapping[int, float],
-) -> Iterator[Tensor]:
-    """(n, V) logits of some positions after the others, of an ensemble's mean."""
-    rows = 256 if states[0].device.type == "cpu" else 8192
+    few: Few | None,
+) -> Iterator[tuple[Tensor, Names]]:
+    """(n, V) or (n, C) logits of some positions after the others, of an ensemble's mean, and what
+    turns their columns into tokens."""
+    for scored, names in _whole(states, heads) if few is None else _listed(states, heads, few):
+        logits = (_allowed(one, specials) for one in scored)
+        if len(states) == 1:
+            yield next(logits), names
+        else:
+            yield sum(one.float().log_softmax(-1) for one in logits) / len(states), names
+
+
+def _whole(
+    states: Sequence[Tensor], heads: Sequence[Callable[..., Tensor]]
+) -> Iterator[tuple[Iterator[Tensor], Names]]:
+    rows = _positions(states)
     for pieces in zip(*(state.split(rows) for state in states), strict=True):
-        scores = 0
-        for state, head in zip(pieces, heads, strict=True):
-            logits = _allowed(head(state), specials)
-            if len(states) > 1:
-                scores = scores + logits.float().log_softmax(-1)
-        yield scores / len(states) if len(states) > 1 else logits
+        yield (head(piece) for head, piece in zip(heads, pieces, strict=True)), _column
+
+
+def _listed(
+    states: Sequence[Tensor], heads: Sequence[Callable[..., Tensor]], few: Few
+) -> Iterator[tuple[Iterator[Tensor], Names]]:
+    """A product for each row with the embeddings of its own tokens."""
+    padding = few.tokens < SPECIALS
+    padding[:, :SPECIALS] = False
+    padded = [state.new_zeros(*few.inside.shape, state.shape[-1]) for state in states]
+    for whole, state in zip(padded, states, strict=True):
+        whole[few.inside] = state
+    rows = max(1, _positions(states) // max(1, few.inside.shape[1]))
+    for start in range(0, len(few.tokens), rows):
+        part = slice(start, start + rows)
+        tokens, inside = few.tokens[part], few.inside[part]
+        own, hidden = inside.nonzero()[:, :1], padding[part, None]
+        scored = (
+            head(whole[part], tokens=tokens).masked_fill_(hidden, float("-inf"))[inside]
+            for head, whole in zip(heads, padded, strict=True)
+        )
+        yield scored, partial(_token, tokens, own)
+
+
+def _positions(states: Sequence[Tensor]) -> int:
+    return 256 if states[0].device.type == "cpu" else 8192
+
+
+def _column(columns: Tensor) -> Tensor:
+    return columns
+
+
+def _token(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    return tokens[rows, columns]
 
 
 def _allowed(logits: Tensor, specials: Mapping[int, float]) -> Tensor:

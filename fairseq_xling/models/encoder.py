@@ -182,11 +182,14 @@ class SeparableEncoder(nn.Module):
             raise ValueError("a model without a TRILayer reads its source in the given order")
         return None, self.states(src, pair)[-1]
 
-    def logits(self, states: Tensor, pair: Pair | None = None) -> Tensor:
-        """(n, D) states to (n, V) logits over the vocabulary of the pair's target language."""
+    def logits(
+        self, states: Tensor, pair: Pair | None = None, tokens: Tensor | None = None
+    ) -> Tensor:
+        """(n, D) states to (n, V) logits over the vocabulary of the pair's target language; with
+        ``tokens`` (R, C), (R, S, D) states to the (R, S, C) logits of each row's own tokens."""
         lang = self._language(pair, 1)
         table = self.tokens if self.tied else self.output_tokens
-        return self.softmax.select(lang)(states, table.select(lang).weight)
+        return self.softmax.select(lang)(states, table.select(lang).weight, tokens)
 
     def _language(self, pair: Pair | None, side: int) -> str | None:
         if not self.plan.any:

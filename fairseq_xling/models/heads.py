@@ -19,9 +19,13 @@ class LinearHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocab_size))
         self.project = F.linear  # `models.int8` has another one
 
-    def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        """(n, D) states and (V, D) embeddings to (n, V) logits."""
-        return self.project(x, embeddings, self.bias)
+    def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """(n, D) states and (V, D) embeddings to (n, V) logits; with ``tokens`` (R, C), (R, S, D)
+        states to (R, S, C) logits of each row's own tokens."""
+        if tokens is None:
+            return self.project(x, embeddings, self.bias)
+        table = F.embedding(tokens, embeddings)
+        return torch.baddbmm(self.bias[tokens][:, None], x, table.transpose(1, 2))
 
 
 @lm_heads.register("bert")
@@ -36,5 +40,5 @@ class BertHead(LinearHead):
         self.dense, self.activation = nn.Linear(dim, dim), activations[activation]
         self.norm = nn.LayerNorm(dim, norm_eps)
 
-    def forward(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        return super().forward(self.norm(self.activation(self.dense(x))), embeddings)
+    def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
+        return super().forward(self.norm(self.activation(self.dense(x))), embeddings, tokens)

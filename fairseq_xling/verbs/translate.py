@@ -53,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="checkpoint of `--task translation` with the same vocabulary, which chooses among the "
         "hypotheses",
     )
+    add(
+        "--shortlist",
+        metavar="FILE",
+        help="of `fairseq-xling shortlist`: write only its words for the sentence's words",
+    )
     add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")
     add("--alignment", action="store_true", help="write which pieces come from which")
     add(

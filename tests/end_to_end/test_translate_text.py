@@ -54,6 +54,17 @@ def test_neither_precision_nor_batches_nor_the_buffer_change_them(study, options
     assert translator.translate(LINES) == OTHERS
 
 
+def test_a_shortlist_has_the_words_that_are_needed(study, tmp_path, capsys):
+    path = tmp_path / "list.safetensors"
+    call = ["shortlist", study.data, "--from", "en", "--to", "xx", "--output", path]
+    assert main([*map(str, call), "--linked", "2", "--frequent", "1"]) == 0
+    assert "up to 2 tokens for each of " in capsys.readouterr().out
+    for options in ({}, {"int8": True}, {"precision": "bf16"}):
+        options |= {"ordering": "identity", "shortlist": str(path)}
+        # `zebra` is in neither vocabulary, and `<unk>` can always be written.
+        assert Translator.load(study.checkpoint, **options).translate(LINES) == OTHERS
+
+
 def test_options_of_its_training_do_not_count(study, tmp_path):
     state = load_plain(study.checkpoint)
     state["cfg"]["task"] |= {"blank_penalty": 0.0, "keep_repeats": True, "length_candidates": 9}
@@ -120,6 +131,8 @@ MISTAKES = [
     (("--nbest", "9"), "`--nbest` must be at most 2"),
     (("--nbest", "0"), "`--nbest` must lie in [1, 16], got 0"),
     (("--length-candidates", "99"), "`--length-candidates` must lie in [1, 16]"),
+    (("--shortlist", "text"), "text: not a safetensors file, or damaged"),
+    (("--shortlist", "none"), "none: no such file"),
     (("--input", "latin"), "latin:2: not UTF-8"),
     (("--data", "text"), "text: no such folder (no meta.json)"),
 ]

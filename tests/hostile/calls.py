@@ -142,12 +142,14 @@ VERBS = {
     "realign": "{w}/text/gold/tags.test.en.tsv --words {w}/text/parallel/test.en-de.en.txt "
     "--columns token=0,tag=2 --output words.tsv",
     "report": "{w}/tatoeba.json --output out",
+    "shortlist": "{w}/data --from en --to de --output out.safetensors",
     "struct matrix": f"--task roles {_STRUCTURES} --seeds 1",
     "struct predict": "{w}/structures de={w}/kbp.txt --format kbp37 --trees {w}/parse.pt "
     "--trees-data {w}/data --output out",
     "struct train": f"{_STRUCTURES} --pool mean",
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
-    "translate": f"{{w}}/translator.pt {_DATA} --input {_TEXT} --output out.txt",
+    "translate": f"{{w}}/translator.pt {_DATA} --shortlist {{w}}/shortlist.safetensors --from en "
+    f"--to de --input {_TEXT} --output out.txt",
     "tune": f"{{w}}/slots.pt {_DATA} --split test --output out.pt --json out.json",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "
     "--output out.txt",

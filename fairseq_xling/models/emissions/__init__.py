@@ -17,12 +17,14 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.models.best_tokens import Few
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.registry import Registry
 
 emissions: Registry = Registry("`--emission`", __name__)
 
-Logits = Callable[[Tensor], Tensor]  # (n, D) states to (n, V)
+# (n, D) states to (n, V); with ``tokens`` (R, C), (R, S, D) to (R, S, C) of each row's own tokens
+Logits = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,18 @@ class Reading:
         blank_penalty: taken from the logit of the symbol that writes nothing; ``None`` for the
             model's own.
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
+        tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
     """
 
     keep_repeats: bool = False
     unk_penalty: float = 0.0
     blank_penalty: float | None = None
     beam: int = 1
+    tokens: Tensor | None = None
+
+    def few(self, inside: Tensor) -> Few | None:
+        """What `best_tokens` needs of them, for the slots ``inside`` (R, S)."""
+        return None if self.tokens is None else Few(self.tokens, inside)
 
 
 class Placed(NamedTuple):
@@ -99,12 +107,14 @@ class Emission(nn.Module):
         tuned: fields of `Reading` of which a model has a value of its own, 0 until
             `fairseq-xling tune` has found a better one, each with the values to try.
         searches: whether `write` can search with a `Reading.beam` above 1.
+        lists: whether `write` follows `Reading.tokens`.
     """
 
     in_order: ClassVar[bool] = False
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     searches: ClassVar[bool] = False
+    lists: ClassVar[bool] = False
 
     def __init__(self, shape: EncoderShape):
         super().__init__()

@@ -21,6 +21,7 @@ class Aligned(Emission):
     """The (S, A, W, C) of the paper, with a cross-entropy at each position."""
 
     in_order: ClassVar[bool] = True
+    lists: ClassVar[bool] = True
 
     def facts(self) -> Mapping[str, Any]:
         """Nothing: checkpoints that are older than the other emissions do not name theirs."""
@@ -40,8 +41,9 @@ class Aligned(Emission):
         lengths = placed.lengths - 1
         places = torch.arange(states[0].shape[1] - 1, device=lengths.device)
         real = places < lengths[:, None]
+        allowed = {SEP: 0.0, UNK: reading.unk_penalty}
         found = best_tokens(
-            [state[:, 1:][real] for state in states], logits, {SEP: 0.0, UNK: reading.unk_penalty}
+            [state[:, 1:][real] for state in states], logits, allowed, reading.few(real)
         )
         tokens = lengths.new_full(real.shape, PAD)
         tokens[real] = found[0]

@@ -40,6 +40,7 @@ class Ctc(Repeated):
         "blank_penalty": (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
     }
     searches: ClassVar[bool] = True
+    lists: ClassVar[bool] = True
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Two equal words in a row need a blank between them."""
@@ -81,8 +82,9 @@ class Ctc(Repeated):
         rows, width = states[0].shape[:2]
         places = torch.arange(width + 1, device=lengths.device)
         inside = places < lengths[:, None]
-        allowed = self._allowed(reading)
-        found = best_tokens([state[inside[:, :-1]] for state in states], logits, allowed)
+        slots, allowed = inside[:, :-1], self._allowed(reading)
+        few = reading.few(slots)
+        found = best_tokens([state[slots] for state in states], logits, allowed, few)
         tokens = lengths.new_full((rows, width + 1), SEP)
         tokens[inside] = found[0]
         log_probs = found[1].new_zeros(tokens.shape)
@@ -113,8 +115,9 @@ class Ctc(Repeated):
         lengths = placed.lengths
         rows, width = states[0].shape[:2]
         inside = torch.arange(width, device=lengths.device) < lengths[:, None]
+        allowed, few = self._allowed(reading), reading.few(inside)
         words, log_probs, blank = best_few(
-            [state[inside] for state in states], logits, self._allowed(reading), BLANK, CHOICES
+            [state[inside] for state in states], logits, allowed, BLANK, CHOICES, few
         )
         few = words.new_zeros(rows, width, words.shape[1])
         scores, blanks = log_probs.new_zeros(few.shape), blank.new_zeros(rows, width)

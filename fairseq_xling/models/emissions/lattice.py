@@ -10,6 +10,7 @@ R rows, S slots, U words, D width, H heads.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,8 @@ from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 @emissions.register("lattice")
 class Lattice(Repeated):
     """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
+
+    lists: ClassVar[bool] = True
 
     def __init__(self, shape: EncoderShape):
         super().__init__(shape)
@@ -103,7 +106,8 @@ class Lattice(Repeated):
         place = torch.arange(slots, device=lengths.device)
         last = (lengths - 1)[:, None]
         inside = (place > 0) & (place < last)
-        found = best_tokens([states[0][inside]], logits, {UNK: reading.unk_penalty})
+        allowed, few = {UNK: reading.unk_penalty}, reading.few(inside)
+        found = best_tokens([states[0][inside]], logits, allowed, few)
         best = lengths.new_full(inside.shape, SEP)
         best[inside] = found[0]
         log_probs = found[1].new_zeros(inside.shape)

@@ -10,7 +10,10 @@ from fairseq_xling.files import atomic_write, check_files, read_lines, same_plac
 from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
 
-_OPTIONS = ("ordering", "length_candidates", "blank_penalty", "slot_beam", "rescore", "too_long")
+_OPTIONS = (
+    *("ordering", "length_candidates", "blank_penalty", "slot_beam", "rescore", "shortlist"),
+    "too_long",
+)
 _BETWEEN = " ||| "
 
 
