@@ -65,6 +65,9 @@ def _shift(number: int) -> int:
     """How many words more than expected candidate ``number`` has: 0, -1, 1, -2, 2, ...
 
     Fewer first: on multi30k the second candidate gains 0.5 (valid) and 1.1 BLEU (test) this way,
-    nothing with one word more instead, and further candidates gain at most 0.1.
+    nothing with one word more instead, and further candidates gain at most 0.1. Which sentences
+    gain cannot be told beforehand: a second candidate for the 70 % whose first has the lowest score
+    gains 1.0 (valid) and 0.8 (test) of 1.1 BLEU, little more than for 70 % drawn at random, and
+    neither the length's expected fraction nor its variance says more.
     """
     return (number + 1) // 2 * (-1 if number % 2 else 1)
