@@ -29,6 +29,7 @@ BOUNDS = {
     "yaml": Bound(256 << 10, "bytes of YAML"),
     "ids": Bound(4_000_000, "ids in a vocabulary"),
     "sentence": Bound(3_000, "lines in an annotated sentence"),
+    "brackets": Bound(1_000, "open brackets in a tree of constituents"),
     "context": Bound(250_000, "characters in the context of a question"),
     "item": Bound(1 << 16, "tokens of an annotated item, in all windows that it is read in"),
 }

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_lines
 from fairseq_xling.json_fields import check_columns
@@ -37,6 +38,7 @@ def consts(path: Path, columns: Mapping[str, str]) -> Rows:
             if stack:
                 stack[-1].filled = True
             stack.append(_Open(place, len(words)))
+            check_bound("brackets", len(stack), place)
         elif piece == ")":
             if not stack:
                 raise UserError(f"{place}: a closing bracket must have an opening one")

@@ -161,6 +161,7 @@ BAD = [
     ("consts", "f", "(S a (NN b))\n", ":1: a word and a bracket must not be in one bracket"),
     ("consts", "f", "(S (NN a b))\n", ":1: a bracket must have a type and then brackets or one w"),
     ("consts", "f", "(S (NN a) b)\n", ":1: a bracket must have a type and then brackets or one w"),
+    ("consts", "f", "(S (NN a))\n" + 1001 * "(", ":2: must be at most 1000 open brackets in a"),
     ("consts", "f", "", ": contains nothing for the task 'consts'"),
     ("srl", "f", conll09(("ran", "Y")), ":1: the sentence has no frames"),
     ("srl", "f", "1\ta\n", ":1: must have at least 14 columns, got 2"),
