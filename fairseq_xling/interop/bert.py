@@ -26,25 +26,6 @@ from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 _TOLERANCE = 1e-5
 
 
-def chosen_language(encoder: SeparableEncoder, language: str | None) -> str:
-    """``language`` if the encoder has it; without one its only path, which may be any's.
-
-    Raises:
-        UserError: if it does not have it, or must be told.
-    """
-    languages = encoder.languages
-    if language is None:
-        if encoder.plan.any or (encoder.shape.language_embeddings and len(languages) > 1):
-            what = f"private parts, {encoder.plan}" if encoder.plan.any else "language embeddings"
-            raise UserError(
-                f"`--language` must name one of {', '.join(languages)}, since the model has {what}"
-            )
-        return languages[0]
-    if language not in languages:
-        raise UserError(f"`--language` must name one of {', '.join(languages)}, got {language!r}")
-    return language
-
-
 def bert_config(encoder: SeparableEncoder, rows: int) -> dict[str, Any]:
     """The ``config.json`` of a BERT that computes as ``encoder``, without its architecture."""
     s = encoder.shape

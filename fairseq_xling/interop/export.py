@@ -17,10 +17,12 @@ from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.folders import META
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import MODEL, Encoder
+from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.provenance import versions
 from fairseq_xling.text.tokenizers.pieces import pieces_file
 from fairseq_xling.text.vocabularies import mode_of
@@ -54,6 +56,25 @@ def export(checkpoint: str | Path, folder: Path, data: str | Path | None = None)
     names = write_vocabulary(source, folder)
     size = sum((folder / name).stat().st_size for name in (MODEL, META, *names)) / 1e6
     return f"{','.join(encoder.languages)}, {size:.1f} MB"
+
+
+def chosen_language(encoder: SeparableEncoder, language: str | None) -> str:
+    """``language`` if the encoder has it; without one its only path, which may be any's.
+
+    Raises:
+        UserError: if it does not have it, or does not imply one.
+    """
+    languages = encoder.languages
+    if language is None:
+        if encoder.plan.any or (encoder.shape.language_embeddings and len(languages) > 1):
+            what = f"private parts, {encoder.plan}" if encoder.plan.any else "language embeddings"
+            raise UserError(
+                f"`--language` must name one of {', '.join(languages)}, since the model has {what}"
+            )
+        return languages[0]
+    if language not in languages:
+        raise UserError(f"`--language` must name one of {', '.join(languages)}, got {language!r}")
+    return language
 
 
 def write_vocabulary(source: DataFolder, folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.interop import onnx_graphs as graphs
 from fairseq_xling.interop.encoder import Encoder
-from fairseq_xling.interop.export import write_vocabulary
+from fairseq_xling.interop.export import chosen_language, write_vocabulary
 
 INFO = "onnx.json"
 _SIZES = ((7, 4), (3, 9, 5), (2,))  # of sentences that graphs are compared on; the first is traced
@@ -55,7 +55,7 @@ def export_onnx(
     about: dict[str, Any] = {"int8": int8, "max_positions": encoder.model.max_positions()}
     about["ids"] = {"<s>": CLS, "<pad>": PAD, "</s>": SEP, "<unk>": UNK, "<mask>": MASK}
     if pair is None:
-        lang, number = _language(encoder, language), _layer(encoder, layer)
+        lang, number = chosen_language(encoder.model.encoder, language), _layer(encoder, layer)
         found = {"encoder": graphs.encoder_graph(encoder.model.encoder, lang, number)}
         about |= {"language": lang, "layer": number}
         said, languages = f"{lang}, layer {number}", (lang, lang)
@@ -80,19 +80,6 @@ def export_onnx(
     size = sum((folder / f"{name}.onnx").stat().st_size for name in found) / 1e6
     before = " before it was written in 8 bits" if int8 else ""
     return f"{said}, {size:.1f} MB, at most {worst:.1g} from the model{before}"
-
-
-def _language(encoder: Encoder, lang: str | None) -> str:
-    if lang is not None:
-        encoder.check_language(lang)
-        return lang
-    inner = encoder.model.encoder
-    if inner.plan.any or inner.shape.language_embeddings:
-        raise UserError(
-            "`--language` must be given, because parts of the model belong to a language: one of "
-            f"{', '.join(encoder.languages)}"
-        )
-    return encoder.languages[0]
 
 
 def _layer(encoder: Encoder, layer: int | None) -> int:

@@ -68,8 +68,8 @@ def test_a_translator_follows_the_order_that_it_is_given(study, tmp_path, int8):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "`--language` must be given, because parts of the model belong to a language"),
-        (["--language", "de"], "unknown language 'de'; known: en, xx"),
+        ([], "`--language` must name one of en, xx, since the model has language embeddings"),
+        (["--language", "de"], "`--language` must name one of en, xx, got 'de'"),
         (["--language", "en", "--onnx-layer", "9"], "`--onnx-layer` must lie in [0, 3], got 9"),
         (["--onnx-pair", "en"], "`--onnx-pair` must be two languages joined by -, got 'en'"),
         (["--onnx-pair", "en-xx", "--language", "en"], "leave out `--language`"),

@@ -12,8 +12,9 @@ from torch import Tensor
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import write_json
-from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language, mlm_head
+from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
 from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_weights
 from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
