@@ -123,7 +123,7 @@ MORE_STEPS = [
 ]
 
 
-_SQUAD = (
+SQUAD = (
     '{"data": [{"paragraphs": [{"context": "the dog sees the cat", "qas": [{"id": "1", '
     '"question": "who", "answers": [{"text": "dog", "answer_start": 4}]}]}]}]}'
 )
@@ -173,7 +173,7 @@ def build_world(root: Path) -> World:
     return World(root)
 
 
-def _write_vectors(path: Path, text: Path) -> None:
+def write_vectors(path: Path, text: Path) -> None:
     """Vectors of the words of a text, in fastText's format."""
     words = sorted(set(text.read_text().split()))
     rows = np.random.default_rng(len(words)).normal(size=(len(words), 8))
@@ -183,9 +183,9 @@ def _write_vectors(path: Path, text: Path) -> None:
 
 def complete_world(world: World) -> World:
     """The ``world`` with what every call of `tests.hostile.calls` reads."""
-    (world.root / "squad.json").write_text(_SQUAD)
+    (world.root / "squad.json").write_text(SQUAD)
     for lang in ("en", "de"):
-        _write_vectors(world.root / f"{lang}.vec", world.root / f"text/mono/train.{lang}.txt")
+        write_vectors(world.root / f"{lang}.vec", world.root / f"text/mono/train.{lang}.txt")
     (world.root / "structures.jsonl").write_text(2 * _STRUCTURE)
     (world.root / "kbp.txt").write_text(_KBP37)
     _carry_out(world.root, MORE_STEPS)

@@ -96,7 +96,8 @@ def _pad_side(sides: Sequence[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]
 
 def source_side(tokens: torch.Tensor, lengths: torch.Tensor, lang: int) -> dict[str, torch.Tensor]:
     """``tokens`` (B, T) as model inputs, with ``padding_mask`` only where one is needed."""
-    return {"tokens": tokens, **_places(lengths, tokens.shape[1], lang)}
+    width = tokens.shape[1]
+    return {"tokens": tokens, **_places(lengths, width, lang, int(lengths.min()) < width)}
 
 
 def target_side(lengths: torch.Tensor, lang: int | torch.Tensor) -> dict[str, torch.Tensor]:
@@ -108,14 +109,17 @@ def target_side(lengths: torch.Tensor, lang: int | torch.Tensor) -> dict[str, to
     >>> target_side(torch.tensor([3, 2]), 1)["positions"].tolist()
     [[0, 1, 2], [0, 1, 0]]
     """
-    return _places(lengths, int(lengths.max()), lang)
+    least, width = torch.stack(torch.aminmax(lengths)).tolist()  # at once: a GPU is waited for
+    return _places(lengths, width, lang, least < width)
 
 
-def _places(lengths: torch.Tensor, width: int, lang: int | torch.Tensor) -> dict[str, torch.Tensor]:
+def _places(
+    lengths: torch.Tensor, width: int, lang: int | torch.Tensor, padded: bool
+) -> dict[str, torch.Tensor]:
     positions = torch.arange(width, device=lengths.device).expand(len(lengths), -1)
     langs = torch.as_tensor(lang, device=lengths.device).reshape(-1, 1).expand_as(positions)
     side = {"langs": langs, "positions": positions}
-    if int(lengths.min()) < width:
+    if padded:
         mask = positions >= lengths[:, None]
         side |= {"positions": positions.masked_fill(mask, 0), "padding_mask": mask}
     return side

@@ -185,7 +185,8 @@ class SeparableTransformer(BaseFairseqModel):
         middle, final = self.encoder.output(src, tgt, order, pair)
         view = View(src, tgt, order, extra or {}, middle, final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
-        return Prediction(self.encoder.logits(final[tgt["predict"]], pair), auxiliary)
+        where = tgt["predict"].nonzero(as_tuple=True)  # once: a GPU is waited for
+        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where)
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):

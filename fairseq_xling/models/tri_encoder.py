@@ -152,18 +152,22 @@ class TriTransformer(SeparableTransformer):
     ) -> Prediction:
         """As the base class's, but rows of CdLM are predicted as their emission does."""
         translates = (extra or {}).get("reordered")
-        if self.emission.in_order or translates is None or not bool(translates.any()):
+        if self.emission.in_order or translates is None:
             return super().forward(src, tgt, order, pair, extra)
-        rows = translates[:, 0] > 0
+        translates = translates[:, 0] > 0
+        rows = translates.nonzero()[:, 0]  # once: a GPU is waited for
+        if not len(rows):
+            return super().forward(src, tgt, order, pair, extra)
         middle = self.encoder.lower(src, pair)[-1]
         final = middle.new_zeros(*tgt["tokens"].shape, middle.shape[-1])
-        if not bool(rows.all()):
-            final[~rows] = self._upper(middle, src, tgt, order, pair, ~rows)
+        others = translates.int().argsort(stable=True)[: len(translates) - len(rows)]
+        if len(others):
+            final[others] = self._upper(middle, src, tgt, order, pair, others)
         view = View(src, tgt, order, extra or {}, middle, final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
-        predict = tgt["predict"] & ~rows[:, None]
+        where = (tgt["predict"] & ~translates[:, None]).nonzero(as_tuple=True)
         emitted = self._emitted(middle, src, tgt, pair, rows)
-        return Prediction(self.encoder.logits(final[predict], pair), auxiliary, predict, emitted)
+        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where, emitted)
 
     def _upper(
         self,
@@ -174,7 +178,7 @@ class TriTransformer(SeparableTransformer):
         pair: Pair | None,
         rows: Tensor,
     ) -> Tensor:
-        """The final states of some of the rows."""
+        """The final states of some ``rows`` (R,)."""
         src, tgt = ({name: value[rows] for name, value in side.items()} for side in (src, tgt))
         order = None if order is None else order[rows]
         tgt = self.encoder.target_side(src, tgt, order)
@@ -188,8 +192,7 @@ class TriTransformer(SeparableTransformer):
         pair: Pair | None,
         rows: Tensor,
     ) -> Emitted:
-        """The loss of the rows that translate."""
-        number = rows.nonzero()[:, 0]
+        """The loss of the ``rows`` (R,), which translate."""
         lengths, ends = (_lengths(side)[rows] for side in (src, tgt))
         placed = self.emission.place(lengths, None, tgt["langs"][rows, 0])
         inputs = {"padding_mask": src.get("padding_mask"), "attn_group": src.get("attn_group")}
@@ -209,7 +212,7 @@ class TriTransformer(SeparableTransformer):
             plain, shown = best.nll, {"shown": show(best, self.glancing)}
         nll = self.emission.loss(states(shown), placed, words, sizes, logits)
         fits = self.emission.fits(placed, words, sizes)
-        return Emitted(number, nll, torch.where(fits, sizes + 1, 0), plain)
+        return Emitted(rows, nll, torch.where(fits, sizes + 1, 0), plain)
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):

@@ -31,7 +31,15 @@ class CrossLingualLM(Objective):
                 "predict": np.ones(len(target), dtype=bool),
             },
             order=row.order,
-            # Marks the rows from which the head for order learns.
-            extra={"reordered": np.ones(1, dtype=np.int64)},
+            extra={"reordered": slots_of(row.order)},
             further=row.further,
         )
+
+
+def slots_of(order: np.ndarray) -> np.ndarray:
+    """A 1 for each slot of ``order`` (U,), and at least one: (S,).
+
+    It marks the rows from which heads learn an order, and its width says how many slots those of a
+    batch have, which would otherwise be asked of the device.
+    """
+    return np.ones(max(1, np.count_nonzero(order >= 0)), dtype=np.int64)

@@ -37,15 +37,15 @@ class ClcrCriterion(FairseqCriterion):
             "loss": loss.total.detach(),
             "ntokens": sample["ntokens"],
             "nsentences": sample["nsentences"],
-            "sample_size": int(loss.size),
+            "sample_size": loss.size,  # a tensor: a GPU would be waited for
             **{f"{self.SUM}{name}": value for name, value in loss.sums.items()},
         }
-        return loss.total, logs["sample_size"], logs
+        return loss.total, loss.size, logs
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """The mean loss; the task adds the module's figures."""
-        size = sum(log["sample_size"] for log in logging_outputs)
+        size = utils.item(sum(log["sample_size"] for log in logging_outputs))
         total = utils.item(sum(log["loss"] for log in logging_outputs))
         metrics.log_scalar("loss", total / max(size, 1), size, round=4)
 

@@ -71,8 +71,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         prediction = model(**sample["net_input"])
         logits, auxiliary = prediction.logits, prediction.auxiliary
         tgt = sample["net_input"]["tgt"]
-        predict = tgt["predict"] if prediction.predict is None else prediction.predict
-        where = predict.nonzero(as_tuple=True)  # once: a GPU is waited for
+        where = prediction.where or tgt["predict"].nonzero(as_tuple=True)
         nll = F.cross_entropy(logits.float(), sample["target"][where], reduction="none")
         sizes, size, unfit = torch.ones_like(nll), nll.numel(), 0
         rows, langs = sample["objective"][where[0]], tgt["langs"][where]
@@ -81,14 +80,17 @@ class UnifiedLMCriterion(FairseqCriterion):
             nll, sizes = torch.cat([nll, whole.nll]), torch.cat([sizes, whole.sizes.to(sizes)])
             rows = torch.cat([rows, sample["objective"][whole.rows]])
             langs = torch.cat([langs, tgt["langs"][whole.rows, 0]])
-            size, unfit = int(sizes.sum()), int((whole.sizes == 0).sum())
+            size, unfit = sizes.sum(), (whole.sizes == 0).sum()
 
         key = rows * self.num_languages + langs
         sums = nll.new_zeros(2, len(self.keys))
         sums[0].index_add_(0, key, nll.detach())
         sums[1].index_add_(0, key, sizes)
 
-        loss = nll.sum() if self.weights is None else (nll * self.weights.to(nll)[rows]).sum()
+        loss = nll.sum()
+        if self.weights is not None:
+            self.weights = self.weights.to(nll)  # once: a GPU is waited for
+            loss = (nll * self.weights[rows]).sum()
         logs = {
             "loss": loss.detach(),
             "ntokens": sample["ntokens"],
@@ -113,7 +115,7 @@ class UnifiedLMCriterion(FairseqCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Loss and perplexity, overall and per objective and language, in bits (base 2)."""
         sums = {name: sum(log[name] for log in logging_outputs) for name in logging_outputs[0]}
-        size = sums["sample_size"]
+        size = utils.item(sums["sample_size"])
         metrics.log_scalar("loss", sums["loss"] / max(size, 1) / LOG2, size, round=3)
         metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
         if sums["unfit"]:  # translations that need more slots than their emission has

@@ -43,8 +43,7 @@ class TransferCriterion(FairseqCriterion):
         """The summed loss, the number of its terms, and the logs of one batch."""
         fields = sample["net_input"]["fields"]
         outputs = model(**sample["net_input"])
-        loss, terms = self.head.loss(outputs, fields)
-        size = int(terms)
+        loss, size = self.head.loss(outputs, fields)  # of tensors: a GPU would be waited for
         logs = {
             "loss": loss.detach(),
             "ntokens": sample["ntokens"],
@@ -60,7 +59,7 @@ class TransferCriterion(FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """The mean loss; the task adds the head's figures."""
-        size = sum(log["sample_size"] for log in logging_outputs)
+        size = utils.item(sum(log["sample_size"] for log in logging_outputs))
         loss = utils.item(sum(log["loss"] for log in logging_outputs))
         metrics.log_scalar("loss", loss / max(size, 1), size, round=4)
 

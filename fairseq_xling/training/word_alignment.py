@@ -102,7 +102,8 @@ class WordAlignmentCriterion(FairseqCriterion):
         for initial in self._initial:
             with torch.no_grad():
                 before = self._states(initial.to(source.device), src, langs[0])
-            drift = (source - before)[real].square().sum()
+            where = real.nonzero(as_tuple=True)  # once: a GPU is waited for
+            drift = (source - before)[where].square().sum()
         size = max(len(row), 1)
         loss = distance + self.drift_weight * drift
         logs = {

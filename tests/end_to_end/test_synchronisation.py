@@ -1,113 +1,149 @@
-"""A training step does not wait for the device: no number of it is asked for on the way.
+"""A training step stays on its device: no number is asked for, and no tensor is made elsewhere.
 
-On a GPU each `.item()`, `.tolist()` or copy to the host stops the queue of kernels, and so does
-each operation whose result's shape depends on values. torch's hooks see them on a CPU, too.
+On a GPU each `.item()`, `.tolist()` or copy from or to the host stops the queue of kernels, and so
+does each operation whose result's shape depends on values. The steps here are those of a device
+that is not there (`tests.pretend_device`).
 """
 
-import collections
-import traceback
+import contextlib
 
 import pytest
 import torch
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.fairseq_task import FairseqTask
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-# What asks for a number, and what makes a shape from values.
-SCALARS = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero")
-SHAPES = ("aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim")
+from tests.end_to_end import training_steps
+from tests.pretend_device import DEVICE, MixedDevices, PretendDevice, rehearse
 
+CASES = training_steps.cases()
 
-class Copies(TorchFunctionMode):
-    """Counts whole tensors that are handed to Python: on a CPU they pass no dispatcher."""
+# The others are slow: together they take half a minute.
+FAST = (
+    "unified_lm",
+    "unified_lm order",
+    "unified_lm ctc",
+    "word_alignment",
+    "clcr",
+    "cross_lingual_transfer multiple_choice",
+    "adversarial_tagging reversal crf",
+)
 
-    names = ("tolist", "cpu", "numpy")
-
-    def __init__(self, found):
-        super().__init__()
-        self.found = found
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        if getattr(func, "__name__", "") in self.names:
-            self.found["scalar", place()] += 1
-        return func(*args, **(kwargs or {}))
-
-
-class Waits(TorchDispatchMode):
-    """Counts the operations at which a GPU would be waited for, by kind and line of our code."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = collections.Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        name = func._schema.name
-        if name in SCALARS:
-            self.found["scalar", place()] += 1
-        elif name in SHAPES or (name.startswith("aten::index") and by_mask(args)):
-            self.found["shape", place()] += 1
-        return func(*args, **(kwargs or {}))
-
-
-def by_mask(args):
-    indices = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else ()
-    return any(isinstance(one, torch.Tensor) and one.dtype is torch.bool for one in indices)
+# How many shapes depend on values, such as the number of predicted words; by default none.
+SHAPES = {
+    "unified_lm": 1,  # words
+    "unified_lm nsp": 2,  # and sentence pairs
+    "unified_lm order": 4,  # words, translated rows, their words and their slots
+    "unified_lm relative": 3,  # words, translated rows, their words
+    "unified_lm ctc": 2,  # words, translated rows
+    "unified_lm lattice": 3,  # and slots that write a word
+    "word_alignment": 2,  # words of the source, aligned pairs
+    "clcr": 2,  # words of each side
+    "clcr extract": 3,  # and pivots
+    "clcr rel": 2,  # pivots, sentences with several
+    "clcr abs": 3,  # and key-points
+}
+# Sizes that only the device knows, read at once: the width of a tensor follows from them.
+SIZES = {
+    "unified_lm relative": 1,  # words that are kept
+    "unified_lm ctc": 2,  # slots, and words of the translated rows
+    "unified_lm lattice": 2,
+    "clcr rel": 1,  # key-points
+    "clcr abs": 1,
+}
 
 
-def place():
-    frames = [f for f in traceback.extract_stack() if "/fairseq" in f.filename]
-    return f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else "backward"
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return training_steps.make_world(tmp_path_factory.mktemp("steps"))
 
 
-@pytest.fixture
-def steps(monkeypatch):
-    """The `Waits` of each training step, forward and backward, that follows."""
+@pytest.fixture(scope="module")
+def labels(world):
+    training_steps.make_labels(world)
+
+
+@contextlib.contextmanager
+def rehearsals():
+    """What each training step inside does on the device."""
     seen = []
     original = FairseqTask.train_step
 
-    def train_step(self, *args, **kwargs):
-        with Waits() as waits, Copies(waits.found):
-            result = original(self, *args, **kwargs)
-        seen.append(waits.found)
-        return result
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        arguments = sample, model, criterion, optimizer, update_num, ignore_grad
+        seen.append(rehearse(original, self, *arguments))
+        return original(self, *arguments)
 
-    monkeypatch.setattr(FairseqTask, "train_step", train_step)
-    return seen
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FairseqTask, "train_step", train_step)
+        yield seen
 
 
-def count(found, kind):
+def total(found, kind):
     return sum(number for (one, _), number in found.items() if one == kind)
 
 
-def test_a_wait_is_seen():
-    x = torch.arange(3.0)
-    with Waits() as waits, Copies(waits.found):
-        x.sum().item()
-        x.tolist()
-        x[x > 1]
-        x[torch.tensor([1])]
-        bool(x[0] > 1)
-    assert (count(waits.found, "scalar"), count(waits.found, "shape")) == (3, 1)
-
-
-# Which words are predicted is asked for by the model, by the criterion, and by the gradient.
-ONCE_EACH = 3
+def allowed(table, name):
+    """The entry of the case, or of its criterion."""
+    return table.get(name, table.get(name.split()[0], 0))
 
 
 @pytest.mark.parametrize(
-    "extra",
-    [
-        "--objectives mlm,tlm --mix-in-batch",
-        "--separate emb,1-2",
-        "--task cdlm --arch tri_bert_tiny --mix-in-batch --directions en-de,de-en",
-    ],
+    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in CASES]
 )
-def test_a_step_of_a_language_model_waits_only_for_the_number_of_predicted_words(
-    extra, steps, tiny_corpus, tmp_path, in_process
-):
-    options = f"--max-update 3 --disable-validation --no-save {extra}".split()
-    in_process("train", tiny_corpus.path, tmp_path, *options)
-    assert len(steps) == 3
-    for found in steps:
-        assert count(found, "scalar") == 0, found
-        assert 0 < count(found, "shape") <= ONCE_EACH, found
+def test_a_step_stays_on_its_device_and_waits_for_it_no_more_than_it_must(name, world, request):
+    if training_steps.needs_labels(CASES[name]):
+        request.getfixturevalue("labels")
+    with rehearsals() as steps:
+        training_steps.train(world, CASES[name])
+    assert len(steps) == training_steps.UPDATES
+    for device in steps:
+        assert not device.host, device.host
+        assert total(device.waits, "scalar") <= allowed(SIZES, name), device.waits
+        assert total(device.waits, "shape") <= allowed(SHAPES, name), device.waits
+
+
+def test_every_task_criterion_and_model_of_ours_has_a_case():
+    def ours(registry):
+        return {
+            name for name, kind in registry.items() if kind.__module__.startswith("fairseq_xling")
+        }
+
+    def chosen(option):
+        return {options.partition(f"--{option} ")[2].split()[0] for options in CASES.values()}
+
+    assert chosen("task") == ours(TASK_REGISTRY)
+    assert chosen("criterion") == ours(CRITERION_REGISTRY)
+    models = {
+        MODEL_REGISTRY[name] if name in MODEL_REGISTRY else ARCH_MODEL_REGISTRY[name]
+        for name in chosen("arch")
+    }
+    assert models == {MODEL_REGISTRY[name] for name in ours(MODEL_REGISTRY)}
+    assert set(FAST) <= set(CASES) and set(SHAPES) | set(SIZES) <= set(CASES)
+
+
+def test_a_wait_is_seen():
+    with PretendDevice() as device:
+        x = torch.arange(3.0, device=DEVICE)
+        x.sum().item()
+        x.tolist()
+        x[x > 1]
+        x[torch.arange(1, device=DEVICE)]
+        bool(x[0] > 1)
+        torch.repeat_interleave(x, torch.ones(3, dtype=torch.long, device=DEVICE))
+        torch.repeat_interleave(x, torch.ones(3, dtype=torch.long, device=DEVICE), output_size=3)
+    assert (total(device.waits, "scalar"), total(device.waits, "shape")) == (3, 2)
+    assert not device.host
+
+
+def test_what_is_in_memory_is_seen_and_does_not_mix_with_the_device():
+    with PretendDevice() as device:
+        x = torch.arange(3.0, device=DEVICE, requires_grad=True)
+        (x * 2 + 1).square().sum().backward()  # numbers and gradients are no tensors in memory
+        assert x.grad.cpu().tolist() == [4.0, 12.0, 20.0] and not device.host
+        y = torch.zeros(3)
+        with pytest.raises(MixedDevices, match="aten::add"):
+            x + y
+        y.to(DEVICE)
+    assert sum(device.host.values()) == 2 and device.waits == {("scalar", "backward"): 1}

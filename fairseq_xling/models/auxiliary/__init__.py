@@ -58,15 +58,15 @@ class Prediction(NamedTuple):
     """A step's output.
 
     Attributes:
-        logits: (n, V) at the positions ``predict``, row by row.
+        logits: (n, V) at n positions, row by row.
         auxiliary: for each auxiliary head (loss sum, count).
-        predict: (B, U); ``None`` for those that the batch marks.
+        where: rows and positions of these, (n,) each; ``None`` for those that the batch marks.
         emitted: rows with no such positions, or ``None``.
     """
 
     logits: Tensor
     auxiliary: dict[str, tuple[Tensor, Tensor]]
-    predict: Tensor | None = None
+    where: tuple[Tensor, Tensor] | None = None
     emitted: Emitted | None = None
 
 

@@ -27,9 +27,10 @@ class NextSentenceHead(AuxiliaryHead):
         labels = view.extra.get("next")
         if labels is None:
             return logits.sum() * 0.0, logits.new_zeros(())
-        asked = labels[:, 0] > 0
+        asked = (labels[:, 0] > 0).nonzero()[:, 0]  # once: a GPU is waited for
         gold = (labels[:, 0] == NEXT).long()
-        return F.cross_entropy(logits[asked].float(), gold[asked], reduction="sum"), asked.sum()
+        loss = F.cross_entropy(logits[asked].float(), gold[asked], reduction="sum")
+        return loss, loss.new_full((), len(asked), dtype=torch.long)
 
     def logits(self, final: Tensor) -> Tensor:
         """(B, 2): not next, next; from the final states (B, U, D)."""

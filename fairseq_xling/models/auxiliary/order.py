@@ -47,7 +47,10 @@ class Proposal(NamedTuple):
 
 @auxiliary_heads.register("order")
 class OrderHead(AuxiliaryHead):
-    """Proposes whole orders; loss: fertilities, ranks of pairs and nulls, per slot."""
+    """Proposes whole orders; loss: fertilities, ranks of pairs and nulls, per slot.
+
+    It learns from the rows that `fairseq_xling.objectives.cdlm.slots_of` marks.
+    """
 
     needs_middle = True
     needs_order = True
@@ -76,25 +79,27 @@ class OrderHead(AuxiliaryHead):
         rows = view.extra.get("reordered")
         if rows is None or view.order is None:
             return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
-        chosen = rows[:, 0] > 0
+        # Numbers and not masks: a GPU is waited for at each use of a mask.
+        chosen = (rows[:, 0] > 0).nonzero()[:, 0]
         order, middle = view.order[chosen], view.middle[chosen]
         source_padding = padding_of(view.src, middle.shape[1] - 1)[chosen]
         real = ~padding_of(view.tgt, order.shape[1])[chosen]
         words = self.encode(middle, source_padding, view.tgt["langs"][chosen, 0])
 
         gold = fertility_of(order, real, source_padding.shape[1])
-        inside = ~ends_of(source_padding)
+        inside = (~ends_of(source_padding)).nonzero(as_tuple=True)
         loss = F.cross_entropy(
             self.fertility(words)[inside].float(),
             gold[inside].clamp(max=FERTILITIES - 1),
             reduction="sum",
         )
-        slots = expand(gold)
-        place, nulls = targets_of(order, real)
+        slots = expand(gold, rows.shape[1])
+        place, nulls = targets_of(order, real, rows.shape[1])
         before, null_scores = self.arrange(words, slots)
         used = ~slots.padding
+        taken = used.nonzero(as_tuple=True)
         loss = loss + F.cross_entropy(
-            null_scores[used].float(), nulls[used].clamp(max=NULLS - 1), reduction="sum"
+            null_scores[taken].float(), nulls[taken].clamp(max=NULLS - 1), reduction="sum"
         )
         sign = (place[:, None, :] > place[:, :, None]).float() * 2 - 1
         both = used[:, :, None] & used[:, None, :]

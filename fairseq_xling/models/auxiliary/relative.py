@@ -41,7 +41,8 @@ class RelativeOrderHead(AuxiliaryHead):
         rows = view.extra.get("reordered")
         if rows is None or view.order is None:
             return sum(p.sum() for p in self.parameters()) * 0.0, view.final.new_zeros(())
-        chosen = rows[:, 0] > 0
+        # Numbers and not masks: a GPU is waited for at each use of a mask.
+        chosen = (rows[:, 0] > 0).nonzero()[:, 0]
         order, middle = view.order[chosen], view.middle[chosen]
         padding = padding_of(view.src, middle.shape[1] - 1)[chosen]
         real = ~padding_of(view.tgt, order.shape[1])[chosen]
@@ -50,7 +51,10 @@ class RelativeOrderHead(AuxiliaryHead):
 
         place = first_place(order, real, padding.shape[1])
         kept = (place >= 0) & ~ends
-        loss = F.cross_entropy(self.keep(words)[~ends].float(), kept[~ends].long(), reduction="sum")
+        inside = (~ends).nonzero(as_tuple=True)
+        loss = F.cross_entropy(
+            self.keep(words)[inside].float(), kept[inside].long(), reduction="sum"
+        )
         slots = expand((kept | (ends & ~padding)).long())
         positions = place.masked_fill(ends, -1).gather(1, slots.source)
         pairs, _ = self.order.loss(self.arrange(words, slots), positions, slots.padding)

@@ -46,8 +46,10 @@ def fertility_of(order: Tensor, real: Tensor, source_length: int) -> Tensor:
     return counts.scatter_add_(1, order.clamp(min=0), taken.to(order.dtype))
 
 
-def expand(fertility: Tensor) -> Slots:
+def expand(fertility: Tensor, count: int | None = None) -> Slots:
     """The slots of each source position's ``fertility`` (B, T).
+
+    ``count`` is S, where it is known: a GPU is waited for otherwise.
 
     >>> slots = expand(torch.tensor([[1, 0, 2, 1], [1, 0, 0, 1]]))
     >>> slots.source.tolist(), slots.copy.tolist()
@@ -56,7 +58,8 @@ def expand(fertility: Tensor) -> Slots:
     [[False, False, False, False], [False, False, True, True]]
     """
     ends = fertility.cumsum(1)
-    count = int(ends[:, -1].max()) if len(ends) else 0
+    if count is None:
+        count = int(ends[:, -1].max()) if len(ends) else 0
     places = torch.arange(count, device=fertility.device).expand(len(fertility), -1).contiguous()
     source = torch.searchsorted(ends, places, right=True).clamp(max=fertility.shape[1] - 1)
     padding = places >= ends[:, -1:]
@@ -64,13 +67,13 @@ def expand(fertility: Tensor) -> Slots:
     return Slots(source, copy.masked_fill(padding, 0), padding)
 
 
-def targets_of(order: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+def targets_of(order: Tensor, real: Tensor, slots: int) -> tuple[Tensor, Tensor]:
     """For each slot of ``order`` its target position, and the nulls before it: (B, S) each.
 
-    Padding slots get the highest target position, so that they rank last.
+    Padding slots get the highest target position, so that they rank last; ``slots`` is S.
 
     >>> order = torch.tensor([[0, 2, -1, 1, 2, 3]])  # slots: 0, 1, 2, 2, 3
-    >>> place, nulls = targets_of(order, torch.ones(1, 6, dtype=torch.bool))
+    >>> place, nulls = targets_of(order, torch.ones(1, 6, dtype=torch.bool), 5)
     >>> place.tolist(), nulls.tolist()
     ([[0, 3, 1, 4, 5]], [[0, 1, 0, 0, 0]])
     """
@@ -80,7 +83,6 @@ def targets_of(order: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
     key = order.masked_fill(~taken, torch.iinfo(order.dtype).max)
     place = torch.argsort(key, dim=1, stable=True)
     used = taken.gather(1, place)
-    slots = int(taken.sum(1).max()) if len(order) else 0
     place, used = place[:, :slots], used[:, :slots]
     targets = torch.arange(width, device=order.device).expand_as(order)
     last = targets.masked_fill(~taken, -1).cummax(1).values  # the last taken position up to u

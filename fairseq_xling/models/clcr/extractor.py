@@ -50,9 +50,9 @@ def confident_weights(labels: Tensor, noisy: Tensor, rates: Tensor) -> Tensor:
 
 def estimated_rates(noisy: Tensor) -> Tensor:
     """(2,) rho_+ and rho_- from P(labelled as a pivot | x) of many tokens (n,)."""
-    ends = torch.quantile(
-        noisy.float(), torch.tensor([1 - QUANTILE, QUANTILE], device=noisy.device)
-    )
+    noisy = noisy.float()
+    shares = [noisy.new_full((1,), share) for share in (1 - QUANTILE, QUANTILE)]
+    ends = torch.quantile(noisy, torch.cat(shares))
     return torch.stack([1 - ends[0], ends[1]]).clamp(max=MOST)
 
 
@@ -131,11 +131,11 @@ class Extractor(nn.Module):
     def _follow(self, noisy: Tensor) -> None:
         """Move the rates towards those of a batch, or of all workers' batches."""
         found = estimated_rates(noisy) if len(noisy) else self.rates.new_zeros(2)
-        sums = torch.cat([found, found.new_tensor([float(len(noisy) > 0)])])
+        sums = torch.cat([found, found.new_full((1,), float(len(noisy) > 0))])
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(sums)
-        if sums[2] > 0:
-            self.rates.lerp_(sums[:2] / sums[2], 1 - MEMORY)
+        moved = self.rates.lerp(sums[:2] / sums[2], 1 - MEMORY)
+        self.rates.copy_(torch.where(sums[2] > 0, moved, self.rates))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Extractor":
         super()._apply(fn, recurse)

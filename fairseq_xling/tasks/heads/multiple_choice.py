@@ -70,7 +70,12 @@ class MultipleChoice(Head):
             rows.append(ids)
             segments.append(segment)
         label = IGNORE if item.label is None else item.label
-        return Encoded(rows, segments, {"rows": np.array(len(rows)), "label": np.array(label)})
+        fields = {
+            "rows": np.array(len(rows)),
+            "choice": np.arange(len(rows)),  # its width is C, known without reading numbers
+            "label": np.array(label),
+        }
+        return Encoded(rows, segments, fields)
 
     def network(self, dim: int) -> nn.Module:
         return _Candidates(dim, self.options.dropout)
@@ -99,7 +104,7 @@ class _Candidates(nn.Module):
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``logits`` (B, C): -inf where a question has fewer candidates."""
         scores, rows = self.out(self.dropout(states[:, 0]))[:, 0], fields["rows"]
-        number = torch.arange(int(rows.max()), device=rows.device)
+        number = torch.arange(fields["choice"].shape[1], device=rows.device)
         row = (rows.cumsum(0) - rows)[:, None] + number
         missing = number >= rows[:, None]
         logits = scores[row.clamp(max=len(scores) - 1)].masked_fill(missing, -torch.inf)

@@ -135,7 +135,7 @@ class SpanQa(Head):
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The mean of both cross-entropies over a row's candidates: its context, and ``<s>``."""
-        question, number = row_owners(fields["rows"])
+        question, number = row_owners(fields["rows"], len(outputs["first"]))
         total = outputs["first"].new_zeros((), dtype=torch.float)
         for name in ("first", "last"):
             gold = fields[name][question, number]
@@ -188,7 +188,7 @@ class _Ends(nn.Module):
 
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``first`` and ``last`` (R, T): scores, -inf where no answer can start or end."""
-        question, number = row_owners(fields["rows"])
+        question, number = row_owners(fields["rows"], len(states))
         place = torch.arange(states.shape[1], device=states.device)
         offset = fields["offset"][question, None]
         size = fields["size"][question, number][:, None]
@@ -209,13 +209,16 @@ def windows(total: int, room: int, stride: int) -> np.ndarray:
     return np.arange(0, max(total - room, 0) + step, step)
 
 
-def row_owners(rows: Tensor) -> tuple[Tensor, Tensor]:
+def row_owners(rows: Tensor, total: int) -> tuple[Tensor, Tensor]:
     """The item of each of R rows (R,), and the row's number in it (R,), from their numbers (B,).
 
-    >>> [owner.tolist() for owner in row_owners(torch.tensor([2, 1]))]
+    ``total`` is R.
+
+    >>> [owner.tolist() for owner in row_owners(torch.tensor([2, 1]), 3)]
     [[0, 0, 1], [0, 1, 0]]
     """
-    item = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), rows)
+    items = torch.arange(len(rows), device=rows.device)
+    item = torch.repeat_interleave(items, rows, output_size=total)
     return item, torch.arange(len(item), device=rows.device) - (rows.cumsum(0) - rows)[item]
 
 

@@ -84,13 +84,14 @@ class ExtractModule(Module):
         return self.read(0, batch.space, first), self.read(1, batch.states[1], second)
 
     def forward(self, batch: PairStates) -> Loss:
-        total: Tensor = torch.zeros(())
+        total = torch.zeros((), device=batch.space.device)
         size, sums = 0, {}
         labels, read = pivot_masks(batch), self.read_pair(batch)
         for number, (view, mask, gold) in enumerate(zip(read, batch.masks, labels, strict=True)):
-            states, wanted = view[mask], gold[mask]
+            where = mask.nonzero(as_tuple=True)  # once: a GPU is waited for
+            states, wanted = view[where], gold[where]
             extractor = self.sides[number]
-            total = total.to(states.device) + extractor.loss(states, wanted)
+            total = total + extractor.loss(states, wanted)
             size = size + mask.sum()
             with torch.no_grad():
                 kept = extractor.probability(states) > self.delta

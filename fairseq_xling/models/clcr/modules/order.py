@@ -51,7 +51,7 @@ class OrderModule(Module):
 
     def forward(self, batch: PairStates) -> Loss:
         states, positions, padding = key_points_of(batch, self.side)
-        several = (~padding).sum(1) > 1
+        several = ((~padding).sum(1) > 1).nonzero()[:, 0]  # once: a GPU is waited for
         states, positions, padding = states[several], positions[several], padding[several]
         if not len(states):
             zero = sum(p.sum() * 0.0 for p in self.parameters())
@@ -60,7 +60,8 @@ class OrderModule(Module):
         found = self.head(states, padding)
         total, count = self.head.loss(found, positions, padding)
         correct, decisions = self.head.correct(found.detach(), positions, padding)
-        sums = {"correct": correct, "decisions": decisions, "sentences": several.sum()}
+        sentences = count.new_full((), len(several))
+        sums = {"correct": correct, "decisions": decisions, "sentences": sentences}
         return Loss(total, count, sums)
 
     @classmethod

@@ -40,6 +40,9 @@ class TransformModule(Module):
         self.forth, self.back = matching(*widths), matching(*widths[::-1])
         self.register_buffer("before", torch.zeros((), dtype=torch.int64))
         self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+        # The first as a number, and their sum, once training has begun: a GPU is not asked then.
+        self._past: int | None = None
+        self._step: int | None = None
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
@@ -61,10 +64,18 @@ class TransformModule(Module):
     @property
     def tau(self) -> float:
         """The temperature now."""
-        return temperature(int(self.before + self.updates), self.beta)
+        step = int(self.before + self.updates) if self._step is None else self._step
+        return temperature(step, self.beta)
 
     def at_update(self, number: int) -> None:
-        self.updates.fill_(number if self.annealed else -1)  # `go_on` adds 1
+        number = number if self.annealed else -1  # `go_on` adds 1
+        self.updates.fill_(number)
+        self._past = int(self.before) if self._past is None else self._past
+        self._step = self._past + number
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        self._past = self._step = None
 
     def begin(self, first: Iterable[PairStates], encoders: Sequence[nn.Module]) -> None:
         """Estimate the means of both languages' states."""
@@ -82,6 +93,7 @@ class TransformModule(Module):
     def go_on(self) -> None:
         self.before += self.updates + 1  # a checkpoint was saved after the step that it names
         self.updates.zero_()
+        self._past = self._step = None
 
     def forward(self, batch: PairStates) -> Loss:
         (r1, r2), (mask1, mask2), tau = batch.states, batch.masks, self.tau

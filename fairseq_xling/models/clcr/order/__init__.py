@@ -165,21 +165,22 @@ class Reader(nn.Module):
 
     def forward(self, states: Tensor, padding_mask: Tensor | None) -> Tensor:
         x = self.reduce(states)
-        x = self.norm(x + sinusoids(x.shape[1], self.width).to(x))
+        x = self.norm(x + sinusoids(x.shape[1], self.width, x.device).to(x))
         mask = attention_mask(padding_mask)
         for layer in self.layers:
             x = layer(x, mask)
         return x
 
 
-def sinusoids(count: int, width: int) -> Tensor:
+def sinusoids(count: int, width: int, device: torch.device | None = None) -> Tensor:
     """(count, width): sines of the positions 0 .. count - 1 at falling frequencies, then cosines.
 
     >>> [[round(x, 2) for x in row] for row in sinusoids(2, 4).tolist()]
     [[0.0, 0.0, 1.0, 1.0], [0.84, 0.01, 0.54, 1.0]]
     """
     half = (width + 1) // 2
-    angles = torch.arange(count)[:, None] * 10000.0 ** (-torch.arange(half) / half)
+    places, rates = (torch.arange(size, device=device) for size in (count, half))
+    angles = places[:, None] * 10000.0 ** (-rates / half)
     return torch.cat([angles.sin(), angles.cos()], 1)[:, :width]
 
 

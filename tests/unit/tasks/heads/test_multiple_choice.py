@@ -148,7 +148,10 @@ def test_the_loss_is_a_softmax_over_the_questions_own_candidates(head, codec):
 
 def test_only_first_states_count(head):
     network = head.network(5).eval()
-    states, fields = torch.randn(3, 4, 5), {"rows": torch.tensor([3])}
+    states, fields = (
+        torch.randn(3, 4, 5),
+        {"rows": torch.tensor([3]), "choice": torch.arange(3)[None]},
+    )
     changed = states.clone()
     changed[:, 1:] = 7
     assert torch.equal(network(states, fields)["logits"], network(changed, fields)["logits"])

@@ -1,0 +1,150 @@
+"""A short training of every criterion and of every registered part that has a loss, on tiny data.
+
+A new emission, adversary or output of a tagger is covered as soon as it is registered; a head needs
+an entry below, with its options, and a criterion a case: tests fail until they have one.
+"""
+
+import json
+from pathlib import Path
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.cli import main
+from fairseq_xling.models.auxiliary import auxiliary_heads
+from fairseq_xling.models.clcr.order import order_heads
+from fairseq_xling.models.emissions import emissions
+from fairseq_xling.models.tagging.adversaries import adversaries
+from fairseq_xling.models.tagging.outputs import outputs
+from fairseq_xling.tasks.heads import heads
+from tests.end_to_end.engine import in_process
+from tests.tiny_world import SQUAD, write_vectors
+
+UPDATES = 2  # with --adversary flip, one of each kind
+
+_TRAINER = (
+    f"--optimizer adam --lr 1e-3 --max-update {UPDATES} --cpu --num-workers 0 --no-progress-bar "
+    "--disable-validation --no-save"
+).split()
+_SMALL = (
+    "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-positions 48 "
+    "--max-tokens 256 --sample-break-mode sentence"
+)
+_LM = f"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm {_SMALL}"
+_CDLM = (
+    "--task cdlm --arch tri_bert_tiny --criterion unified_lm --directions en-de,de-en "
+    f"--mix-in-batch {_SMALL}"
+)
+_TAGGER = (
+    "--task adversarial_tagging --arch adversarial_tagger --criterion adversarial_tagging "
+    "--languages en,de --vectors en={w}/en.vec,de={w}/de.vec --columns token=0,tag=2 "
+    "--train-file en={w}/text/gold/tags.train.en.tsv "
+    "--valid-file en={w}/text/gold/tags.valid.en.tsv --batch-size 4 --encoder-hidden 6 "
+    "--tagger-hidden 5"
+)
+_TRANSFER = (
+    "{w}/data --task cross_lingual_transfer --arch cross_lingual_transfer --criterion "
+    "cross_lingual_transfer --encoder {w}/lm/checkpoint_last.pt --batch-size 4"
+)
+_CLCR = "{w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
+_START = "--encoder en={w}/lm/checkpoint_last.pt,de={w}/lm/checkpoint_last.pt"
+_LABELLED = (
+    f"{_CLCR} --clcr-start {{w}}/clcr/checkpoint_last.pt --clcr-labels {{w}}/labels --clcr-module"
+)
+
+# By head, what its training file and format are.
+HEADS = {
+    "classification": "--train-file en={w}/text/gold/nli.train.en.tsv",
+    "multiple_choice": "--train-file en={w}/choices.jsonl",
+    "ner": "--columns token=0,tag=2 --train-file en={w}/text/gold/tags.train.en.tsv",
+    "parsing": "--train-file en={w}/text/gold/train.en.conllu",
+    "parsing_pos": "--train-file en={w}/text/gold/train.en.conllu",
+    "pos": "--columns token=0,tag=1 --train-file en={w}/text/gold/tags.train.en.tsv",
+    "slots": "--columns token=0,tag=2 --train-file en={w}/text/gold/tags.train.en.tsv",
+    "span_qa": "--train-file en={w}/squad.json",
+    "srl": "--head-options senses=yes --train-file en={w}/frames.conll09",
+}
+AUXILIARY = {"order": "", "relative": "", "nsp": "--objectives cdlm,nsp"}
+
+
+def cases() -> dict[str, str]:
+    """By name the options of a training; a name begins with the criterion's."""
+    found = {
+        "unified_lm": f"{{w}}/data {_LM} --objectives mlm,tlm --mix-in-batch",
+        "unified_lm private": f"{{w}}/data {_LM} --separate emb,1-2",
+        "unified_lm weights": f"{{w}}/data {_CDLM} --objective-weights mlm=0.5",
+        "word_alignment": "{w}/data --task cdlm --arch separable_transformer_tiny --criterion "
+        f"word_alignment --objectives word-alignment --directions en-de {_SMALL} "
+        "--initial-encoder {w}/lm/checkpoint_last.pt "
+        "--finetune-from-model {w}/lm/checkpoint_last.pt",
+        "clcr": f"{_CLCR} {_START}",
+        "clcr extract": f"{_LABELLED} extract --confident",
+    }
+    found["unified_lm compat"] = f"{{w}}/data {_CDLM} --compat --num-segments 2"
+    for name in emissions:
+        shown = "" if emissions[name].in_order else "--glancing 0.5"
+        found[f"unified_lm {name}"] = f"{{w}}/data {_CDLM} --emission {name} {shown}"
+    for name in auxiliary_heads:
+        options = f"{_CDLM} --auxiliary {name} {AUXILIARY[name]}"
+        found[f"unified_lm {name}"] = f"{{w}}/data {options}"
+    for name in order_heads:
+        found[f"clcr {name}"] = f"{_LABELLED} order --order {name}"
+    for name in heads:
+        found[f"cross_lingual_transfer {name}"] = f"{_TRANSFER} --head {name} {HEADS[name]}"
+    for name in outputs:
+        for adversary in adversaries:
+            options = f"{_TAGGER} --tagger {name} --adversary {adversary}"
+            if adversaries[adversary].discriminates:
+                options += " --text-file de={w}/text/mono/train.de.txt"
+            found[f"adversarial_tagging {adversary} {name}"] = options
+    return found
+
+
+def needs_labels(options: str) -> bool:
+    """Whether a case reads what `make_labels` writes."""
+    return "{w}/labels" in options
+
+
+def train(root: Path, options: str) -> None:
+    """A training of a case, in this process."""
+    words = options.format(w=root).split()
+    in_process("train", *words, "--user-dir", USER_DIR, *_TRAINER, "--save-dir", root / "scratch")
+
+
+def make_world(root: Path) -> Path:
+    """Text with annotation, a data folder, vectors and an encoder, in the empty ``root``."""
+    text = root / "text"
+    sizes = "--sentences 40 --held-out 10 --parallel-sentences 40 --annotated 16 --nli 16"
+    _xling("synthesize", text, *sizes.split())
+    options = "--languages en,de --vocab-type word --vocab-size 300 --aligner none"
+    _xling("prepare", root / "data", "--from", text, *options.split())
+    _saved(root, "lm", f"{{w}}/data {_LM}")
+    for lang in ("en", "de"):
+        write_vectors(root / f"{lang}.vec", text / f"mono/train.{lang}.txt")
+    (root / "squad.json").write_text(SQUAD)
+    rows = [
+        {"question": "who", "choices": ["dog", "a cat", "man"][: 2 + n], "label": n} for n in (0, 1)
+    ]
+    (root / "choices.jsonl").write_text("".join(json.dumps(row) + "\n" for row in 3 * rows))
+    words = [
+        (1, "dog", "_", "_", "A0"),
+        (2, "sees", "Y", "see.01", "_"),
+        (3, "cats", "_", "_", "A1"),
+    ]
+    lines = ["\t".join([str(n), w, w, w, *8 * "_", y, p, r]) + "\n" for n, w, y, p, r in words]
+    (root / "frames.conll09").write_text(4 * ("".join(lines) + "\n"))
+    return root
+
+
+def make_labels(root: Path) -> None:
+    """Pseudo-gold pivots of a model that is trained until sentences have several."""
+    _saved(root, "clcr", f"{_CLCR} {_START} --max-update 60 --lr 1e-2")
+    _xling("clcr", "label", root / "clcr" / "checkpoint_last.pt", "--output", root / "labels",
+           "--threshold", "100", "--splits", "train")  # fmt: skip
+
+
+def _saved(root: Path, folder: str, options: str) -> None:
+    words = [*_TRAINER[:-1], *options.format(w=root).split()]
+    in_process("train", *words, "--user-dir", USER_DIR, "--save-dir", root / folder)
+
+
+def _xling(*arguments: object) -> None:
+    assert main([*map(str, arguments)]) == 0
