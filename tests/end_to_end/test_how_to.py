@@ -45,7 +45,7 @@ LEAVES = {
         "ctc/checkpoint_best.pt",
         "translator-en-de/model.pt",
     ],
-    "how-to/word-alignment.md": ["aligned/checkpoint_last.pt"],
+    "how-to/word-alignment.md": ["aligned/checkpoint_last.pt", "de-en.map"],
 }
 
 

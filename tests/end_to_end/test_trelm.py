@@ -477,6 +477,47 @@ def test_every_study_runs_with_all_its_rows(world, study, options, first, rows):
     assert table.splitlines()[0] in printed
 
 
+@pytest.mark.slow
+@pytest.mark.row("T23")
+@pytest.mark.timeout(1800)
+def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
+    in_root(
+        world,
+        *("fairseq-xling", "prepare", "both", "--languages", "en,de", "--from", "text"),
+        *("--vocab-type", "word", "--vocab-size", "300", "--aligner", "none"),
+    )
+    in_root(
+        world,
+        *("fairseq-train", "both", "--user-dir", user_dir(), "--task", "bilingual_mlm"),
+        *("--criterion", "unified_lm", "--arch", "separable_transformer_tiny"),
+        *("--encoder-layers", str(LAYERS), "--encoder-embed-dim", "16"),
+        *("--encoder-ffn-embed-dim", "32", "--encoder-attention-heads", "2"),
+        *("--max-positions", "48", "--lm-head", "bert", "--sample-break-mode", "sentence"),
+        *("--optimizer", "adam", "--lr", "1e-3", "--max-tokens", "400", "--max-update", "5"),
+        *("--disable-validation", "--cpu", "--num-workers", "0", "--save-dir", "many"),
+    )
+    many = ("--multilingual", "many/checkpoint_last.pt", "--multilingual-data", "both")
+    quick = "--translator-steps 0 --orderings identity --tasks parsing --map-sentences 60".split()
+    longer = ("--longer", "2", "--output", "transfers")
+    ablate(world, "trelm-transfers", *many, *quick, *longer)
+    folder = world / "transfers"
+    record = json.loads((folder / "results.json").read_text())
+    assert len(record["migrations"]) == 9
+    for code, (one,) in record["migrations"].items():
+        near, far = one["distances"].values()
+        assert near > 0 and far > 0, code
+        assert [title for title, _ in one["tasks"]] == ["UAS", "LAS"]
+    bits = [record["migrations"][code][0]["phases"][-1]["bpw"] for code in ("as-is", "mim")]
+    assert bits[0] == bits[1]  # a map below a head leaves the encoder as it is
+    table = "encoder.tokens.shared.weight"
+    theirs = load(world / "many" / "checkpoint_last.pt")["model"][table]
+    for name in ("as-is-de-as-is", "init-de-1-tri-mbert"):
+        assert torch.equal(load(folder / "models" / f"{name}.pt")["model"][table], theirs)
+    header = (folder / "table.md").read_text(encoding="utf-8").splitlines()[0]
+    for name in ("UAS, de", "LAS, de", "distance of aligned words, de"):
+        assert f"| {name} |" in header
+
+
 def kill_after(root, seconds, *options):
     """Start a run, kill -9 it and all it started after ``seconds``; whether it was still going."""
     with open(root / "killed.log", "a") as log:

@@ -75,6 +75,8 @@ VERBS = {
         for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
+    "ablate trelm-transfers": f"{_TRELM} --multilingual {{w}}/lm.pt --multilingual-data {{w}}/data "
+    "--tasks pos,parsing --dry-run",
     "align": f"fwd {_TEXTS} --output links",
     "check": "{w}/data",
     "clcr": "",
@@ -261,6 +263,7 @@ _READS_NONE = {
     "--output": "written",
     "--source-data": "a folder",
     "--encoder-data": "a folder",
+    "--multilingual-data": "a folder",
     "--ready": "read by the steps, as `eval` and `eval transfer` read theirs",
     "--scratch": "read as --encoder is, for its sizes",
     "--dim": "a number",

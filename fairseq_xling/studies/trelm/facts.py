@@ -90,7 +90,7 @@ def _of_folder(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) 
 
 def _of_files(config: TrelmConfig, target: str, shape: EncoderShape) -> Facts:
     pair = (config.source_lang, target)
-    sources = _sources(config, pair)
+    sources = sources_of(config, pair)
     parallel = {split for split, key in sources.parallel if set(key) == set(pair)}
     mode = modes[config.vocab]()
     names = [mode.dictionary_name(lang) for lang in pair]
@@ -100,7 +100,8 @@ def _of_files(config: TrelmConfig, target: str, shape: EncoderShape) -> Facts:
     return Facts(shape, frozenset(sources.mono), frozenset(parallel), groups, tuple(files))
 
 
-def _sources(config: TrelmConfig, pair: tuple[str, str]) -> Sources:
+def sources_of(config: TrelmConfig, pair: tuple[str, str]) -> Sources:
+    """The text files of a language pair; errors as `parse_sources`."""
     given = (config.mono, config.parallel, config.alignment)
     of_pair = [[text for text in texts if named_languages(text) <= set(pair)] for texts in given]
     return parse_sources(pair, *of_pair, folder=config.text or None)

@@ -25,8 +25,9 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
     both languages; ``orderings``: the names in ``outcome.translations``; ``translation``: by these,
     as `report_bleu.score`; ``samples``: some sentences of the first translated split, with every
     forward ordering's output, and ``samples_backward`` with the backward ones, if there are any;
-    ``tasks``: titles and figures; ``cost``; ``maps``: the quality of the map; ``curves``: by phase,
-    split and name, points of update and value.
+    ``tasks``: titles and figures; ``distances``: of words, by title, if measured; ``cost``;
+    ``maps``: the quality of the map; ``curves``: by phase, split and name, points of update and
+    value.
     """
     measured = [entry["measures"]["bpw"] for entry in read_json(outcome.bpw)["results"]]
     phases = [
@@ -55,10 +56,18 @@ def read_outcome(config: TrelmConfig, outcome: Outcome) -> dict[str, Any]:
         "samples": samples,
         **({"samples_backward": samples_back} if back else {}),
         "tasks": list(task_figures(config, outcome).items()),
+        **({"distances": _read_distances(outcome.distances)} if outcome.distances else {}),
         "cost": cost_record([read_cost(phase, log) for phase, log in outcome.logs.items()]),
         "maps": [found for path in outcome.vectors if (found := _read_map(path))],
         "curves": {phase: _read_curves(log) for phase, log in outcome.logs.items()},
     }
+
+
+def _read_distances(path: Path) -> dict[str, float]:
+    """The mean squared distances of words after the last layer, aligned and at random."""
+    curves = read_json(path)["curves"]
+    titles = {"aligned": "distance of aligned words", "random": "distance of words at random"}
+    return {title: curves[name][-1] for name, title in titles.items()}
 
 
 def _read_translations(

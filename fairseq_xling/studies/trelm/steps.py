@@ -47,6 +47,8 @@ class Outcome:
             all splits but the first (see `translation_name`).
         backward: the names of those that write the source language.
         tasks: the folders of its tasks by name.
+        head_options: of the training of a head on it, and head_inputs: the files that these name.
+        distances: of its aligned words, as `fairseq-xling eval aligned` writes them, if measured.
     """
 
     target: str
@@ -61,11 +63,15 @@ class Outcome:
     translations: dict[str, Path] = field(default_factory=dict)
     backward: list[str] = field(default_factory=list)
     tasks: dict[str, Path] = field(default_factory=dict)
+    head_options: list[str] = field(default_factory=list)
+    head_inputs: list[Path] = field(default_factory=list)
+    distances: Path | None = None
 
     @property
     def results(self) -> list[Path]:
         """All files that a report reads."""
-        return [self.bpw, *self.translations.values(), *self.tasks.values(), *self.logs.values()]
+        found = [self.bpw, *self.translations.values(), *self.tasks.values(), *self.logs.values()]
+        return found if self.distances is None else [*found, self.distances]
 
 
 def add_migration(

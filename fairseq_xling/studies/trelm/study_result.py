@@ -131,6 +131,8 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
     # Runs of before have no tasks.
     tasks = dict.fromkeys(title for one in everything for title, _ in one.get("tasks", ()))
     found |= {title: {} for title in tasks}
+    distances = dict.fromkeys(title for one in everything for title in one.get("distances", ()))
+    found |= {title: {} for title in distances}
     for target in targets:
         own = [[one for one in many if one["target"] == target] for many in migrations]
         found[BITS][target] = [OverSeeds.of(list(map(_final_bits, many)), 3) for many in own]
@@ -142,6 +144,10 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
         for title in tasks:
             found[title][target] = [
                 OverSeeds.of([dict(one["tasks"])[title] for one in many], 2) for many in own
+            ]
+        for title in distances:
+            found[title][target] = [
+                OverSeeds.of([one["distances"][title] for one in many], 3) for many in own
             ]
     return found
 
@@ -166,10 +172,11 @@ def _final_bits(one: Record) -> float:
     return one["phases"][-1]["bpw"][one["target"]]
 
 
-def _size(many: Sequence[Record]) -> Iterator[int]:
-    """Parameters without heads that only some phases have, steps and tokens of a migration; steps
-    and tokens are the means over seeds and targets."""
-    yield min(c["parameters"] for one in many for c in one["cost"]["trainings"])
+def _size(many: Sequence[Record]) -> Iterator[int | None]:
+    """Parameters without heads that only some phases have (None of a model that is not trained),
+    steps and tokens of a migration; steps and tokens are the means over seeds and targets."""
+    sizes = [c["parameters"] for one in many for c in one["cost"]["trainings"]]
+    yield min(sizes, default=None)
     for name in ("steps", "tokens"):
         yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
 

@@ -59,7 +59,9 @@ def study_steps(
     for row in rows:
         if row.needs_text and config.data:
             continue
-        outcomes[row.code] = _plan(book, row_config(config, row), row, shape)
+        changed = row_config(config, row)
+        own = shape if changed.source == config.source else read_shape(changed)
+        outcomes[row.code] = _plan(book, changed, row, own)
     found = [(row, outcomes[row.code]) for row in chosen]
     results = [path for _, many in found for one in many for path in one.results]
     steps = book.needed(results)

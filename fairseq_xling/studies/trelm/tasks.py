@@ -6,6 +6,8 @@ the last phase leaves.
 
 import dataclasses
 import functools
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +62,7 @@ def add_tasks(book: Book, config: "TrelmConfig", outcome: "Outcome") -> None:
 def _step(
     run: Path, config: "TrelmConfig", task: GoldTask, outcome: "Outcome", last: Path, name: str
 ) -> Step:
-    return transfer_step(
+    step = transfer_step(
         name,
         task,
         _folder(run, name),
@@ -68,8 +70,30 @@ def _step(
         [outcome.target],
         {"model": (last, outcome.data)},
         str(outcome.seed),
-        ["--device", config.device, "--precision", config.precision, *config.words("task_args")],
+        ["--device", config.device, "--precision", config.precision, *_options(config, outcome)],
     )
+    return dataclasses.replace(step, inputs=[*step.inputs, *outcome.head_inputs])
+
+
+def _options(config: "TrelmConfig", outcome: "Outcome") -> Sequence[str]:
+    given = config.words("task_args")
+    return _train_args(given, outcome.head_options) if outcome.head_options else given
+
+
+def _train_args(words: tuple[str, ...], more: list[str]) -> list[str]:
+    """Options of `eval transfer` with ``more`` in their `--train-args`.
+
+    >>> _train_args(("--epochs", "1", "--train-args=--lr 1"), ["--map", "a b"])
+    ['--epochs', '1', '--train-args', "--lr 1 --map 'a b'"]
+    """
+    found, own, rest = [], shlex.join(more), iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name == "--train-args":
+            own = f"{value if equals else next(rest, '')} {own}"
+        else:
+            found.append(word)
+    return [*found, "--train-args", own]
 
 
 def _folder(run: Path, name: str) -> Path:

@@ -1,5 +1,6 @@
 """The first steps of a migration: data folder, vectors, their map, initial weights."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,12 @@ from fairseq_xling.studies.trelm.config import NO_MAP, TARGET, TrelmConfig, name
 from fairseq_xling.studies.trelm.data import keep_pairs, keep_sentences, pairs_into_mono
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.training import segments, trilayer_options
-from fairseq_xling.studies.trelm.vector_ways import VectorRequest, vector_ways, vectors_path
+from fairseq_xling.studies.trelm.vector_ways import (
+    VectorRequest,
+    trained_way,
+    vector_ways,
+    vectors_path,
+)
 from fairseq_xling.text.vocabularies import modes
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
@@ -210,6 +216,30 @@ def _vectors(
     kind = f"map-{target}{which}"
     build = functools.partial(_map, book.run, config, made, fixed)
     return vectors_path(book.run, book.add(kind, label, build, plain=True))
+
+
+def word_vectors(
+    book: Book, config: TrelmConfig, facts: Facts, target: str, label: str
+) -> dict[str, Path]:
+    """Vectors of whole words of both languages in one space, by language: the target's are mapped
+    to the source's (RositaWORD, TreLM, Table 9)."""
+    config = dataclasses.replace(
+        config, vocab="separate", vocab_type="word", aligner="none", prepare_args="", vectors="",
+        keep_vocabulary=False,
+        mapping=TrelmConfig.mapping if config.mapping == NO_MAP else config.mapping,
+    )  # fmt: skip
+    pair, way = (config.source_lang, target), vector_ways[trained_way(config.embeddings)]
+    prepare = functools.partial(_prepare, book.run, config, facts, target)
+    data = book.run / "data" / book.add(f"prepare-words-{target}", label, prepare, plain=True)
+    made = {}
+    for lang in pair:
+        request = VectorRequest(book.run, config, facts.shape.dim, data, pair, (lang,))
+        build = functools.partial(way.step, request)
+        name = book.add(f"embed-words-{target}-{lang}", label, build, plain=True)
+        made[lang] = vectors_path(book.run, name)
+    build = functools.partial(_map, book.run, config, made[target], made[config.source_lang])
+    name = book.add(f"map-words-{target}", label, build, plain=True)
+    return {**made, target: vectors_path(book.run, name)}
 
 
 def _source_vectors(run: Path, config: TrelmConfig, name: str) -> Step:

@@ -58,6 +58,7 @@ def training_step(
     start: Path | None = None,
     validate: bool = True,
     task: str = "cdlm",
+    criterion: str = "unified_lm",
 ) -> Step:
     """One call of fairseq-train, which resumes where it was stopped.
 
@@ -70,7 +71,7 @@ def training_step(
     command = [
         "fairseq-train",
         str(data),
-        *("--user-dir", str(USER_DIR), "--task", task, "--criterion", "unified_lm"),
+        *("--user-dir", str(USER_DIR), "--task", task, "--criterion", criterion),
         *("--languages", ",".join(languages), *options),
         *(("--finetune-from-model", str(start)) if start else ()),
         *optimisation(config, stage),

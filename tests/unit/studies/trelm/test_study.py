@@ -28,11 +28,17 @@ def study(monkeypatch, tmp_path, config, facts):
         return facts(dictionaries=(("en",), (target,)) if separate else (("en", target),))
 
     monkeypatch.setattr(run_study_steps, "survey", known)
+    monkeypatch.setattr(run_study_steps, "read_shape", lambda chosen: SHAPE)
+    (tmp_path / "many.pt").touch()
+    usual = {
+        "trelm-parallel": ("--sizes", "50,100"),
+        "trelm-transfers": ("--multilingual", "many.pt", "--multilingual-data", "many"),
+    }
 
-    def make(name, codes=None, options=("--sizes", "50,100"), **changes):
+    def make(name, codes=None, options=None, **changes):
         one, parser = STUDIES[name](), argparse.ArgumentParser()
         one.add_arguments(parser)
-        given = list(options) if name == "trelm-parallel" else []
+        given = usual.get(name, ()) if options is None else options
         args = parser.parse_args(["--output", "run", *given])
         chosen = config(**changes)
         rows = one.rows(chosen, args)
@@ -202,25 +208,32 @@ def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study
     ]
 
 
-@pytest.mark.row("T19", "T20", "T21", "T26", "P11")
+def write_trees(root):
+    """Files of the task parsing in the target."""
+    (root / "text/gold").mkdir(parents=True)
+    for split in ("train", "valid", "test"):
+        (root / "text/gold" / f"{split}.de.conllu").touch()
+
+
+@pytest.mark.row("T19", "T20", "T21", "T23", "T26", "P11")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_its_row(
     study, monkeypatch, tmp_path, name
 ):
-    for split in ("train", "valid", "test"):
-        path = tmp_path / "text/gold" / f"{split}.de.conllu"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+    write_trees(tmp_path)
     rows, _ = study(name)
     for row in rows:
         _, steps = study(name, row.code, tasks="parsing")
         (task,) = [step for step in steps if step.name.startswith("task-")]
-        read = [step for step in steps if task.reads(step)]
         bpw = next(step for step in steps if step.name.startswith("bpw-"))
         data, *saved = bpw.inputs
         gold = [Path(f"text/gold/{split}.de.conllu") for split in ("train", "valid")]
-        assert task.inputs == [*gold, saved[-1], data]
-        assert len(read) == 2 and read[0].name.startswith("prepare-de")
+        assert task.inputs[:4] == [*gold, saved[-1], data]
+        read = [step.name for step in steps if task.reads(step)]
+        assert read[0].startswith("prepare-de")
+        mapped = {"mim": ["fit-"], "rosita-word": ["map-", "fit-"]}.get(row.code, [])
+        kinds = sorted(f"{name.partition('-')[0]}-" for name in read[2:])
+        assert kinds == sorted(mapped)
         (command,) = task.commands
         files = {split: command[command.index(f"--{split}") + 1] for split in ("train", "test")}
         assert files == {split: f"de=text/gold/{split}.de.conllu" for split in files}
@@ -267,3 +280,119 @@ def test_without_a_part_all_else_is_the_same_and_only_the_whole_has_a_translatio
     ]
     assert not any(name.startswith("translate") and "no-cdlm" in name for name in names(steps))
     assert any(name.startswith("translate-predicted-de-1-no-al") for name in names(steps))
+
+
+def command(step):
+    (words,) = step.commands
+    return words
+
+
+def value(step, option):
+    words = command(step)
+    return words[words.index(option) + 1]
+
+
+@pytest.mark.row("T23")
+def test_transfers_are_of_one_multilingual_encoder_and_take_the_steps_of_a_migration(study, config):
+    rows, steps = study(
+        "trelm-transfers", commonality_steps=30, transfer_steps=60, language_steps=90
+    )
+    by_name = {step.name: step for step in steps}
+    assert [row.code for row in rows] == [
+        *("as-is", "target-mlm", "rosita-word", "mim", "word-alignment"),
+        *("tri-bert", "tri-mbert", "tri-bert-long", "tri-mbert-long"),
+    ]
+    # The encoder is taken once, with its own words, and without a TRILayer.
+    (first,) = [step for step in steps if step.name.startswith("as-is")]
+    assert command(first)[:3] == ["fairseq-xling", "init", "many.pt"]
+    assert value(first, "--embeddings") == "source" and "--no-trilayer" in command(first)
+    for code, criterion in (("target-mlm", "unified_lm"), ("word-alignment", "word_alignment")):
+        training = by_name[f"{code}-de-1-{code}"]
+        assert value(training, "--criterion") == criterion
+        assert value(training, "--max-update") == str(30 + 2 * 60 + 90)
+        assert value(training, "--finetune-from-model") == str(first.outputs[0])
+    aligned = by_name["word-alignment-de-1-word-alignment"]
+    assert value(aligned, "--initial-encoder") == str(first.outputs[0])
+    # The larger budget is the paper's 400K by 120K: 100 + 2 * 200 + 300.
+    budgets = {row.code: budget(row_config(config(), row)) for row in rows[5:]}
+    assert budgets["tri-bert"] == budgets["tri-mbert"] and budgets["tri-bert-long"] == 800
+    # Only the source encoder gets new words.
+    assert [name for name in by_name if name.startswith("init-")] == [
+        *("init-de-1-tri-bert", "init-de-1-tri-mbert"),
+    ]
+    assert value(by_name["init-de-1-tri-mbert"], "--embeddings") == "source"
+    assert {name for name in by_name if name.startswith("map-de")} == {"map-de"}
+    assert not by_name["init-de-1-tri-mbert"].reads(by_name["map-de"])
+
+
+@pytest.mark.row("T23")
+def test_states_of_the_target_are_mapped_to_the_sources_and_heads_read_them_mapped(study, tmp_path):
+    write_trees(tmp_path)
+    _, steps = study("trelm-transfers", tasks="parsing")
+    by_name = {step.name: step for step in steps}
+    for code, method in (("mim", "meeting"), ("rosita-word", "procrustes")):
+        (fit,) = [step for step in steps if step.name == f"fit-{method}-de-1-{code}"]
+        assert command(fit)[2] == method and value(fit, "--normalize") == "centre"
+        folders = [Path(word).name for word in command(fit)[3:5]]
+        assert [name.split("-")[2] for name in folders] == ["de", "en"]  # moving, fixed
+        texts = [value(by_name[name], "--text").split("/")[-1] for name in folders]
+        assert texts == ["fit.de.txt", "fit.en.txt"]
+        distance = by_name[f"distance-de-1-{code}"]
+        assert value(distance, "--map") == str(fit.outputs[0])
+        held = [by_name[Path(word).name] for word in command(distance)[3:5]]
+        assert [value(step, "--text").split("/")[-1] for step in held] == [
+            *("held-out.de.txt", "held-out.en.txt"),
+        ]
+        task = by_name[f"task-parsing-de-1-{code}"]
+        assert f"--map {fit.outputs[0]}" in value(task, "--train-args")
+        assert task.reads(fit)
+        vectors = ["--concat-vectors" in command(step) for step in held]
+        assert vectors == [code == "rosita-word"] * 2
+        assert ("--concat-vectors" in value(task, "--train-args")) == (code == "rosita-word")
+    # Of a migrated model the TRILayer counts, of the others there is none.
+    layers = {
+        code: value(by_name[f"distance-de-1-{code}"], "--layers") for code in ("as-is", "tri-bert")
+    }
+    assert layers == {"as-is": "4", "tri-bert": "5"}
+    assert "--train-args" not in command(by_name["task-parsing-de-1-as-is"])
+
+
+def test_given_word_vectors_are_of_both_languages(study):
+    many = ("--multilingual", "many.pt", "--multilingual-data", "many")
+    _, steps = study(
+        "trelm-transfers",
+        options=(*many, "--word-vectors", "en=a.vec", "--word-vectors", "de=b.vec"),
+    )
+    assert not [step.name for step in steps if "words" in step.name]
+    with pytest.raises(UserError) as error:
+        study("trelm-transfers", options=(*many, "--word-vectors", "en=a.vec"))
+    assert str(error.value) == "`--word-vectors` must have a file of 'de', as in de=FILE"
+    with pytest.raises(
+        UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
+    ):
+        study("trelm-transfers", text="", data="data")
+
+
+@pytest.mark.row("T23")
+def test_the_table_has_a_column_for_each_distance_and_a_row_that_trains_nothing(study):
+    rows, _ = study("trelm-transfers")
+
+    def run(near, trainings):
+        distances = {"distance of aligned words": near, "distance of words at random": 8.0}
+        return {
+            **{"target": "de", "phases": [{"bpw": {"en": 9.0, "de": 4.0}}], "orderings": []},
+            **{"translation": {}, "tasks": [["LAS", 50.0]], "distances": distances},
+            "cost": {"trainings": trainings, "sums": {"steps": 0, "tokens": 0}},
+        }
+
+    found = {"as-is": [run(4.0, [])], "mim": [run(1.5, [{"parameters": 10}])]}
+    variations = [
+        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in found
+    ]
+    header, cells = study_table({"variations": variations, "migrations": found})
+    columns = ["parameters", "LAS, de", "distance of aligned words, de"]
+    columns = [header.index(name) for name in [*columns, "distance of words at random, de"]]
+    assert [[str(cell[i]) for i in columns] for cell in cells] == [
+        ["None", "50.00", "4.000", "8.000"],
+        ["10", "50.00", "1.500", "8.000"],
+    ]
