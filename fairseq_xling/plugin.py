@@ -11,6 +11,7 @@ MODULES = (
     "fairseq_xling.models.transfer_encoder",
     "fairseq_xling.models.clcr.model",
     "fairseq_xling.models.tagging.model",
+    "fairseq_xling.models.bilstm_baseline",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.word_alignment",
@@ -21,6 +22,7 @@ MODULES = (
     "fairseq_xling.training.cross_lingual_transfer",
     "fairseq_xling.training.clcr",
     "fairseq_xling.training.adversarial_tagging",
+    "fairseq_xling.training.bilstm_baseline",
 )
 
 prepare_engine()

@@ -88,6 +88,10 @@ MORE_STEPS = [
     f"--text-file de={{w}}/text/mono/train.de.txt --adversary reversal --batch-size 8 {_TRAIN} "
     "names",
     "fairseq-xling shortlist data --from en --to de --output shortlist.safetensors",
+    "fairseq-train --task bilstm_baseline --arch bilstm_baseline --criterion "
+    "cross_lingual_transfer --languages en --train-file en={w}/text/gold/train.en.conllu "
+    "--valid-file en={w}/text/gold/valid.en.conllu --batch-size 8 "
+    f"--lstm-layers 1 --lstm-hidden 4 --word-dim 4 --tag-dim 4 {_TRAIN} lstm",
     "fairseq-xling eval tatoeba sentences-en sentences-de --output tatoeba.json",
     "fairseq-xling probe convert text/gold/train.en.conllu --task pos --output rows.jsonl",
     "fairseq-xling probe texts rows.jsonl --output rows.txt",

@@ -7,7 +7,7 @@ large matrix product. Here four elements share one 64-bit draw, 16 bits each, so
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 _LEVELS = 1 << 16
 
@@ -26,6 +26,19 @@ def keep_mask(count: int, rate: float) -> Tensor:
     """(count,) int16 on the CPU: 0 with probability ``rate``, else 1."""
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
     return draws.view(torch.int16)[:count].ge_(round(rate * _LEVELS) - _LEVELS // 2)
+
+
+class SharedDropout(nn.Module):
+    """Dropout of the same entries in all words of a sentence: of (B, N, D), one mask (B, 1, D)."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or not self.rate:
+            return x
+        return x * F.dropout(torch.ones_like(x[:, :1]), self.rate)
 
 
 class _Dropout(torch.autograd.Function):

@@ -13,18 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
-class SharedDropout(nn.Module):
-    """Dropout of the same entries in all words (B, X, I) of a sentence."""
-
-    def __init__(self, rate: float):
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.rate:
-            return x
-        return x * F.dropout(torch.ones_like(x[:, :1]), self.rate)
+from fairseq_xling.models.dropout import SharedDropout
 
 
 class Perceptron(nn.Sequential):

@@ -55,7 +55,7 @@ class ItemDataset(FairseqDataset):
         with progress(total, "encoding", "items", checks=True) as bar:
             for part, (codec, number, items) in enumerate(parts):
                 for item in items:
-                    encoded = head.encode(item, codec)
+                    encoded = self.encode(item, codec)
                     padded = len(encoded.rows) * max(map(len, encoded.rows))
                     check_bound("item", padded, item.place)
                     self.encoded.append(encoded)
@@ -68,6 +68,10 @@ class ItemDataset(FairseqDataset):
                 self._numbers.append(number)
         self._parts = np.array(langs, dtype=np.int64)
         self.sizes = np.array([sum(map(len, e.rows)) for e in self.encoded], dtype=np.int64)
+
+    def encode(self, item: Item, codec: Codec) -> Encoded:
+        """An item as model input."""
+        return self.head.encode(item, codec)
 
     def __len__(self) -> int:
         return len(self.items)

@@ -38,7 +38,7 @@ class Predicted:
 
 
 class Predictor:
-    """A checkpoint of `--task cross_lingual_transfer` in evaluation mode."""
+    """A checkpoint of a task with a head, such as `cross_lingual_transfer`, in evaluation mode."""
 
     def __init__(self, model: Any, task: Any, device: str | torch.device = "cpu"):
         self.device = torch.device(device)
@@ -81,7 +81,8 @@ class Predictor:
             raise program_error(error) from None
         if not hasattr(task, "head"):
             raise UserError(
-                f"{checkpoint}: is not of `--task cross_lingual_transfer` or adversarial_tagging"
+                f"{checkpoint}: is not of `--task cross_lingual_transfer`, adversarial_tagging or "
+                "bilstm_baseline"
             )
         head = task.head
         head.options = change_options("--head-options", head_options, head.options)

@@ -20,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "checkpoint",
         metavar="CHECKPOINT",
-        help="of fairseq-train --task cross_lingual_transfer, or adversarial_tagging",
+        help="of fairseq-train --task cross_lingual_transfer, adversarial_tagging or "
+        "bilstm_baseline",
     )
     add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.tsv")
     add("--output", required=True, metavar="DIR", help="folder for the predictions")

@@ -17,7 +17,7 @@ from fairseq_xling.runs.command_line import verbs
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator", "slots"),
-    *("pos", "clcr", "points", "order", "names", "parse"),
+    *("pos", "clcr", "points", "order", "names", "parse", "lstm"),
 )
 
 _DATA = "--data {w}/data"
@@ -194,6 +194,11 @@ _TAGGER = (
     "en={w}/text/gold/tags.valid.en.tsv --text-file de={w}/text/mono/train.de.txt "
     f"--adversary reversal --batch-size 8 {_PLUGIN} {_TRAIN}"
 )
+_BASELINE = (
+    "--task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer "
+    "--languages en --train-file en={w}/text/gold/train.en.conllu --valid-file "
+    f"en={{w}}/text/gold/valid.en.conllu --batch-size 8 {_PLUGIN} {_TRAIN}"
+)
 # fairseq's programs, by a name for each call.
 PROGRAMS = {
     "fairseq-train": _LM,
@@ -211,6 +216,8 @@ PROGRAMS = {
     "fairseq-train clcr --clcr-start": f"{_ALIGNED} --clcr-start {{w}}/clcr.pt --clcr-phase lm1",
     "fairseq-train adversarial_tagging": _TAGGER,
     "fairseq-train adversarial_tagging --restore-file": f"{_TAGGER} --restore-file {{w}}/names.pt",
+    "fairseq-train bilstm_baseline": _BASELINE,
+    "fairseq-train bilstm_baseline --restore-file": f"{_BASELINE} --restore-file {{w}}/lstm.pt",
     "fairseq-validate": f"{{w}}/data --path {{w}}/lm.pt --task bilingual_mlm --max-tokens 256 "
     f"{_PLUGIN}",
     "fairseq-generate": f"{{w}}/data --path {{w}}/translator.pt --task cdlm --source-lang en "

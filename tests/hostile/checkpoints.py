@@ -653,13 +653,13 @@ def _not_opened(call: str, name: str) -> str:
 
 def _not_read(call: str, name: str) -> str:
     """Why a model's settings do no harm in a call, if they do none."""
-    if name == "names":  # whose settings have other names; the options of the command line hold
-        return "a tagger has no encoder of ours"
+    if name in ("names", "lstm"):  # whose settings have other names; those of the call hold
+        return "a BiLSTM has no encoder of ours"
     return _SETTINGS_NOT_READ.get(call, "")
 
 
 # Runs whose plan does not read the encoders: carried out, their first step does.
-_READ_LATE = re.compile(r"ablate (mapped|similarity)|clcr-(run|train)|eval-(matrix|transfer)")
+_READ_LATE = re.compile(r"ablate (clcr|mapped|similarity)|clcr-(run|train)|eval-(matrix|transfer)")
 
 
 @functools.cache

@@ -70,6 +70,7 @@ _OWNERS = {
     "adversarial_tagging": "fairseq-train adversarial_tagging",
     "adversarial_tagger": "fairseq-train adversarial_tagging",
     "bilingual_mlm": "fairseq-train",
+    "bilstm_baseline": "fairseq-train bilstm_baseline",
     "cdlm": "fairseq-train cdlm",
     "cross_lingual_transfer": "fairseq-train cross_lingual_transfer",
     "clcr": "fairseq-train clcr",

@@ -1,7 +1,7 @@
 """CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
 
-One word per line, a blank line after each sentence: ID, FORM, LEMMA, PLEMMA, eight columns that are
-left unchanged, FILLPRED (``Y`` of a predicate), PRED (``lemma.sense``), and an APRED column for
+One word per line, a blank line after each sentence: ID, FORM, LEMMA, PLEMMA, POS, PPOS, six columns
+that are not read, FILLPRED (``Y`` of a predicate), PRED (``lemma.sense``), and an APRED column for
 each predicate of the sentence, in their order, with the word's role or ``_``. Predicates are given:
 APRED is predicted, and PRED by a model of senses; other models keep it. A file whose sentences
 have predicates but no APRED columns is unannotated. There are no comments.
@@ -18,7 +18,7 @@ from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.formats.conllu import sentences
 from fairseq_xling.tasks.items import Item
 
-_ID, _FORM, _LEMMA, _PLEMMA, _FILLPRED, _PRED, _FIRST = 0, 1, 2, 3, 12, 13, 14
+_ID, _FORM, _LEMMA, _PLEMMA, _POS, _PPOS, _FILLPRED, _PRED, _FIRST = 0, 1, 2, 3, 4, 5, 12, 13, 14
 NONE = "_"
 
 Roles = tuple[tuple[str, ...], ...]  # by predicate, the role of each word, or `NONE`
@@ -55,6 +55,12 @@ class FramesItem(Item):
     lemmas: tuple[str, ...]
     senses: tuple[str, ...]
     lines: tuple[str, ...]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Of each word its PPOS, or its POS where that is `NONE`."""
+        cells = [line.split("\t") for line in self.lines[: len(self.words)]]
+        return tuple(row[_POS] if row[_PPOS] == NONE else row[_PPOS] for row in cells)
 
 
 @formats.register("conll09")

@@ -49,6 +49,7 @@ class Head(ABC):
     metric: ClassVar[str]  # of `scores`; higher is better
     further: ClassVar[tuple[str, ...]] = ()  # others of `scores` that papers report with it
     count_names: ClassVar[tuple[str, ...]]  # of `counts`
+    reads_tags: ClassVar[bool] = False  # whether `given_tags` has any
     fills: ClassVar[Mapping[str, int]] = {}  # padding of short fields, if not 0
     # Settings of models that were trained by 0.2.0 or older, where they differ from the defaults.
     older: ClassVar[Mapping[str, Any]] = {}
@@ -79,6 +80,11 @@ class Head(ABC):
     def annotated(cls, item: Item) -> bool:
         """Whether the item can be counted; heads without labels override it."""
         return any(cls.labels_of(item).values())
+
+    @classmethod
+    def given_tags(cls, item: Item) -> Sequence[str]:
+        """The parts of speech of an item's words, which a model without subwords may read."""
+        raise NotImplementedError(cls.__name__)
 
     @abstractmethod
     def encode(self, item: Item, codec: Codec) -> Encoded:

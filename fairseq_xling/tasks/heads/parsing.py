@@ -19,10 +19,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.biaffine import (
     Perceptron,
-    SharedDropout,
     chosen_scores,
     new_weight,
     pair_scores,
@@ -77,6 +77,7 @@ class Parsing(Head):
     format = "conllu"
     metric = "las"
     further = ("uas",)
+    reads_tags = True
     count_names = ("heads", "relations", "words")
     fills: ClassVar[Mapping[str, int]] = {"head": IGNORE, "relation": IGNORE}
     Options = ParsingOptions
@@ -84,6 +85,10 @@ class Parsing(Head):
     @classmethod
     def labels_of(cls, item: TreeItem) -> Mapping[str, Sequence[str]]:
         return {"relation": item.tree.relations if item.tree else ()}
+
+    @classmethod
+    def given_tags(cls, item: TreeItem) -> Sequence[str]:
+        return item.upos
 
     def encode(self, item: TreeItem, codec: Codec) -> Encoded:
         rows, row, place = word_rows(item, codec)

@@ -26,6 +26,7 @@ class ParsingPos(Parsing):
 
     help = "a tree of words and their universal parts of speech, such as `struct --trees` needs"
     count_names = ("heads", "relations", "words", "right_tags", "tags")
+    reads_tags = False  # they are predicted
     fills: ClassVar[Mapping[str, int]] = {**Parsing.fills, "tag": IGNORE}
 
     @classmethod

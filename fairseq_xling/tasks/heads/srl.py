@@ -19,8 +19,9 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.ranges import BELOW_ONE, COUNT
-from fairseq_xling.tasks.biaffine import Perceptron, SharedDropout, new_weight, pair_scores
+from fairseq_xling.tasks.biaffine import Perceptron, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, Frames, FramesItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads
@@ -46,6 +47,7 @@ class SemanticRoles(Head):
     help = "the roles of words in the frames of given predicates"
     format = "conll09"
     metric = "f1"
+    reads_tags = True
     count_names = ("right", "predicted", "gold")
     fills: ClassVar[Mapping[str, int]] = {"role": IGNORE, "sense": IGNORE, "candidates": IGNORE}
     Options = RolesOptions
@@ -67,6 +69,10 @@ class SemanticRoles(Head):
     @classmethod
     def annotated(cls, item: FramesItem) -> bool:
         return bool(item.predicates) and item.roles is not None
+
+    @classmethod
+    def given_tags(cls, item: FramesItem) -> Sequence[str]:
+        return item.tags
 
     def encode(self, item: FramesItem, codec: Codec) -> Encoded:
         rows, row, place = word_rows(item, codec)

@@ -19,6 +19,7 @@ def test_every_task_and_criterion_of_ours_has_a_section(made):
     assert sections(made["reference/tasks.md"]) == [
         "adversarial_tagging",
         "bilingual_mlm",
+        "bilstm_baseline",
         "cdlm",
         "clcr",
         "cross_lingual_transfer",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_xling.models.dropout import dropout, keep_mask
+from fairseq_xling.models.dropout import SharedDropout, dropout, keep_mask
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
@@ -58,3 +58,12 @@ def test_nothing_is_dropped_without_a_rate_or_outside_training(rate, training):
 
 def test_a_rate_of_one_drops_everything():
     assert dropout(torch.ones(9), 1.0).eq(0).all()
+
+
+def test_dropout_takes_the_same_entries_of_all_words_of_a_sentence():
+    torch.manual_seed(0)
+    x, dropout = torch.ones(3, 5, 40), SharedDropout(0.5)
+    out = dropout(x)
+    assert torch.equal(out, out[:, :1].expand(-1, 5, -1))
+    assert not torch.equal(out[0], out[1]) and set(out.unique().tolist()) == {0.0, 2.0}
+    assert dropout.eval()(x) is x

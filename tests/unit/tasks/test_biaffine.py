@@ -5,7 +5,6 @@ import torch
 
 from fairseq_xling.tasks.biaffine import (
     Perceptron,
-    SharedDropout,
     chosen_scores,
     new_weight,
     pair_scores,
@@ -39,15 +38,6 @@ def test_scores_of_half_precision_vectors_are_computed_in_float32(dtype):
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(pair_scores(x, weight, y), exact)
         assert chosen_scores(x[0], weight, y[0]).dtype == torch.float32
-
-
-def test_dropout_takes_the_same_entries_of_all_words_of_a_sentence():
-    torch.manual_seed(0)
-    x, dropout = torch.ones(3, 5, 40), SharedDropout(0.5)
-    out = dropout(x)
-    assert torch.equal(out, out[:, :1].expand(-1, 5, -1))
-    assert not torch.equal(out[0], out[1]) and set(out.unique().tolist()) == {0.0, 2.0}
-    assert dropout.eval()(x) is x
 
 
 def test_a_new_weight_is_indifferent_but_learns_from_the_first_step():
