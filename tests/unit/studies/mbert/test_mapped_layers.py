@@ -6,7 +6,11 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
 from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
-from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig, check_config
+from fairseq_xling.studies.mbert.mapped_layers_config import (
+    PRESETS,
+    MappedLayersConfig,
+    check_config,
+)
 from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, draw, read_lines_of, table
 
 
@@ -41,6 +45,18 @@ def steps_of(tmp_path, config):
 
 def value(command, option):
     return command[len(command) - 1 - command[::-1].index(option) + 1]
+
+
+@pytest.mark.row("P8", "D2", "S6")
+def test_encoders_are_trained_on_streams_on_request_and_with_the_papers_preset(config, tmp_path):
+    assert PRESETS["paper"]["block"] == 256
+    for block, mode in ((0, "sentence"), (PRESETS["paper"]["block"], "none")):
+        steps = steps_of(tmp_path, config(block=block))
+        trained = [step for name, step in steps.items() if name.startswith("train-")]
+        assert trained
+        for (command,) in (step.commands for step in trained):
+            assert value(command, "--sample-break-mode") == mode
+            assert not block or value(command, "--tokens-per-sample") == "256"
 
 
 @pytest.mark.row("S6")

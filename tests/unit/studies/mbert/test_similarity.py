@@ -7,7 +7,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
 from fairseq_xling.studies.mbert.similarity import similarity_steps
-from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_config
+from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
 from fairseq_xling.studies.mbert.similarity_result import Comparison, by_layer, read_lines_of, table
@@ -65,6 +65,19 @@ def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differen
     assert (value(random, "--lr"), value(random, "--max-update")) == ("0.0", "1")
     separate = command_of(steps, "train-separate-en-en_2-1")
     assert value(separate, "--separate") == "emb"
+
+
+@pytest.mark.row("P8", "D2", "S9")
+def test_every_encoder_is_trained_on_streams_on_request_and_with_the_papers_preset(
+    config, tmp_path
+):
+    assert PRESETS["paper"]["block"] == 256
+    for block, mode in ((0, "sentence"), (PRESETS["paper"]["block"], "none")):
+        for name, step in steps_of(tmp_path, config(block=block)).items():
+            if name.startswith("train-"):
+                (command,) = step.commands
+                assert value(command, "--sample-break-mode") == mode, name
+                assert not block or value(command, "--tokens-per-sample") == "256"
 
 
 @pytest.mark.parametrize("equal, steps", [("steps", 4), ("text", 8)])
