@@ -184,10 +184,16 @@ def mapped_predictor(
             upper layers read them.
 
     Raises:
-        UserError: if encoders, map and layer do not fit together.
+        UserError: if encoders, map and layer do not fit together, or the model has no encoder.
     """
     task = predictor.task
-    if predictor.model.joint:
+    joint = getattr(predictor.model, "joint", None)
+    if joint is None:
+        raise UserError(
+            "only a head of `--task cross_lingual_transfer` reads another encoder's states, got "
+            f"one of {type(task).__name__}"
+        )
+    if joint:
         raise UserError(
             "a head trained with `--concat-vectors` or `--map` reads no other encoder's states"
         )

@@ -27,6 +27,7 @@ _NAMED = {
     "fairseq_xling.training.bilingual_mlm": "fairseq-train --task {}",
     "fairseq_xling.training.cross_lingual_transfer": "fairseq-train --task {}",
     "fairseq_xling.training.clcr": "fairseq-train --task {}",
+    "fairseq_xling.training.bilstm_baseline": "fairseq-train --task {}",
     "fairseq_xling.generation.orderings": "fairseq-generate --ordering {}",
 }
 _LINE = re.compile(r"#\s*Rows:\s*(.+)")
