@@ -3,6 +3,7 @@
 import argparse
 import functools
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -125,13 +126,19 @@ def check_hydra_options(cfg: Any) -> None:
         cfg: a part of its whole configuration, such as that of the task.
 
     Raises:
-        UserError: for the first that is out of its range.
+        UserError: for the first that is out of its range, and for processes that were launched
+            together and have not been joined.
     """
+    from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf
+
+    from fairseq_xling.guards.processes import check_joined
 
     root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
     if root is cfg:
         return
+    if HydraConfig.initialized() and "distributed_training" in root:
+        check_joined(root.distributed_training, os.environ)
     values: dict[str, Any] = {}
     for group in _GROUPS:
         if isinstance(root.get(group), DictConfig):

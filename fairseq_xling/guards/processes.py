@@ -21,8 +21,10 @@ _ENVIRONMENT = "env://"
 # Launchers that tell each process less: how many there are, which it is, and which on its machine.
 _OTHERS = {
     "srun": ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
+    "submitit": ("SUBMITIT_LOCAL_NTASKS", "SUBMITIT_LOCAL_GLOBALID", "SUBMITIT_LOCAL_LOCALID"),
     "mpirun": ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
+_CALLBACK = "fairseq_xling.guards.hydra.Guards"
 _TRAINS = ("fairseq_cli.train", "fairseq_cli.hydra_train")
 
 
@@ -86,6 +88,23 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
                 found.distributed_backend = "gloo"
             if found.ddp_backend in ("pytorch_ddp", "c10d"):
                 found.ddp_backend = "legacy_ddp"
+
+
+def check_joined(found: Any, environment: Mapping[str, str]) -> None:
+    """Refuse processes of one launcher each of which would train a model of its own.
+
+    With hydra the guards are installed too late to join them, unless a callback is named.
+
+    Args:
+        found: fairseq's ``distributed_training``.
+        environment: the process's variables.
+    """
+    launched, _, _ = _launched(environment, found, True)
+    if launched > 1 and found.distributed_world_size == 1:
+        raise UserError(
+            f"`+hydra.callbacks.xling._target_={_CALLBACK}` must be set to train one model in the "
+            f"{launched} processes that were launched"
+        )
 
 
 def _launched(environment: Mapping[str, str], found: Any, training: bool) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.guards import processes
-from fairseq_xling.guards.processes import join_launched
+from fairseq_xling.guards.processes import check_joined, join_launched
 
 LAUNCHED = {
     **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
@@ -127,10 +127,16 @@ MPIRUN = {
     **{"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"},
     "OMPI_COMM_WORLD_LOCAL_RANK": "1",
 }
+SUBMITIT = {
+    **{"SUBMITIT_LOCAL_NTASKS": "4", "SUBMITIT_LOCAL_GLOBALID": "3"},
+    "SUBMITIT_LOCAL_LOCALID": "1",
+}
 ADDRESS = {"MASTER_ADDR": "first", "MASTER_PORT": "29500"}
 
 
-@pytest.mark.parametrize(("launcher", "told"), [("srun", SRUN), ("mpirun", MPIRUN)])
+@pytest.mark.parametrize(
+    ("launcher", "told"), [("srun", SRUN), ("submitit", SUBMITIT), ("mpirun", MPIRUN)]
+)
 def test_other_launchers_need_an_address(gpus, launcher, told):
     with pytest.raises(UserError, match=f"in the 4 processes that {launcher} started; to train"):
         join_launched(configuration(), told)
@@ -141,6 +147,18 @@ def test_other_launchers_need_an_address(gpus, launcher, told):
         found = cfg.distributed_training
         assert (found.distributed_world_size, found.distributed_rank) == (4, 3)
         assert (found.distributed_init_method, found.device_id) == ("env://", device)
+
+
+@pytest.mark.parametrize("told", [LAUNCHED, SRUN | ADDRESS, SUBMITIT | ADDRESS])
+def test_processes_that_were_not_joined_are_refused_with_hydra(told):
+    for size in (4, 1):
+        found = configuration(distributed_world_size=size).distributed_training
+        check_joined(found, {})
+        if size == 4:
+            check_joined(found, told)
+            continue
+        with pytest.raises(UserError, match="Guards` must be set to train one model in the 4 proc"):
+            check_joined(found, told)
 
 
 def test_translations_that_srun_starts_are_not_joined(gpus):

@@ -1,0 +1,19 @@
+"""Our guards in `fairseq-hydra-train`, which imports a user directory after joining processes.
+
+    fairseq-hydra-train +hydra.callbacks.xling._target_=fairseq_xling.guards.hydra.Guards ...
+
+Hydra calls it in each process that does a job's work, also in those of a launcher's.
+"""
+
+from typing import Any
+
+from hydra.experimental.callback import Callback
+
+from fairseq_xling.guards import prepare_engine
+
+
+class Guards(Callback):
+    """Prepares the engine before a job: launched processes are joined, or refused."""
+
+    def on_job_start(self, config: Any, **kwargs: Any) -> None:
+        prepare_engine()
