@@ -41,6 +41,7 @@ SHAPES = {
     "word_alignment": 2,  # words of the source, aligned pairs
     "clcr": 2,  # words of each side
     "clcr extract": 3,  # and pivots
+    "clcr extract copies": 3,
     "clcr rel": 2,  # pivots, sentences with several
     "clcr abs": 3,  # and key-points
 }

@@ -77,6 +77,9 @@ def cases() -> dict[str, str]:
         "--finetune-from-model {w}/lm/checkpoint_last.pt",
         "clcr": f"{_CLCR} {_START}",
         "clcr extract": f"{_LABELLED} extract --confident",
+        "clcr extract copies": f"{_LABELLED} extract --extract-encoder finetune",
+        "cross_lingual_transfer vectors": f"{_TRANSFER} --head pos {HEADS['pos']} "
+        "--concat-vectors en={w}/en.vec,de={w}/de.vec",
     }
     found["unified_lm compat"] = f"{{w}}/data {_CDLM} --compat --num-segments 2"
     for name in emissions:
