@@ -71,8 +71,8 @@ class TranslationOptions(FairseqDataclass):
     slot_beam: int = field(
         default=1,
         metadata=ranged(
-            "translation: prefixes that a search over the slots of --emission ctc keeps; 1 takes "
-            "the likeliest alignment",
+            "translation: prefixes that a search over the slots of --emission ctc or lattice "
+            "keeps; 1 takes the likeliest alignment, or a path word by word",
             HYPOTHESES,
         ),
     )

@@ -32,7 +32,7 @@ def best_path(steps: Tensor, emitted: Tensor, lengths: Tensor, sizes: Tensor) ->
         else:
             after = best
         best = torch.where((word < sizes)[:, None], after + emitted[:, word], best)
-    end = _to_the_end(steps, lengths)
+    end = to_the_end(steps, lengths)
     here = (best + end).argmax(1)
     slots = []
     for word in range(words - 1, -1, -1):
@@ -43,7 +43,7 @@ def best_path(steps: Tensor, emitted: Tensor, lengths: Tensor, sizes: Tensor) ->
     return torch.stack(slots[::-1], 1) if slots else steps.new_zeros(len(steps), 0).long()
 
 
-def _to_the_end(steps: Tensor, lengths: Tensor) -> Tensor:
+def to_the_end(steps: Tensor, lengths: Tensor) -> Tensor:
     """(R, S) the step from each slot to the last of its row."""
     last = (lengths - 1)[:, None, None].expand(-1, steps.shape[1], 1)
     return steps.gather(2, last)[..., 0]
@@ -54,7 +54,7 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, steps: Tensor, emitted: Tensor, lengths: Tensor, sizes: Tensor) -> Tensor:
-        end = _to_the_end(steps, lengths)
+        end = to_the_end(steps, lengths)
         alphas = []
         for word in range(emitted.shape[1]):
             before = alphas[-1] if word else None
@@ -75,7 +75,7 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         steps, emitted, lengths, sizes, alpha, total = ctx.saved_tensors
         to_steps, to_emitted = torch.zeros_like(steps), torch.zeros_like(emitted)
-        end = _to_the_end(steps, lengths)
+        end = to_the_end(steps, lengths)
         last = (lengths - 1)[:, None, None].expand(-1, steps.shape[1], 1)
         empty = sizes == 0
         direct = (end - total[:, None]).clamp(max=0).exp()

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slot-beam",
         type=Number(int, HYPOTHESES),
         metavar="N",
-        help="for --emission ctc: prefixes that a search keeps (default: 1, no search)",
+        help="for --emission ctc or lattice: prefixes that a search keeps (default: 1, no search)",
     )
     add(
         "--rescore",

@@ -115,6 +115,15 @@ def test_a_blank_penalty_makes_translations_longer(trained):
     assert words[0] == 0 < words[1] <= words[2] and words[0] < words[2]
 
 
+def test_a_lattice_is_searched_for_several_translations(lattice):
+    lines = ["sun tree red blue", "", "dog"]
+    found = list(Translator.load(lattice, slot_beam=4).hypotheses(lines, nbest=4))
+    for line, row in zip(lines, found, strict=True):
+        assert [one.score for one in row] == sorted((one.score for one in row), reverse=True)
+        written = {tuple(one.tokens) for one in row}
+        assert len(written) == len(row) > 1 if line else written == {()}
+
+
 def test_the_best_blank_penalty_is_found_and_kept_with_the_model(trained, tmp_path, capsys):
     tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
     call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)

@@ -303,7 +303,6 @@ def test_one_more_language_is_one_more_word(world):
             "--slot-beam 4 --translator-steps 0",
             "`--slot-beam` is a translator's: give `--translator-steps`",
         ),
-        ("--slot-beam 4 --emission lattice", "`--slot-beam` must be 1 with `--emission lattice`, "),
         ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],
 )

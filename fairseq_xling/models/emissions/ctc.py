@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.data.folder import NULL, PAD, SEP, UNK
+from fairseq_xling.data.folder import NULL, SEP, UNK
 from fairseq_xling.models.best_tokens import best_few, best_tokens
 from fairseq_xling.models.ctc_beam import prefix_beam
 from fairseq_xling.models.emissions import (
@@ -24,11 +24,10 @@ from fairseq_xling.models.emissions import (
     Written,
     emissions,
 )
-from fairseq_xling.models.emissions.repeated import Repeated, at_slots
+from fairseq_xling.models.emissions.repeated import CHOICES, Repeated, at_slots, searched
 from fairseq_xling.models.lattice_paths import NEVER
 
 BLANK = NULL
-CHOICES = 8  # words that a slot may add in a search
 
 
 @emissions.register("ctc")
@@ -109,9 +108,7 @@ class Ctc(Repeated):
         logits: Sequence[Logits],
         reading: Reading,
     ) -> Written:
-        """``reading.beam`` translations of each row. A token's log-probability is its share of that
-        of the translation, which is that of all its alignments; their sum is the score: a mean of
-        tokens would favour long ones."""
+        """``reading.beam`` translations of each row."""
         lengths = placed.lengths
         rows, width = states[0].shape[:2]
         inside = torch.arange(width, device=lengths.device) < lengths[:, None]
@@ -122,16 +119,7 @@ class Ctc(Repeated):
         few = words.new_zeros(rows, width, words.shape[1])
         scores, blanks = log_probs.new_zeros(few.shape), blank.new_zeros(rows, width)
         few[inside], scores[inside], blanks[inside] = words, log_probs, blank
-        found = prefix_beam(few, scores, blanks, lengths, reading.beam)
-        tokens, slots = (F.pad(part.flatten(0, 1), (0, 1)) for part in (found.tokens, found.slots))
-        tokens[:, -1] = -1
-        sizes = (tokens >= 0).sum(1)
-        tokens.scatter_(1, sizes[:, None], SEP)
-        kept = torch.arange(tokens.shape[1], device=tokens.device) <= sizes[:, None]
-        share = -found.nll.flatten()[:, None] / (sizes[:, None] + 1)
-        tokens = tokens.masked_fill(~kept, PAD)
-        word = kept & (tokens != SEP)
-        return Written(tokens, share * kept, slots, word, kept, torch.ones_like(sizes))
+        return searched(prefix_beam(few, scores, blanks, lengths, reading.beam))
 
 
 def _scores(logits: Tensor, words: Tensor) -> Tensor:

@@ -15,9 +15,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.data.folder import PAD, SEP, UNK
+from fairseq_xling.data.folder import NULL, PAD, SEP, UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.best_tokens import best_tokens
+from fairseq_xling.models.best_tokens import best_few, best_tokens
 from fairseq_xling.models.emissions import (
     Best,
     Logits,
@@ -26,8 +26,9 @@ from fairseq_xling.models.emissions import (
     Written,
     emissions,
 )
-from fairseq_xling.models.emissions.repeated import Repeated, at_slots
+from fairseq_xling.models.emissions.repeated import CHOICES, Repeated, at_slots, searched
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.lattice_beam import lattice_beam
 from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 
 
@@ -35,6 +36,7 @@ from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 class Lattice(Repeated):
     """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
 
+    searches: ClassVar[bool] = True
     lists: ClassVar[bool] = True
 
     def __init__(self, shape: EncoderShape):
@@ -94,7 +96,7 @@ class Lattice(Repeated):
         reading: Reading,
     ) -> Written:
         """From each slot to the next by the product of a step and the best word there (lookahead,
-        Section 3.3); ``</s>`` stands at the last.
+        Section 3.3); ``</s>`` stands at the last. Or the best translations of a beam search.
 
         Raises:
             UserError: for several models, whose graphs have no slots in common.
@@ -107,6 +109,13 @@ class Lattice(Repeated):
         last = (lengths - 1)[:, None]
         inside = (place > 0) & (place < last)
         allowed, few = {UNK: reading.unk_penalty}, reading.few(inside)
+        if reading.beam > 1:
+            words, scores, _ = best_few([states[0][inside]], logits, allowed, NULL, CHOICES, few)
+            tokens = words.new_zeros(*inside.shape, words.shape[1])
+            log_probs = scores.new_zeros(tokens.shape)
+            tokens[inside], log_probs[inside] = words, scores
+            steps = self.steps(states[0], lengths)
+            return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam))
         found = best_tokens([states[0][inside]], logits, allowed, few)
         best = lengths.new_full(inside.shape, SEP)
         best[inside] = found[0]

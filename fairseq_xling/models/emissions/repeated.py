@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_xling.data.batch import target_side
-from fairseq_xling.models.emissions import Emission, Placed
+from fairseq_xling.data.folder import PAD, SEP
+from fairseq_xling.models.ctc_beam import Prefixes
+from fairseq_xling.models.emissions import Emission, Placed, Written
 from fairseq_xling.models.label_log_probs import label_log_probs
+
+CHOICES = 8  # words that a slot may write in a search
 
 
 class Repeated(Emission):
@@ -26,6 +31,23 @@ class Repeated(Emission):
         places = torch.arange(tgt["positions"].shape[1], device=lengths.device)
         order = (places // times).expand_as(tgt["positions"])
         return Placed({**tgt, "positions": order}, order, lengths * times)
+
+
+def searched(found: Prefixes) -> Written:
+    """The translations of a search, each with an ``</s>``.
+
+    A token's log-probability is its share of that of the translation, which is that of all ways to
+    write it; their sum is the score: a mean of tokens would favour long ones.
+    """
+    tokens, slots = (F.pad(part.flatten(0, 1), (0, 1)) for part in (found.tokens, found.slots))
+    tokens[:, -1] = -1
+    sizes = (tokens >= 0).sum(1)
+    tokens.scatter_(1, sizes[:, None], SEP)
+    kept = torch.arange(tokens.shape[1], device=tokens.device) <= sizes[:, None]
+    share = -found.nll.flatten()[:, None] / (sizes[:, None] + 1)
+    tokens = tokens.masked_fill(~kept, PAD)
+    word = kept & (tokens != SEP)
+    return Written(tokens, share * kept, slots, word, kept, torch.ones_like(sizes))
 
 
 def at_slots(logits: Tensor, labels: Tensor) -> Tensor:
