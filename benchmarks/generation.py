@@ -52,6 +52,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument(
+        "--shortlist", help="file of `fairseq-xling shortlist`: ours with it as well"
+    )
+    parser.add_argument(
         "--systems", default="", help="only those whose names contain one of these, by commas"
     )
     parser.add_argument(
@@ -97,6 +100,15 @@ def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
             "ours predicted x1 int8": lambda: ours.system(*predicted, "1", "--int8"),
             "ours ctc x2 int8": lambda: ours.system("--int8", **slots),
         }
+    if args.shortlist:
+        listed = ("--shortlist", args.shortlist)
+        makers |= {
+            "ours ctc x2 shortlist fp32": lambda: ours.system(*listed, **slots),
+            f"ours ctc x2 shortlist {half}": lambda: ours.system(*listed, half=True, **slots),
+        }
+        if args.device == "cpu":
+            makers["ours identity shortlist int8"] = lambda: ours.system("--int8", *listed)
+            makers["ours ctc x2 shortlist int8"] = lambda: ours.system("--int8", *listed, **slots)
     makers |= {
         "stock greedy fp32": lambda: stock(ours, 1),
         "stock beam 5 fp32": lambda: stock(ours, 5),

@@ -46,8 +46,13 @@ class Shortlist:
         _FILE.write(path, arrays, _about(folder, pair))
 
     @classmethod
-    def read(cls, path: str | Path, folder: DataFolder, pair: tuple[str, str]) -> "Shortlist":
-        """One for the dictionaries of ``folder``.
+    def read(
+        cls, path: str | Path, folder: DataFolder, pair: tuple[str, str] | None = None
+    ) -> tuple["Shortlist", tuple[str, str]]:
+        """One for the dictionaries of ``folder``, and its direction.
+
+        Args:
+            pair: what the direction must be (default: any of the folder's languages).
 
         Raises:
             UserError: naming `--shortlist`, if the file is missing, damaged or of another kind,
@@ -57,11 +62,15 @@ class Shortlist:
         linked, frequent = arrays["linked"], arrays["frequent"]
         with described_well(path):
             theirs = {name: about[name] for name in ("pair", "dictionaries")}
-        own = _about(folder, pair)
-        if theirs["pair"] != own["pair"]:
-            got = "-".join(map(str, theirs["pair"]))
-            raise UserError(f"`--shortlist` {path}: must be of {'-'.join(pair)}, got {got}")
-        if theirs != own:
+            source, target = map(str, theirs["pair"])
+        got = source, target
+        if pair is None and {source, target} <= set(folder.languages):
+            pair = got
+        if got != pair:
+            known = ",".join(folder.languages)
+            wanted = f"two languages of {known}" if pair is None else "-".join(pair)
+            raise UserError(f"`--shortlist` {path}: must be of {wanted}, got {source}-{target}")
+        if theirs != _about(folder, pair):
             raise UserError(
                 f"`--shortlist` {path}: must be made with the dictionaries of {folder.path}, got "
                 "others; write it again"
@@ -73,7 +82,12 @@ class Shortlist:
             fits = fits and bool(((array >= 0) & (array < sizes[1])).all())
         if not fits or (frequent < SPECIALS).any() or np.isin(linked, frequent).any():
             raise UserError(f"`--shortlist` {path}: damaged; write it again")
-        return cls(linked, frequent)
+        return cls(linked, frequent), pair
+
+
+def name_of(pair: tuple[str, str]) -> str:
+    """The file that a folder of `fairseq-xling export` has for direction ``pair``."""
+    return f"shortlist.{'-'.join(pair)}.safetensors"
 
 
 def make_shortlist(

@@ -14,7 +14,7 @@ from fairseq_xling.data.feeds import parse_directions
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
-from fairseq_xling.data.shortlist import Shortlist
+from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
@@ -256,7 +256,7 @@ class Translates:
             ),
             align=align is not None,
             rescorer=rescorer,
-            lister=None if self.cfg.shortlist is None else self._lister,
+            lister=self._lister if emission.lists else None,
         )
 
     @cached_property
@@ -264,8 +264,13 @@ class Translates:
         return Rescorer.load(self.cfg.rescore, self.folder.path, self.direction)
 
     @cached_property
-    def _lister(self) -> Lister:
-        return Lister(Shortlist.read(self.cfg.shortlist, self.folder, self.direction))
+    def _lister(self) -> Lister | None:
+        """Of the file that is given, or that an exported folder has."""
+        path, own = self.cfg.shortlist, self.folder.path / name_of(self.direction)
+        if path is None and not own.is_file():
+            return None
+        found, _ = Shortlist.read(own if path is None else path, self.folder, self.direction)
+        return Lister(found)
 
     def _convert(self, models: Sequence[Any]) -> None:
         """Weights in the precision of translation; autocast, as in training, would convert them

@@ -2,6 +2,7 @@
 
     model.pt              weights and settings, without the optimiser's state
     dict*.txt, ...        the vocabulary: dictionaries and what cuts text into pieces
+    shortlist.*           lists of words to translate with, if there were any
     meta.json             languages and vocabulary, as in a data folder, which has no text
 
 `Encoder.load` and `Translator.load` read it, and it can stand wherever a command takes a checkpoint
@@ -17,6 +18,7 @@ from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.folders import META
@@ -30,20 +32,29 @@ from fairseq_xling.text.vocabularies import mode_of
 _KEPT = ("format", "languages", "segment", "settings", "versions", "vocab", "dictionaries")
 
 
-def export(checkpoint: str | Path, folder: Path, data: str | Path | None = None) -> str:
+def export(
+    checkpoint: str | Path,
+    folder: Path,
+    data: str | Path | None = None,
+    shortlist: str | Path | None = None,
+) -> str:
     """Write the model in ``checkpoint`` and its vocabulary into ``folder``, which is there.
 
     Args:
         data: the model's data folder, if it has moved.
+        shortlist: a file of `fairseq-xling shortlist`, with which the folder then translates.
 
     Returns:
         What was written, in one line.
 
     Raises:
-        UserError: as `Encoder.load`.
+        UserError: as `Encoder.load` and `Shortlist.read`.
     """
     prepare_engine()
     encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's
+    if shortlist is not None:
+        found, pair = Shortlist.read(shortlist, encoder.folder)
+        found.write(folder / name_of(pair), encoder.folder, pair)
     state = load_trained(checkpoint, NEEDED)
     source: DataFolder = encoder.folder
     write_fresh_checkpoint(

@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -63,6 +64,12 @@ def test_a_shortlist_has_the_words_that_are_needed(study, tmp_path, capsys):
         options |= {"ordering": "identity", "shortlist": str(path)}
         # `zebra` is in neither vocabulary, and `<unk>` can always be written.
         assert Translator.load(study.checkpoint, **options).translate(LINES) == OTHERS
+    # An exported folder may have it, and translates with it then.
+    call = ["export", study.checkpoint, "--output", tmp_path / "with", "--shortlist", path]
+    assert main([*map(str, call)]) == 0
+    own = Translator.load(tmp_path / "with", ordering="identity")
+    assert own.translate(LINES) == OTHERS
+    assert own.task.build_generator(own.models, SimpleNamespace()).lister is not None
 
 
 def test_options_of_its_training_do_not_count(study, tmp_path):

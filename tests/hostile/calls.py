@@ -118,7 +118,7 @@ VERBS = {
     "eval-tatoeba": "{w}/sentences-en {w}/sentences-de --output out.json",
     "eval-transfer": f"{_TUNING} --dry-run",
     "eval-word-order": "{w}/ner --features {w}/features.tsv --output out",
-    "export": f"{{w}}/lm.pt {_DATA} --output out",
+    "export": f"{{w}}/lm.pt {_DATA} --shortlist {{w}}/shortlist.safetensors --output out",
     "extract": f"{{w}}/lm.pt {_DATA} --lang en --text {_TEXT} --output out",
     "import": "{w}/hf --languages en --output out",
     "init": f"{{w}}/lm.pt {_DATA} --arch tri_bert_tiny --output start.pt",

@@ -16,7 +16,12 @@ class Fairseq:
     help = "model.pt with its vocabulary, which every command here and fairseq's own read"
 
     def add_arguments(self, parser: Any) -> None:
-        """It has none."""
+        """That of translation."""
+        parser.add_argument(
+            "--shortlist",
+            metavar="FILE",
+            help="of `fairseq-xling shortlist`, with which the folder then translates",
+        )
 
     def write(self, job: Job, args: argparse.Namespace) -> str:
         from fairseq_xling.interop.export import export
@@ -25,4 +30,4 @@ class Fairseq:
             raise UserError(
                 f"`--language` {job.language}: `--format fairseq` keeps all languages; leave it out"
             )
-        return export(job.checkpoint, job.folder, job.data)
+        return export(job.checkpoint, job.folder, job.data, args.shortlist)

@@ -60,19 +60,24 @@ def written(make_corpus):
 
 def test_a_file_has_what_was_written(written):
     folder, path = written
-    made, found = (
-        make_shortlist(folder, ("en", "de"), 3, 4),
-        Shortlist.read(path, folder, ("en", "de")),
-    )
+    made = make_shortlist(folder, ("en", "de"), 3, 4)
+    found, pair = Shortlist.read(path, folder)
+    assert pair == ("en", "de") == Shortlist.read(path, folder, pair)[1]
     assert np.array_equal(made.linked, found.linked)
     assert np.array_equal(made.frequent, found.frequent)
 
 
-def test_a_file_for_another_direction_or_dictionary_is_refused(written, make_corpus):
+def test_a_file_for_another_direction_or_dictionary_is_refused(written, make_corpus, monkeypatch):
     folder, path = written
     with pytest.raises(UserError) as error:
         Shortlist.read(path, folder, ("de", "en"))
     assert str(error.value) == f"`--shortlist` {path}: must be of de-en, got en-de"
+    with monkeypatch.context() as patched:
+        patched.setattr(folder, "languages", ["de", "fr"])
+        with pytest.raises(UserError) as error:
+            Shortlist.read(path, folder)
+    line = f"`--shortlist` {path}: must be of two languages of de,fr, got en-de"
+    assert str(error.value) == line
     other = DataFolder(make_corpus("other", mode="joint").path)
     with pytest.raises(UserError) as error:
         Shortlist.read(path, other, ("en", "de"))
