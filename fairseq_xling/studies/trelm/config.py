@@ -26,6 +26,7 @@ from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
 AUTOREGRESSIVE = "autoregressive"
+AS_TRANSFER = -1
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
 
@@ -146,9 +147,10 @@ class TrelmConfig(TargetTasks):
     precision: str = precision_option()
 
     translator_steps: int = option(
-        0,
-        "steps of a translator with --emission, from the forward model; 0 leaves it out",
-        least=0,
+        AS_TRANSFER,
+        "steps of a translator with --emission, from the forward model; 0 leaves it out, -1 is as "
+        "many as of a direction of the transfer phase (in studies none)",
+        least=AS_TRANSFER,
     )
     translator_lr: float = option(7e-4, "its peak learning rate", least=0)
     emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")
@@ -289,6 +291,7 @@ _TRELM: dict[str, Any] = {
     "copy_shared": False,
     "max_positions": 512,
     "auxiliary": "",  # the order head's loss would reach the encoder
+    "translator_steps": 0,
     "orderings": "identity,oracle",
     "commonality_steps": 20_000,
     "commonality_lr": 3e-5,

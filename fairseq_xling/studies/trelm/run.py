@@ -24,7 +24,7 @@ def run_trelm(args: argparse.Namespace) -> None:
         UserError: for bad settings, missing input, or a step that fails.
     """
     run = Path(args.output)
-    config, settled = settle_config(run, read_config(args))
+    config, settled = settle_config(run, read_config(args, translates=True))
     shape = read_shape(config)
     facts = {target: survey(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, facts)

@@ -17,7 +17,8 @@ def config() -> Callable[..., TrelmConfig]:
     """``config(seeds="1,2")``: settings that hang together, without steps to warm up."""
 
     def make(**changes) -> TrelmConfig:
-        return TrelmConfig(**{"source": "source.pt", "text": "text", "warmup": 2, **changes})
+        common = {"source": "source.pt", "text": "text", "warmup": 2, "translator_steps": 0}
+        return TrelmConfig(**{**common, **changes})
 
     return make
 

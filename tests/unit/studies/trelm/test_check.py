@@ -1,7 +1,11 @@
+import argparse
+
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.studies.trelm.check import check_config
+from fairseq_xling.runs.options import add_options
+from fairseq_xling.studies.trelm.check import check_config, read_config
+from fairseq_xling.studies.trelm.config import TrelmConfig
 
 
 @pytest.fixture
@@ -16,6 +20,28 @@ def test_settings_that_hang_together_pass(here, config):
     check_config(config(auxiliary="", orderings="identity,oracle"))
     check_config(config(trilayer=False, transfer_objectives="tlm,mlm"))
     check_config(config(batch_size=0, max_tokens=100, commonality_steps=0, languages="en,de,id"))
+
+
+@pytest.mark.parametrize(
+    ("options", "run", "study"),
+    [
+        ("", 700, 0),
+        ("--translator-steps 300", 300, 300),
+        ("--translator-steps 0", 0, 0),
+        ("--transfer-steps 0", 0, 0),
+        ("--transfer-objectives tlm,mlm", 0, 0),
+        ("--translator-steps 0 --preset trelm", 0, 0),
+        ("--preset trelm", 0, 0),
+    ],
+)
+def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
+    here, options, run, study
+):
+    parser = argparse.ArgumentParser()
+    add_options(parser, TrelmConfig)
+    call = f"--source source.pt --text text --transfer-steps 700 {options}".split()
+    found = [read_config(parser.parse_args(call), translates) for translates in (True, False)]
+    assert [config.translator_steps for config in found] == [run, study]
 
 
 @pytest.mark.parametrize(
