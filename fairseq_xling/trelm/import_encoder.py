@@ -13,6 +13,9 @@ from fairseq_xling.trelm.initialise import InitOptions
 from fairseq_xling.trelm.start import ModelOptions
 from fairseq_xling.trelm.start_file import make_start
 
+# How the tensors of fine-tuned heads begin in Hugging Face folders; a pooler may be left out.
+_HEADS = ("classifier.", "qa_outputs.")
+
 
 def import_encoder(
     folder: str | Path, languages: Sequence[str], output: str | Path, segment: str | None = None
@@ -27,7 +30,7 @@ def import_encoder(
 
     Raises:
         UserError: as `read_source`, `prepare` and `make_start`; or for a source with language
-            embeddings, which a `separable_transformer` does not support.
+            embeddings, which a `separable_transformer` does not support, or with a fine-tuned head.
     """
     folder, output = Path(folder), Path(output)
     if segment is not None:
@@ -40,6 +43,11 @@ def import_encoder(
         raise UserError(
             f"{folder}: an encoder with language embeddings ({source.family}) cannot be imported "
             "unchanged; use `fairseq-xling init`"
+        )
+    if head := [name for name in source.left_out if name.startswith(_HEADS)]:
+        raise UserError(
+            f"{folder}: a model with a fine-tuned head (`{head[0]}`) cannot be imported unchanged; "
+            "save its encoder alone, as in AutoModel.from_pretrained(FOLDER).save_pretrained(OTHER)"
         )
     chosen = segment or source.segmentation
     options = PrepareOptions(

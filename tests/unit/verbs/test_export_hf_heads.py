@@ -55,9 +55,19 @@ def export(checkpoint, folder):
     return main(["export", str(checkpoint), *options])
 
 
+def assert_not_imported(folder, said, capsys):
+    capsys.readouterr()
+    again = folder.parent / "again"
+    assert main(["import", str(folder), "--languages", "de", "--output", str(again)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"fairseq-xling: error: {folder}: {said}")
+    assert error.count("\n") == 1
+    assert not again.exists()
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("head", HEADS)
-def test_logits_are_those_of_the_head(head, world, tmp_path):
+def test_logits_are_those_of_the_head_which_import_refuses(head, world, tmp_path, capsys):
     text, options, kind = HEADS[head]
     checkpoint = tuned(world, tmp_path / "model.pt", head, text, options)
     assert export(checkpoint, tmp_path / "out") == 0
@@ -98,6 +108,9 @@ def test_logits_are_those_of_the_head(head, world, tmp_path):
         pairs = [(found.logits[real], wanted["logits"][real])]
     for its, mine in pairs:
         torch.testing.assert_close(its, mine, rtol=1e-5, atol=1e-5)
+    tensor = "qa_outputs.bias" if head == "span_qa" else "classifier.bias"
+    said = f"a model with a fine-tuned head (`{tensor}`) cannot be imported unchanged; save its"
+    assert_not_imported(tmp_path / "out", said, capsys)
     if head != "span_qa":
         assert list(model.config.id2label.values()) == next(iter(loaded.task.head.labels.values()))
 
@@ -109,6 +122,11 @@ def test_a_head_that_the_other_side_does_not_have_is_refused(world, tmp_path, ca
     assert "`--format hf`: unknown head for BERT in transformers 'parsing_pos'" in said
     assert "known: classification, ner, pos, span_qa" in said
     assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_a_trilayer_is_not_imported_again(world, tmp_path, capsys):
+    assert export(world / "tri.pt", tmp_path / "out") == 0
+    assert_not_imported(tmp_path / "out", "unsupported architecture 'xling'; supported: ", capsys)
 
 
 def test_a_head_above_a_trilayer_is_refused(world, tmp_path, capsys):
