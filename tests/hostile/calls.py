@@ -158,6 +158,11 @@ VERBS = {
     "trelm run": f"{_TRELM} --dry-run",
     "user-dir": "",
 }
+# Further calls of a verb, by the name of each: its first options are in the name.
+FORMS = {
+    f"export --format {name}": f"{{w}}/lm.pt {_DATA} --output out"
+    for name in ("hf", "sentence-transformers")
+}
 # A verb that only points to others, and so has no call that ends well.
 POINTERS = {"clcr"}
 
@@ -229,7 +234,7 @@ PROGRAMS = {
 
 def calls() -> dict[str, str]:
     """Every call by its name, with the program first."""
-    ours = {name: f"fairseq-xling {name} {text}" for name, text in VERBS.items()}
+    ours = {name: f"fairseq-xling {name} {text}" for name, text in (VERBS | FORMS).items()}
     return ours | {name: f"{name.split()[0]} {text}" for name, text in PROGRAMS.items()}
 
 

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.files import sha256
 from fairseq_xling.interop.encoder import MODEL, Encoder
-from fairseq_xling.interop.remote_model import CODE
 from fairseq_xling.provenance import versions
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
 
 
-def card(job: Job, loaded: Encoder, language: str, architecture: str, notes: Sequence[str]) -> str:
-    """The text of the card.
+@dataclass(frozen=True)
+class Loading:
+    """How a folder is loaded.
+
+    Attributes:
+        library: that loads it, by its name on model hubs.
+        architecture: its class there.
+        code: a few lines of Python that load it.
+        notes: what a user has to know.
+        header: further lines of the card's metadata, for model hubs.
+    """
+
+    library: str
+    architecture: str
+    code: str
+    notes: Sequence[str] = ()
+    header: str = ""
+
+
+def write_card(job: Job, loaded: Encoder, language: str, loading: Loading) -> None:
+    """Write the card into ``job.folder``.
 
     Args:
         loaded: the model.
         language: whose parts were written.
-        architecture: the class that loads it.
-        notes: what a user has to know.
     """
+    text = _card(job, loaded, language, loading)
+    (job.folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _card(job: Job, loaded: Encoder, language: str, loading: Loading) -> str:
     file = Path(job.checkpoint, MODEL) if Path(job.checkpoint).is_dir() else Path(job.checkpoint)
     state, encoder, meta = load_trained(file), loaded.model.encoder, loaded.folder.meta
     shape = encoder.shape
@@ -51,30 +73,24 @@ def card(job: Job, loaded: Encoder, language: str, architecture: str, notes: Seq
             figures.append((f"text, {split}, {lang}", f"{entry['sentences']} sentences"))
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures)
     names = "\n".join(f"- {name}" for name in loaded.languages)
-    loader, trusted = architecture, ""
-    if (job.folder / CODE).is_file():
-        loader, trusted = "AutoModelForMaskedLM", ", trust_remote_code=True"
-    remarks = "".join(f"- {note}\n" for note in notes)
+    remarks = "".join(f"- {note}\n" for note in loading.notes)
     return f"""---
 language:
 {names}
 license: unknown # to be filled in
-library_name: transformers
+library_name: {loading.library}
 tags:
 - fairseq_xling
----
+{loading.header}---
 
 # {job.output.name}
 
-Written by `fairseq-xling export --format hf` for `{architecture}` of transformers.
+Written by `fairseq-xling export` for `{loading.architecture}` of {loading.library}.
 
 ## Use
 
 ```python
-from transformers import AutoTokenizer, {loader}
-
-tokenizer = AutoTokenizer.from_pretrained("{job.output.name}")
-model = {loader}.from_pretrained("{job.output.name}"{trusted})
+{loading.code}
 ```
 
 {remarks}

@@ -20,13 +20,13 @@ from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.text.published_tokenizer import special_tokens, tokenizer_json
-from fairseq_xling.verbs.parts.export_card import card
+from fairseq_xling.verbs.parts.export_card import Loading, write_card
 from fairseq_xling.verbs.parts.export_hf_heads import bert_heads
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
 
-_ROWS = "bert.embeddings.word_embeddings.weight"
+ROWS = "bert.embeddings.word_embeddings.weight"
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def write(job: Job) -> str:
         UserError: if the checkpoint cannot be read, or cannot be represented.
     """
     loaded = Encoder.load(job.checkpoint, job.data)
-    language = chosen_language(loaded.model.encoder, job.language)
     module = loaded.model.encoder
+    language = chosen_language(module, job.language)
     if hasattr(loaded.task, "head"):
         made = task_model(loaded.model, loaded.task.cfg.head, loaded.task.head, language)
     elif module.reorders:
@@ -62,21 +62,38 @@ def write(job: Job) -> str:
         copy_code(job.folder)
     else:
         made = language_model(module, language)
-    _write_tokenizer(job.folder, loaded.folder, language, made)
-    segment = loaded.folder.meta["segment"][language]
-    config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
-    write_json(job.folder / "config.json", config)
-    tensors = {name: tensor.contiguous() for name, tensor in made.weights.items()}
-    save_file(tensors, job.folder / "model.safetensors", metadata={"format": "pt"})
-    text = card(job, loaded, language, made.architecture, made.notes)
-    (job.folder / "README.md").write_text(text, encoding="utf-8")
+    write_model(job.folder, loaded.folder, language, made)
+    loader, trusted = made.architecture, ""
+    if module.reorders:
+        loader, trusted = "AutoModelForMaskedLM", ", trust_remote_code=True"
+    code = f"""from transformers import AutoTokenizer, {loader}
+
+tokenizer = AutoTokenizer.from_pretrained("{job.output.name}")
+model = {loader}.from_pretrained("{job.output.name}"{trusted})"""
+    loading = Loading("transformers", made.architecture, code, made.notes)
+    write_card(job, loaded, language, loading)
     return "; ".join([f"{made.architecture}, {language}", *made.notes])
+
+
+def write_model(folder: Path, data: DataFolder, language: str, made: Published) -> dict[str, Any]:
+    """Write the weights, ``config.json`` and tokenizer of ``made`` into ``folder``.
+
+    Returns:
+        The content of ``tokenizer.json``.
+    """
+    content = _write_tokenizer(folder, data, language, made)
+    segment = data.meta["segment"][language]
+    config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
+    write_json(folder / "config.json", config)
+    tensors = {name: tensor.contiguous() for name, tensor in made.weights.items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return content
 
 
 def language_model(encoder: SeparableEncoder, language: str) -> Published:
     """A BERT with its output layer, or without it if BERT's cannot represent ours."""
     weights, head = bert_weights(encoder, language), mlm_head(encoder, language)
-    config = bert_config(encoder, len(weights[_ROWS]))
+    config = bert_config(encoder, len(weights[ROWS]))
     if head is None:
         # Nothing is left to be tied, and without this the folder could not be imported again.
         config["tie_word_embeddings"] = True
@@ -123,7 +140,7 @@ def task_model(model: Any, name: str, head: Any, language: str) -> Published:
     weights = bert_weights(model.encoder, language, model.read_layer, model.between)
     weights |= {key: value.detach().float().cpu() for key, value in made.weights.items()}
     config = {
-        **bert_config(model.encoder, len(weights[_ROWS])),
+        **bert_config(model.encoder, len(weights[ROWS])),
         "num_hidden_layers": model.read_layer + len(model.between),
         "classifier_dropout": head.options.dropout,
         "tie_word_embeddings": True,  # it has no output layer
@@ -132,7 +149,9 @@ def task_model(model: Any, name: str, head: Any, language: str) -> Published:
     return Published(made.architecture, weights, config, made.notes)
 
 
-def _write_tokenizer(folder: Path, data: DataFolder, language: str, made: Published) -> None:
+def _write_tokenizer(
+    folder: Path, data: DataFolder, language: str, made: Published
+) -> dict[str, Any]:
     rows, segments = made.config["vocab_size"], made.config["type_vocab_size"]
     content = tokenizer_json(data, language, rows, segments)
     write_json(folder / "tokenizer.json", content)
@@ -144,3 +163,4 @@ def _write_tokenizer(folder: Path, data: DataFolder, language: str, made: Publis
         "clean_up_tokenization_spaces": False,
     }
     write_json(folder / "tokenizer_config.json", settings)
+    return content
