@@ -22,6 +22,7 @@ import torch
 
 from fairseq_xling.clcr.distances import random_partners
 from fairseq_xling.data.folder import text_mask
+from fairseq_xling.data.sources import frame
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.matching import norms
 
@@ -46,7 +47,8 @@ def context_shifts(
     Raises:
         UserError: for fewer than two sentences, or text of a single word.
     """
-    texts = [np.asarray(ids)[: model.positions - 1] for ids in texts]
+    # Cut as they are read, so that the words chosen are there.
+    texts = [frame(np.asarray(ids), model.positions)[1:] for ids in texts]
     words = [np.flatnonzero(text_mask(ids, unknown=True)) for ids in texts]
     kept = [number for number, places in enumerate(words) if len(places) > 1]
     if len(kept) < 2:

@@ -79,3 +79,17 @@ def test_long_sentences_are_read_up_to_the_position_table():
     long = np.append(np.arange(100) % 12 + SPECIALS, SEP)
     found = shifts(toy(), [long, long])
     assert found["token"].shape == (2,) and (found["token"] > 0).all()
+
+
+def test_cut_sentences_end_as_encoders_read_them():
+    model, seen = toy(), []
+    encode = model._encode
+
+    def watched(sentences, side):
+        seen.extend(ids[-1] for ids in sentences)
+        return encode(sentences, side)
+
+    model._encode = watched
+    long = np.append(np.arange(100) % 12 + SPECIALS, SEP)
+    shifts(model, [long, long])
+    assert set(seen) == {SEP}
