@@ -10,6 +10,7 @@ several languages is also told the language.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -23,6 +24,7 @@ from fairseq_xling.api.encoder import Encoder, Filled
 from fairseq_xling.data.folder import CLS, PAD, SEP
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.generation.translator import Translator
+from fairseq_xling.precision import AUTO, resolve
 
 
 def load(
@@ -124,12 +126,17 @@ class HubInterface(nn.Module):
                 of them than the model has positions.
         """
         rows, limit = self._rows(tokens), self.model.max_positions()
+        given = torch.as_tensor(tokens)
+        if bool((given[..., :-1] == PAD).logical_and(given[..., 1:] != PAD).any()):
+            raise UserError(
+                "`tokens` must have padding at the end of rows, got it before ids"
+            )
         for row in rows:
             if len(row) < 2 or row[0] != CLS or row[-1] != SEP:
                 raise UserError(f"`tokens` must begin with <s> and end with </s>, got {row[:8]}")
             if len(row) > limit:
                 raise UserError(f"`tokens` must be at most {limit} ids, got {len(row)}")
-        length = torch.as_tensor(tokens).shape[-1]
+        length = given.shape[-1]
         encoder = self._on_device()
         shape = (encoder.num_layers + 1, len(rows), length, encoder.width)
         states = torch.zeros(shape, device=encoder.device)
@@ -164,9 +171,12 @@ class HubInterface(nn.Module):
             UserError: as there.
         """
         lines = [sentences] if isinstance(sentences, str) else checked.lines("sentences", sentences)
-        # Options are set in the task, which all of them share.
-        translator = Translator.of(self._on_device(), self.name, **options)
-        found = translator.translate(lines)
+        encoder, precision = self._on_device(), options.get("precision", AUTO)
+        if options.get("int8") or resolve(precision, self.device.type) != "fp32":
+            # Weights in another number format are those of this translation alone.
+            encoder = copy.copy(encoder)
+            encoder.model = copy.deepcopy(encoder.model)
+        found = Translator.of(encoder, self.name, **options).translate(lines)
         return found[0] if isinstance(sentences, str) else found
 
     def _on_device(self) -> Encoder:
@@ -179,5 +189,5 @@ class HubInterface(nn.Module):
         if found.dim() not in (1, 2) or found.is_floating_point() or found.dtype == torch.bool:
             what = f"{found.dtype} of shape {tuple(found.shape)}"
             raise UserError(f"`tokens` must be whole numbers of shape (T,) or (B, T), got {what}")
-        rows = found.reshape(-1, found.shape[-1]).cpu().numpy().astype(np.int64)
+        rows = torch.atleast_2d(found).cpu().numpy().astype(np.int64)
         return [row[row != PAD] for row in rows]

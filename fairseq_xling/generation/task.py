@@ -78,6 +78,20 @@ class Translates:
             )
         return source, target
 
+    def choose_translation(self, settings: Mapping[str, Any]) -> None:
+        """Set options of translation, and forget what earlier ones have led to.
+
+        Raises:
+            UserError: for an option that there is not, an unknown ordering or language.
+        """
+        for name, value in settings.items():
+            if not hasattr(self.cfg, name):
+                raise UserError(f"there is no option `{name}` of translation")
+            setattr(self.cfg, name, value)
+        for name in ("direction", "_rescorer"):
+            self.__dict__.pop(name, None)
+        self.check_translation()
+
     def check_translation(self) -> None:
         """Reject options of translation that are invalid for any data.
 

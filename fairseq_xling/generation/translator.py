@@ -142,9 +142,7 @@ class Translator:
             "cpu_precision": number if kind == "cpu" else "fp32",
             **options,
         }
-        for name, value in settings.items():
-            setattr(task.cfg, name, value)
-        task.check_translation()
+        task.choose_translation(settings)
         return cls(encoder)
 
     def translate(self, lines: Sequence[str], batch_tokens: int = BATCH_TOKENS) -> list[str]:

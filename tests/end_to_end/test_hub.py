@@ -72,6 +72,24 @@ def test_a_mask_is_filled_and_text_translated(hub, study):
     assert hub.translate("sun", ordering="identity") == "xsun"
 
 
+def test_options_of_a_translation_are_those_of_that_one_alone(folder):
+    hub = load(folder, LAST)
+    ids = hub.encode("dog cat")
+    before = hub.extract_features(ids)
+    for source, target in (("en", "xx"), ("xx", "en")):
+        hub.translate("dog", ordering="identity", source=source, target=target)
+        assert hub.task.direction == (source, target)
+    for other in ({"precision": "bf16"}, {"int8": True}):
+        hub.translate("dog", ordering="identity", **other)
+        assert torch.equal(hub.extract_features(ids), before)
+        assert {parameter.dtype for parameter in hub.parameters()} == {torch.float32}
+
+
+def test_no_ids_are_no_text(hub):
+    assert hub.decode(torch.zeros(0, dtype=torch.int64)) == ""
+    assert hub.decode(torch.zeros(2, 0, dtype=torch.int64)) == ["", ""]
+
+
 def test_a_model_class_loads_folders_as_fairseqs_do(folder, tmp_path):
     for kind in (SeparableTransformer, TriTransformer):
         hub = kind.from_pretrained(folder, LAST, lang="xx")
@@ -94,6 +112,9 @@ def test_a_model_class_loads_folders_as_fairseqs_do(folder, tmp_path):
         (lambda f, h: h.decode(torch.ones(3)), "`tokens` must be whole numbers"),
         (lambda f, h: h.extract_features(torch.tensor([7, 8])), "`tokens` must begin with <s>"),
         (lambda f, h: h.extract_features(h.encode("dog " * 90)), "`tokens` must be at most 40"),
+        (lambda f, h: h.extract_features(h.encode("dog")[:0]), "`tokens` must begin with <s>"),
+        (lambda f, h: h.extract_features(torch.tensor([1, 0, 7, 2])), "padding at the end of rows"),
+        (lambda f, h: h.translate("dog", beam=5), "no option `beam` of translation"),
         (lambda f, h: h.fill_mask("dog"), "`text` must contain <mask> exactly once"),
         (lambda f, h: h.translate([1]), "`sentences` must be strings"),
     ],
