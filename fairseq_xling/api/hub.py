@@ -128,9 +128,7 @@ class HubInterface(nn.Module):
         rows, limit = self._rows(tokens), self.model.max_positions()
         given = torch.as_tensor(tokens)
         if bool((given[..., :-1] == PAD).logical_and(given[..., 1:] != PAD).any()):
-            raise UserError(
-                "`tokens` must have padding at the end of rows, got it before ids"
-            )
+            raise UserError("`tokens` must have padding at the end of rows, got it before ids")
         for row in rows:
             if len(row) < 2 or row[0] != CLS or row[-1] != SEP:
                 raise UserError(f"`tokens` must begin with <s> and end with </s>, got {row[:8]}")
