@@ -33,7 +33,8 @@ class ItemDataset(FairseqDataset):
     """Items of one or more languages.
 
     Args:
-        parts: the language's codec, its number for the model, and its items, for each file.
+        parts: the language's codec, its number for the model, and its items, for each file; the
+            codecs are its ``codecs``.
         shuffle: whether the order and the batches change with the epoch (training).
         seed: of that order.
     """
@@ -49,7 +50,7 @@ class ItemDataset(FairseqDataset):
         self.items: list[Item] = []
         self.encoded: list[Encoded] = []
         langs, self._numbers = [], []
-        self._codecs = [codec for codec, _, _ in parts]
+        self.codecs = [codec for codec, _, _ in parts]
         self._words: list[list[np.ndarray]] = []  # rows of their vectors, where there are some
         total = sum(len(items) for _, _, items in parts)
         with progress(total, "encoding", "items", checks=True) as bar:
@@ -113,7 +114,7 @@ class ItemDataset(FairseqDataset):
             if value is not None and value < 1:
                 raise UserError(f"`{name}` must be at least 1, got {value}")
         limits, batches = Limits(max_tokens, max_sentences), []
-        for part in range(len(self._codecs)):
+        for part in range(len(self.codecs)):
             own = indices[self._parts[indices] == part]
             window = self._window(own, limits) if self.shuffle else max(len(own), 1)
             for start in range(0, len(own), window):
@@ -138,7 +139,7 @@ class ItemDataset(FairseqDataset):
         lengths = torch.tensor([len(row) for row in rows])
         src = source_side(tokens, lengths, self._numbers[part])
         src["segments"] = pad_rows([row for item in encoded for row in item.segments], 0)
-        codec = self._codecs[part]
+        codec = self.codecs[part]
         if codec.vectors:
             words = pad_rows([row for i in samples for row in self._words[i]], 0)
             src["vectors"] = torch.from_numpy(codec.vectors.table)[words]

@@ -31,10 +31,6 @@ class Sentences(ItemDataset):
         spelling = self.codecs[number].spelling
         return make_part(self._numbers[number], spelling, [f["ids"] for f in fields], tags)
 
-    def __init__(self, parts: Sequence[tuple[Any, int, Sequence[Any]]], head: WordHead):
-        super().__init__(parts, head)
-        self.codecs = [codec for codec, _, _ in parts]
-
     def collater(self, samples: Sequence[int]) -> dict[str, Any]:
         """One batch with its items."""
         if not len(samples):

@@ -47,7 +47,7 @@ class Spelling:
 class WordCodec:
     """The words of one language as ids; with `Spelling`, all that a sentence is read as."""
 
-    vectors = None  # they are the model's
+    vectors = None  # those of words are the model's own
 
     def __init__(self, lang: str, words: Iterable[str], spelling: Spelling):
         self.lang, self.spelling, self._lexicon = lang, spelling, Lexicon(words)
