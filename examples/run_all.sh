@@ -46,6 +46,7 @@ every() {
         --equal text --updates 400
     run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"
     run clcr-probing "$here/clcr/4_probing.sh" "$runs/clcr/synthetic"
+    run clcr-pairs "$here/clcr/5_pairs.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs"
     run clcr-mismatched "$here/clcr/3_mismatched.sh" "$runs/clcr/mismatched"
     run transfer-synthetic "$here/transfer/1_synthetic.sh" "$runs/transfer/synthetic"
     run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"

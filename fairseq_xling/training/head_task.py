@@ -24,7 +24,6 @@ from fairseq_xling.training.transfer_criterion import COUNT
 # How heads turn items into rows; a checkpoint without it is of 0.2.0 or older, form 1.
 HEAD_FORM = 2
 
-
 UNKNOWN_LABELS = ("refuse", "wrong")
 
 
