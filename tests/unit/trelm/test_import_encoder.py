@@ -3,11 +3,17 @@
 import pytest
 import torch
 
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.sources import read_source
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, ROBERTA_SPECIALS
 from fairseq_xling.trelm.import_encoder import import_encoder
+from fairseq_xling.trelm.initialise import InitOptions
+from fairseq_xling.trelm.start import ModelOptions
+from fairseq_xling.trelm.start_file import make_start
 from tests.tiny_sources import vocabulary, write_folder, write_tokenizer
 
 LINES = ["word3 word1s, word2", "word7 else word7s"]
@@ -32,6 +38,23 @@ def test_states_are_the_sources(tmp_path, head):
             expected = torch.stack(out.hidden_states)[:, 0]
             assert expected.abs().mean() > 0.01
             torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.row("T23")
+def test_a_migration_that_keeps_a_published_vocabulary_has_its_rows_bit_for_bit(tmp_path):
+    model = write_folder(tmp_path / "bert", "bert")
+    write_tokenizer(tmp_path / "bert")
+    import_encoder(tmp_path / "bert", ["en", "de"], tmp_path / "out")
+    data, output = tmp_path / "out" / "data", tmp_path / "init.pt"
+    how = ModelOptions(arch="tri_bert_tiny"), InitOptions(embeddings="source")
+    make_start(output, read_source(tmp_path / "bert"), data, *how)
+    rows = load_plain(output)["model"]["encoder.tokens.shared.weight"]
+    theirs = model.get_input_embeddings().weight
+    _, tokens = vocabulary("bert")
+    symbols = read_dictionary(data / "dict.txt")
+    for token, row in zip(tokens[5:], theirs[5:], strict=True):
+        symbol = token[2:] if token.startswith("##") else f"▁{token}"
+        assert torch.equal(rows[symbols.index(symbol)], row)
 
 
 # As published: mBERT keeps case and accents, XLM-R and RoBERTa mark where words begin.
