@@ -99,3 +99,12 @@ def test_the_cdlm_benchmark_shows_memory_for_ten_times_as_many_pairs(bitext):
     assert (small[1], large[1]) == ("40,000", "400,000")
     assert float(large[2]) < float(small[2]) + 3  # megabytes
     assert float(lists[2]) > 512 * 8 * 3 * 2000 / 1e6 * 0.8
+
+
+def test_the_rates_of_layers_and_of_their_products_are_printed():
+    sizes = "--layers 1 --dim 16 --heads 2 --tokens 128 --vocab 100 --square 64 --rounds 1"
+    done = run(*sizes.split(), "--lengths", "8,16", script="layers.py")
+    assert done.returncode == 0, done.stderr
+    names = [row[0] for row in table_of(done.stdout)[2:]]
+    assert names[0] == "best product" and names[-2:] == ["layers, length 8", "layers, length 16"]
+    assert sum("gradient of the weight" in name for name in names) == 5
