@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.verbs.export_formats import FORMATS, Job
 
     chosen = FORMATS[args.format]()
+    _refuse_options_of_others(args)
     output = Path(args.output)
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise UserError(f"`--output` must be a new folder, got {output}")
@@ -46,3 +47,21 @@ def run(args: argparse.Namespace) -> None:
     with new_folder(output, settings, "export") as partial:
         said = chosen.write(Job(args.checkpoint, args.data, args.language, partial, output), args)
     print(f"{output}: {said}")
+
+
+def _refuse_options_of_others(args: argparse.Namespace) -> None:
+    """Raises UserError for an option that the chosen format does not read."""
+    from fairseq_xling.errors import UserError
+    from fairseq_xling.verbs.export_formats import FORMATS
+
+    for name in FORMATS:
+        if name == args.format:
+            continue
+        own = argparse.ArgumentParser(add_help=False)
+        FORMATS[name]().add_arguments(own)
+        for action in own._actions:
+            if getattr(args, action.dest) != action.default:
+                raise UserError(
+                    f"`{action.option_strings[0]}` is of `--format {name}`, got it with "
+                    f"`--format {args.format}`"
+                )
