@@ -16,7 +16,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_text import decode_json
 
-_WITH_COLUMN = re.compile(r"(.+\.(?:parquet|arrow|jsonl|jsonl\.gz)):([^/]+)")
+_WITH_COLUMN = re.compile(r"(.+\.(?:parquet|arrow|jsonl|jsonl\.gz|jsonl\.xz)):([^/]+)")
 _TABLES = (".parquet", ".arrow")
 _ROWS = 1024  # of a batch
 _LINE_ENDS = re.compile(rb"\r\n|[\r\n]")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import sys
 
 import pyarrow as pa
@@ -48,13 +49,13 @@ def write(path):
         with pa.ipc.new_file(path, found.schema) as writer:
             writer.write_table(found, 4)
     else:
-        opened = gzip.open if path.suffix == ".gz" else open
+        opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
         with opened(path, "wt") as file:
             file.writelines(json.dumps(row) + "\n" for row in found.to_pylist())
     return path
 
 
-FILES = ["a.parquet", "a.arrow", "stream.arrow", "a.jsonl", "a.jsonl.gz"]
+FILES = ["a.parquet", "a.arrow", "stream.arrow", "a.jsonl", "a.jsonl.gz", "a.jsonl.xz"]
 
 
 @pytest.mark.parametrize("name", FILES)
