@@ -65,7 +65,7 @@ def draw_cells(
     )
     names = list(map(str, columns))
     slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-    long = downwards and max(map(len, names)) > 2
+    long = downwards and max(map(len, names), default=0) > 2
     axis.set_xticks(range(len(columns)), names, **(slanted if long else {}))
     axis.set_yticks(range(len(rows)), list(map(str, rows)))
     axis.grid(False)

@@ -14,6 +14,7 @@ from fairseq_xling.interop.clcr import Clcr
 from fairseq_xling.models.clcr.modules import Sizes
 from fairseq_xling.models.clcr.modules.order import OrderModule
 from fairseq_xling.models.clcr.order.absolute import AbsoluteOrder
+from fairseq_xling.verbs.parts.clcr_show_figure import draw_all
 from tests.toy_clcr import DIM, PAIR, PIVOTS, POSITIONS, toy, toy_pairs
 
 SENTENCE = 8  # of `toy_pairs`, with key-points in another order, which is not its own inverse
@@ -134,3 +135,13 @@ def test_mistakes_are_named(study, capsys):
     del study.model.model.parts["extract"]
     assert main(study.arguments) == 1
     assert "has no trained module 'extract'" in capsys.readouterr().err
+
+
+def test_a_side_without_words_is_drawn():
+    words = [
+        {"lang": "en", "words": [], "p": {"plain": []}, "pivots": []},
+        {"lang": "de", "words": ["haus"], "p": {"plain": [0.3]}, "pivots": [False]},
+    ]
+    figure = draw_all({"title": "t", "delta": 0.2, "words": words, "maps": []})
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles[0].startswith("key-points of en") and len(figure.axes[0].get_xticks()) == 0
