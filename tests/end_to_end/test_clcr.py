@@ -369,7 +369,7 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T+pGA"),
         *("--output", world / "no"),
     )
-    assert "`--translation` is needed by row T+pGA" in line
+    assert "`--translation` is needed by rows T+pGA and T+pGA-target and read" in line
     line = fails(
         *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T,T+E"),
         *("--output", world / "no"),
@@ -380,7 +380,10 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
         (["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
         (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
-        (["--threshold", "3"], "`--threshold` is only for row T+pGA, got it with row T+E+R"),
+        (
+            ["--threshold", "3"],
+            "`--threshold` is only for rows T+pGA and T+pGA-target, got it with row T+E+R",
+        ),
     ):
         encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
         assert message in fails(capsys, *encode, "--output", world / "no")

@@ -38,13 +38,14 @@ def run_encode(args: argparse.Namespace) -> None:
             f"`--output` must contain {ROW}, which stands for the row's name, if `--row` names "
             f"several, got {args.output!r}"
         )
+    readers = " and ".join(name for name in rows if rows[name].reads_translation)
     if any(kind.reads_translation for kind in kinds.values()) != bool(args.translation):
         raise UserError(
-            f"`--translation` is needed by row T+pGA and read by no other, got row {args.row}"
+            f"`--translation` is needed by rows {readers} and read by no other, got row {args.row}"
             + (f" and {args.translation!r}" if args.translation else " without it")
         )
     if args.threshold is not None and not args.translation:
-        raise UserError(f"`--threshold` is only for row T+pGA, got it with row {args.row}")
+        raise UserError(f"`--threshold` is only for rows {readers}, got it with row {args.row}")
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if args.translation:
         files["translation"] = Path(args.translation)
