@@ -7,7 +7,7 @@ complete.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,7 @@ def prepare(
         return read_json(out / "meta.json")
     known = None if overwrite else state.known_facts(out)
     checked = check_inputs(sources, options, known)
-    with ExitStack() as stack:
-        if overwrite:
-            stack.enter_context(state.unread(out))
-        stack.enter_context(state.locked(out))
-        if overwrite:
-            state.start_anew(out)
+    with state.writing(out, overwrite):
         state.start(out, settings, inputs, facts_to_json(checked))
         maker = FolderMaker(out, sources, checked, options, workers)
         write_folder(out, maker, settings, inputs)

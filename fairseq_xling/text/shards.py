@@ -64,6 +64,7 @@ def prepare_models(
     shards: int,
     align_sample: float,
     workers: int,
+    overwrite: bool = False,
 ) -> None:
     """Make, or finish, the folder of the models: a data folder whose text is the aligner's sample.
 
@@ -76,12 +77,12 @@ def prepare_models(
     check_shards(sources, options)
     inputs = fingerprint(sources)
     settings = {**options.to_json(), "shards": shards, "align_sample": align_sample}
-    if state.is_finished(out, settings, inputs):
+    if not overwrite and state.is_finished(out, settings, inputs):
         return
     surface = surfaces(sources)
-    checked = check_inputs(sources, options, state.known_facts(out))
+    checked = check_inputs(sources, options, None if overwrite else state.known_facts(out))
     cuts = cut_text(sources, checked.facts, shards)
-    with state.locked(out):
+    with state.writing(out, overwrite):
         state.start(out, settings, inputs, facts_to_json(checked))
         record = {"cuts": cuts, "facts": facts_to_json(checked), "surfaces": surface}
         write_json(out / _CUTS, record)
@@ -94,7 +95,13 @@ def prepare_models(
 
 
 def prepare_shard(
-    out: Path, models: Path, sources: Sources, options: PrepareOptions, number: int, workers: int
+    out: Path,
+    models: Path,
+    sources: Sources,
+    options: PrepareOptions,
+    number: int,
+    workers: int,
+    overwrite: bool = False,
 ) -> None:
     """Make, or finish, shard ``number`` with the finished ``models``.
 
@@ -109,12 +116,12 @@ def prepare_shard(
         raise UserError(f"{models}: was made of text that has changed; repeat with `--overwrite`")
     settings = {**options.to_json(), "shard": number, "shards": len(record["cuts"])}
     inputs = {"models": [{"sha256": sha256(models / "meta.json")}]}
-    if state.is_finished(out, settings, inputs):
+    if not overwrite and state.is_finished(out, settings, inputs):
         return
     checked = check_inputs(sources, options, record["facts"])
     mine, facts = section_sources(sources, record["cuts"][number], with_rest=number == 0)
     here = Inputs({**checked.facts, **facts}, checked.dictionaries)
-    with state.locked(out):
+    with state.writing(out, overwrite):
         state.start(out, settings, inputs, None)
         maker = _ShardMaker(out, models, mine, here, options, workers)
         write_folder(out, maker, settings, inputs)

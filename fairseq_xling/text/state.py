@@ -139,6 +139,19 @@ def locked(out: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def writing(out: Path, overwrite: bool) -> Iterator[None]:
+    """`locked`, and with ``overwrite`` `unread` and without what was there.
+
+    Raises:
+        UserError: as these two.
+    """
+    with unread(out) if overwrite else contextlib.nullcontext(), locked(out):
+        if overwrite:
+            start_anew(out)
+        yield
+
+
 def _brief(value: Any) -> str:
     return value if isinstance(value, str) and len(value) < 40 else shown(value)
 

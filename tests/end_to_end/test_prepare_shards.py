@@ -89,7 +89,7 @@ def test_a_repeated_call_makes_only_the_shard_that_is_missing(world):
     [
         (["--shards", 0], "`--shards` must be at least 1, got 0"),
         (["--jobs", 2, "--part", "shard0"], "`--part` needs `--shards`"),
-        (["--launcher", "slurm"], "`--launcher slurm` needs `--shards`"),
+        (["--launcher", "slurm"], "`--launcher` needs `--shards`"),
         (["--shards", 2], "was begun with `--shards` 3, not 2"),
         (["--shards", 3, "--seed", 2], "was begun with `--seed` 1, not 2"),
         (["--shards", 3, "--part", "shard3"], "`--part`: unknown part 'shard3'"),

@@ -25,7 +25,18 @@ from fairseq_xling.text.sources import Sources
 
 # What a step's command says in another place, or what does not change the folders.
 _LEFT_OUT = {"--workers": True, "--jobs": True, "--overwrite": False, "--dry-run": False}
-_ONLY_WITH_SHARDS = ("part", "dry_run", "only_step", "export", "launcher_args", "launcher_config")
+# Options that only steps have, with their defaults.
+_ONLY_WITH_SHARDS = {
+    "part": None,
+    "dry_run": False,
+    "only_step": None,
+    "export": None,
+    "launcher": "local",
+    "launcher_args": "",
+    "launcher_config": None,
+    "jobs": 1,
+    "align_sample": 64.0,
+}
 
 
 def refuse_without_shards(args: argparse.Namespace) -> None:
@@ -34,11 +45,9 @@ def refuse_without_shards(args: argparse.Namespace) -> None:
     Raises:
         UserError: for the first of them that is given.
     """
-    for name in _ONLY_WITH_SHARDS:
-        if getattr(args, name):
+    for name, default in _ONLY_WITH_SHARDS.items():
+        if getattr(args, name) != default:
             raise UserError(f"`--{name.replace('_', '-')}` needs `--shards`")
-    if args.launcher != "local":
-        raise UserError(f"`--launcher {args.launcher}` needs `--shards`")
 
 
 def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareOptions) -> None:
@@ -70,11 +79,12 @@ def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareO
 
 def _make_part(args: argparse.Namespace, sources: Sources, options: PrepareOptions) -> None:
     models, out = Path(args.out) / MODELS, Path(args.out) / args.part
+    how = {"workers": args.workers, "overwrite": args.overwrite}
     if args.part == MODELS:
-        prepare_models(out, sources, options, args.shards, args.align_sample, args.workers)
+        prepare_models(out, sources, options, args.shards, args.align_sample, **how)
     else:
         number = int(args.part.removeprefix("shard"))
-        prepare_shard(out, models, sources, options, number, args.workers)
+        prepare_shard(out, models, sources, options, number, **how)
     print(f"{out}: done")
 
 
