@@ -72,7 +72,8 @@ def _card(job: Job, loaded: Encoder, language: str, loading: Loading) -> str:
         for lang, entry in counts[split].items():
             figures.append((f"text, {split}, {lang}", f"{entry['sentences']} sentences"))
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures)
-    names = "\n".join(f"- {name}" for name in loaded.languages)
+    single = encoder.plan.any or shape.language_embeddings  # the other paths are not written
+    names = "\n".join(f"- {name}" for name in ([language] if single else loaded.languages))
     remarks = "".join(f"- {note}\n" for note in loading.notes)
     return f"""---
 language:

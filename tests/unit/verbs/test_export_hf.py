@@ -130,6 +130,14 @@ def test_a_pair_of_texts_is_framed_with_a_segment_each(data, tmp_path):
     assert both["token_type_ids"] == [0] * (1 + sizes[0]) + [1] * sizes[1]
 
 
+@pytest.mark.parametrize("options", ["--separate emb", "--language-embeddings"])
+def test_the_card_of_one_language_has_no_other(data, tmp_path, options):
+    checkpoint = make_checkpoint(tmp_path / "model.pt", data, f"{ODD} {options}")
+    assert export(checkpoint, tmp_path / "out", "--language", "de") == 0
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("---\nlanguage:\n- de\nlicense: ")
+
+
 def test_the_card_names_languages_figures_and_a_licence_to_fill_in(data, tmp_path):
     checkpoint = make_checkpoint(tmp_path / "model.pt", data, ODD)
     assert export(checkpoint, tmp_path / "out") == 0
