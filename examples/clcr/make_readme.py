@@ -25,7 +25,7 @@ pairs; only the ranking is comparable here, not the figures.
     examples/clcr/2_minilm.sh DATA                        English MiniLM, German and Japanese
     examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
     examples/clcr/4_probing.sh                            edge probing of the first
-    examples/clcr/5_pairs.sh                              nested subsets of the sentence pairs of the first
+    examples/clcr/5_pairs.sh                              nested subsets of its sentence pairs
     python examples/clcr/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
