@@ -16,8 +16,9 @@ import torch
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.interop.bert import bert_config, bert_weights, chosen_language
+from fairseq_xling.interop.bert import bert_config, bert_weights
 from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer
 from fairseq_xling.verbs.parts.export_card import Loading, write_card
 from fairseq_xling.verbs.parts.export_hf import ROWS, Published, write_model
