@@ -14,6 +14,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.fairseq_task import FairseqTask
 
+import fairseq_xling.plugin  # noqa: F401  it registers ours
 from tests.end_to_end import training_steps
 from tests.pretend_device import DEVICE, MixedDevices, PretendDevice, rehearse
 

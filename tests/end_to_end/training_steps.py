@@ -44,6 +44,10 @@ _TRANSFER = (
     "{w}/data --task cross_lingual_transfer --arch cross_lingual_transfer --criterion "
     "cross_lingual_transfer --encoder {w}/lm/checkpoint_last.pt --batch-size 4"
 )
+_BASELINE = (
+    "--task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer "
+    "--languages en --batch-size 4"
+)
 _CLCR = "{w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
 _START = "--encoder en={w}/lm/checkpoint_last.pt,de={w}/lm/checkpoint_last.pt"
 _LABELLED = (
@@ -92,6 +96,9 @@ def cases() -> dict[str, str]:
         found[f"clcr {name}"] = f"{_LABELLED} order --order {name}"
     for name in heads:
         found[f"cross_lingual_transfer {name}"] = f"{_TRANSFER} --head {name} {HEADS[name]}"
+        if heads[name].reads_tags:
+            options = f"{_BASELINE} --head {name} {HEADS[name]}"
+            found[f"cross_lingual_transfer {name} without an encoder"] = options
     for name in outputs:
         for adversary in adversaries:
             options = f"{_TAGGER} --tagger {name} --adversary {adversary}"
@@ -132,7 +139,9 @@ def make_world(root: Path) -> Path:
         (2, "sees", "Y", "see.01", "_"),
         (3, "cats", "_", "_", "A1"),
     ]
-    lines = ["\t".join([str(n), w, w, w, *8 * "_", y, p, r]) + "\n" for n, w, y, p, r in words]
+    lines = [
+        "\t".join([str(n), w, w, w, "N", "N", *6 * "_", y, p, r]) + "\n" for n, w, y, p, r in words
+    ]
     (root / "frames.conll09").write_text(4 * ("".join(lines) + "\n"))
     return root
 
