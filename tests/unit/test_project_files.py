@@ -1,5 +1,6 @@
 """The files that every project has agree with each other and with the package."""
 
+import ast
 import importlib
 import re
 import sys
@@ -74,6 +75,20 @@ def test_ci_runs_on_each_python_that_the_package_admits_and_lists():
     listed = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
     assert [c for c in listed if c[0] == "3" and "." in c] == supported_pythons()
     assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == supported_pythons()
+
+
+def test_nox_has_each_python_and_the_lowest_versions_that_setup_admits():
+    tree = ast.parse((ROOT / "noxfile.py").read_text())
+    values = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    assert values["PYTHONS"] == supported_pythons()
+    assert values["LOWEST_PYTHON"] in values["PYTHONS"]
+    setup = (ROOT / "setup.py").read_text()
+    admitted = dict(re.findall(r'"(numpy|torch)>=([\d.]+)"', setup))
+    assert {name: f"{least}.0" for name, least in admitted.items()} == values["LOWEST"]
 
 
 def test_ci_runs_targets_that_make_has_and_actions_of_a_major_version():
