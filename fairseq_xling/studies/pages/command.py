@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.lines import write_lines
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.page_file import write_page
 from fairseq_xling.results.result import find_results, make_joined, make_page
@@ -25,7 +26,9 @@ def run_report(args: argparse.Namespace) -> None:
         raise UserError("RUN must name at least one finished run, or give `--index`")
     if not args.index and (args.tests or args.recipes):
         raise UserError("`--tests` and `--recipes` require `--index`")
-    output = Path(args.output)
+    if args.output is None and (args.index or args.jsonl is None):
+        raise UserError("`--output` must name a folder for the pages, or give RUN and `--jsonl`")
+    output = Path(args.output or "")
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
     results = [result for run in args.runs for result in find_results(Path(run))]
@@ -36,7 +39,9 @@ def run_report(args: argparse.Namespace) -> None:
     if args.index:
         tests = read_tests([Path(path) for path in args.tests])
         entries = make_entries(tests, find_presets(map(Path, args.recipes)), pages)
-    for result, page, link in pages:
+    if args.jsonl is not None:
+        print(f"scores: {args.jsonl}, {write_lines(args.jsonl, made):,} lines")
+    for result, page, link in pages if args.output is not None else ():
         write_page(output / link, result, page)
         print(f"page: {output / link}")
     if args.index:

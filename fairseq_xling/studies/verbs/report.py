@@ -1,6 +1,6 @@
 """Make pages of finished runs, and an index of everything that is tested and measured.
 
-  fairseq-xling report runs/ablation eval.json --output pages
+  fairseq-xling report runs/ablation eval.json --output pages --jsonl scores.jsonl
   pytest --rows tests.json tests
   fairseq-xling report --index --tests tests.json runs/* --output pages
 
@@ -20,7 +20,13 @@ GROUP = "Studies and reports"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("runs", nargs="*", metavar="RUN", help="folder of a finished run, or its JSON file")
-    add("--output", required=True, metavar="DIR", help="folder for the pages")
+    add("--output", metavar="DIR", help="folder for the pages")
+    add(
+        "--jsonl",
+        metavar="FILE",
+        help="file for every score as a line of JSON: model, seed, task, language, metric, value, "
+        "provenance",
+    )
     add("--index", action="store_true", help="also write index.html, the page of all rows")
     add(
         "--tests",
