@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
-from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.meta import FORMAT
 from fairseq_xling.data.splits import in_order, split_order
@@ -147,7 +146,7 @@ class FolderMaker:
         anchors = self._anchors()
         mode = modes[options.vocab]()
         names = {lang: mode.dictionary_name(lang) for lang in options.languages}
-        sizes = {name: len(read_dictionary(self.out / name)) for name in names.values()}
+        sizes = {name: self.encoders[lang].vocab_size for lang, name in names.items()}
         return {
             "format": FORMAT,
             "languages": list(options.languages),
