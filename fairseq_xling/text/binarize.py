@@ -42,7 +42,10 @@ def binarize_mono(
     dtype = best_dtype(encoder.vocab_size)
     writer = ResumableFiles({output: dtype}, work, name)
     job = partial(_encode_mono, encoder, dtype)
-    return _run(writer, job, lambda start: mono_blocks(files, start), workers, advance)
+    try:
+        return _run(writer, job, lambda start: mono_blocks(files, start), workers, advance)
+    finally:
+        encoder.forget()
 
 
 def binarize_parallel(
@@ -73,7 +76,11 @@ def binarize_parallel(
     writer = ResumableFiles(outputs, work, name)
     sides = (encoders[pair[0]], encoders[pair[1]])
     job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes)
-    return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
+    try:
+        return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
+    finally:
+        for encoder in sides:
+            encoder.forget()
 
 
 def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:

@@ -99,6 +99,10 @@ class TextEncoder:
         ids[inside] = self._table[pieces]
         return ids, sizes
 
+    def forget(self) -> None:
+        """Give back the memory of words that were encoded."""
+        self._pieces.forget()
+
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """What each id of a line stands for in its segmented text, without its ``</s>``."""
         return self._pieces.surfaces(self.segment(lines))

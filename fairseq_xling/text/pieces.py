@@ -7,6 +7,7 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ import sentencepiece
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.alphabet import choose_alphabet
+from fairseq_xling.text.sentencepiece_model import model_part
+from fairseq_xling.text.word_memo import WordMemo
 
 WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
+_TRAINER_SPEC, _MODEL_TYPE, _BPE = 2, 3, 2  # fields of a model, and a value
 
 
 # Fixed, independently of `--workers`: the unigram trainer sums in an order that depends on it, and
@@ -104,6 +108,9 @@ class Pieces:
         # An unknown word is one item among whole words; elsewhere its word mark precedes it.
         self.unknown_starts_word = whole_words
         self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
+        self._memo = None
+        if not whole_words and _words_are_independent(model, self.symbols):
+            self._memo = WordMemo(partial(self._processor.encode, out_type=int, num_threads=1))
 
     @classmethod
     def load(cls, path: str | Path, whole_words: bool = False) -> "Pieces":
@@ -134,9 +141,16 @@ class Pieces:
             sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
             ids = map(self._ids.get, chain.from_iterable(words), repeat(0))
             return np.fromiter(ids, dtype=np.int32, count=int(sizes.sum())), sizes
+        if self._memo is not None:
+            return self._memo.encode(lines)
         items = self._processor.encode(list(lines), return_type="numpy", num_threads=1)
         sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
         return np.concatenate(items), sizes
+
+    def forget(self) -> None:
+        """Give back the memory of words that were encoded."""
+        if self._memo is not None:
+            self._memo.forget()
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """The text of each piece of a line; white space may be lost.
@@ -157,6 +171,20 @@ class Pieces:
     def count(self, lines: Iterable[str]) -> np.ndarray:
         """How often each piece occurs in ``lines`` (len(self),) int64."""
         return count_pieces(self, lines)
+
+
+def _words_are_independent(model: bytes, symbols: Sequence[str]) -> bool:
+    """Whether a line's pieces are those of its words, whatever the words beside them.
+
+    They are where merges (BPE) never cross a word's beginning, which must be a piece: unknown
+    pieces in a row become one. In a unigram model the rounding of the whole line's score may
+    decide between pieces that are all but equal.
+    """
+    return (
+        model_part(model, _TRAINER_SPEC, _MODEL_TYPE) == _BPE
+        and WORD_MARK in symbols
+        and not any(WORD_MARK in symbol[1:] for symbol in symbols)
+    )
 
 
 def count_pieces(pieces: Any, lines: Iterable[str]) -> np.ndarray:

@@ -138,6 +138,9 @@ class TokenizerPieces:
         ids = [number for line in found for number in line.ids]
         return self._numbers[np.array(ids, dtype=np.int64)], sizes
 
+    def forget(self) -> None:
+        """As for `Pieces`; nothing is remembered here."""
+
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """The text of each piece of a line, without white space at its ends."""
         found = self._tokenizer.encode_batch(list(lines), add_special_tokens=False)

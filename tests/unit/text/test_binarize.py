@@ -7,6 +7,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text import blocks
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.word_memo import WordMemo
 
 TRAIN = ["aa bb cc dd", "bb aa", "cc dd aa"] * 5
 
@@ -140,3 +141,19 @@ def test_blocks_and_threads_change_nothing(tmp_path, helpers, monkeypatch, worke
     for path in whole.rglob("*.*"):
         if path.name != "meta.json":
             assert path.read_bytes() == (parts / path.relative_to(whole)).read_bytes()
+
+
+def test_words_are_forgotten_after_each_file(tmp_path, helpers, monkeypatch):
+    """With many languages, all encoders together would remember too much."""
+    memos = []
+    forget = WordMemo.forget
+
+    def watched(memo):
+        if hasattr(memo, "_numbers"):  # not while it is made
+            memos.append((memo, len(memo._numbers)))
+        forget(memo)
+
+    monkeypatch.setattr(WordMemo, "forget", watched)
+    prepared(tmp_path, helpers, ["aa bb"], ["bb aa"], None, vocab_size=12, alphabet=8)
+    assert [count for _, count in memos] == [4, 4, 2, 2]  # mono of both languages, then a pair
+    assert all(not memo._numbers for memo, _ in memos)
