@@ -14,14 +14,11 @@ LIGHT = """
 import argparse, sys
 from fairseq_xling.runs.command_line import verbs
 for verb, found in verbs().items():
-    if verb in sys.argv[1:]:
-        continue
     found.load().add_arguments(argparse.ArgumentParser(verb))
     heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)
     if heavy:
         sys.exit(f"{verb}: imported {heavy}")
 """
-HEAVY = ["clcr-classify", "clcr-run", "clcr-train"]
 
 
 ENDED = """
@@ -118,7 +115,7 @@ def test_what_trains_leaves_its_precision_to_the_machine_by_default(typed, capsy
 
 
 def test_heavy_packages_are_not_imported_to_know_a_verbs_options():
-    command = [sys.executable, "-c", LIGHT, *HEAVY]
+    command = [sys.executable, "-c", LIGHT]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 
+# The encoders whose states the classifiers of key-points read: those of the phases, or copies of
+# their own.
+FROZEN, FINETUNE = ENCODERS = ("frozen", "finetune")
+
 
 @dataclass(frozen=True)
 class Phase:

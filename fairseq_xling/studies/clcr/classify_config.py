@@ -2,14 +2,17 @@
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fairseq_xling.clcr.esim_fit import EsimOptions
 from fairseq_xling.clcr.row_folders import RowFolders, parse_rows, places_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.options import option
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.items import parse_files
+
+if TYPE_CHECKING:
+    from fairseq_xling.clcr.esim_fit import EsimOptions
 
 SIDES = ("premise", "hypothesis")
 TRAIN, VALID = "train", "valid"
@@ -50,12 +53,14 @@ class ClassifyConfig:
     seeds: str = option("1", "seeds of training, comma-separated")
     device: str = option("cpu", "cpu, cuda or cuda:N")
 
-    def esim(self) -> list[EsimOptions]:
+    def esim(self) -> "list[EsimOptions]":
         """The settings of each training: one for each seed.
 
         Raises:
             UserError: if one is out of range.
         """
+        from fairseq_xling.clcr.esim_fit import EsimOptions
+
         names = [field.name for field in dataclasses.fields(EsimOptions) if field.name != "seed"]
         values = {name: getattr(self, name) for name in names}
         return [EsimOptions(**values, seed=seed) for seed in parse_seeds("--seeds", self.seeds)]

@@ -9,16 +9,10 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.clcr.rows import rows
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.models.clcr.matching import norms, scores
-from fairseq_xling.models.clcr.modules.extract import ENCODERS, FROZEN, parse_rates
-from fairseq_xling.models.clcr.order import SIDES, order_heads
-from fairseq_xling.models.clcr.phases import annealed_phases
-from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
-from fairseq_xling.models.clcr.transforms import transforms
+from fairseq_xling.models.clcr.phases import ENCODERS, FROZEN, annealed_phases
 from fairseq_xling.options import option
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
@@ -185,7 +179,9 @@ def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
             f"`--encoder` must be given once for {pair[0]} and once for {pair[1]}, got "
             f"{', '.join(config.encoder) or 'none'}"
         )
+    from fairseq_xling.clcr.rows import rows
     from fairseq_xling.clcr.start import by_language
+    from fairseq_xling.models.clcr.order import SIDES, order_heads
 
     paths = {
         "--encoder": by_language("--encoder", ",".join(config.encoder), pair),
@@ -235,6 +231,10 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     )
 
     from fairseq_xling.clcr.start import parse_layers
+    from fairseq_xling.models.clcr.matching import norms, scores
+    from fairseq_xling.models.clcr.modules.extract import parse_rates
+    from fairseq_xling.models.clcr.search.beam import MOST_WIDTH
+    from fairseq_xling.models.clcr.transforms import transforms
 
     parse_layers("--layer", config.layer, pair)
     if config.schedule not in LR_SCHEDULER_REGISTRY:
@@ -278,6 +278,8 @@ def check_sequences(
         UserError: for a row without the training that it needs, a text without a row, an invalid
             share, or a threshold to be tuned without an alignment.
     """
+    from fairseq_xling.clcr.rows import rows
+
     for text in encoded:
         if not config.row_list:
             raise UserError("`--rows` must name what to write for the texts to encode, got none")

@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.clcr.row_folders import places_of
-from fairseq_xling.clcr.rows import rows
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option
 from fairseq_xling.studies.clcr.classify_config import (
@@ -52,6 +51,8 @@ def check_task(config: ClcrPairsConfig, pair: tuple[str, str]) -> None:
         UserError: for a file of another language, a row that reads translations, or two files
             whose sequences would have one name.
     """
+    from fairseq_xling.clcr.rows import rows
+
     files = config.labelled
     for file in files:
         if file.lang not in pair:

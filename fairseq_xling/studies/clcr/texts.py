@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.clcr.rows import rows
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 
@@ -54,4 +53,6 @@ def texts(config: Any, pair: tuple[str, str]) -> list[Text]:
 
 def rows_of(config: Any, text: Text) -> list[str]:
     """The rows that can be written for a text: those that need a translation only if it has one."""
+    from fairseq_xling.clcr.rows import rows
+
     return [r for r in config.row_list if text.translation or not rows[r].reads_translation]

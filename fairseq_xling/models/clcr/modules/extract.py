@@ -12,9 +12,8 @@ from fairseq_xling.models.clcr.encoder import LayerEncoder
 from fairseq_xling.models.clcr.extractor import MOST, Extractor
 from fairseq_xling.models.clcr.keypoints import COUNTS, confusion, shares
 from fairseq_xling.models.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.models.clcr.phases import ENCODERS, FINETUNE, FROZEN
 from fairseq_xling.registry import unknown_name
-
-FROZEN, FINETUNE = ENCODERS = ("frozen", "finetune")
 
 
 @modules.register("extract")
