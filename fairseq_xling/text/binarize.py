@@ -1,6 +1,7 @@
 """Text files to token files, block by block in a few threads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from fairseq_xling.text.sources import Pair
 from fairseq_xling.text.writer import ResumableFiles
 
 ORDER_DTYPE = np.dtype("<i4")  # whatever the length of a sentence
+_MEMO_WORKERS = 2
 _Blocks = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -42,10 +44,8 @@ def binarize_mono(
     dtype = best_dtype(encoder.vocab_size)
     writer = ResumableFiles({output: dtype}, work, name)
     job = partial(_encode_mono, encoder, dtype)
-    try:
+    with _remembering([encoder], workers):
         return _run(writer, job, lambda start: mono_blocks(files, start), workers, advance)
-    finally:
-        encoder.forget()
 
 
 def binarize_parallel(
@@ -76,11 +76,8 @@ def binarize_parallel(
     writer = ResumableFiles(outputs, work, name)
     sides = (encoders[pair[0]], encoders[pair[1]])
     job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes)
-    try:
+    with _remembering(sides, workers):
         return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
-    finally:
-        for encoder in sides:
-            encoder.forget()
 
 
 def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:
@@ -90,6 +87,15 @@ def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:
     names = ("order", "further") if rule.several else ("order",)
     ways = ("-".join(pair), "-".join(pair[::-1]))
     return [stem.with_name(f"{split}.{way}.{name}") for way in ways for name in names]
+
+
+@contextmanager
+def _remembering(encoders: Iterable[TextEncoder], workers: int) -> Iterator[None]:
+    """The encoders remember words, unless so many threads would wait for Python's lock."""
+    with ExitStack() as stack:
+        for encoder in encoders if workers <= _MEMO_WORKERS else ():
+            stack.enter_context(encoder.remembering())
+        yield
 
 
 def _run(writer: ResumableFiles, job, blocks, workers: int, advance) -> dict[str, int]:

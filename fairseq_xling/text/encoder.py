@@ -1,6 +1,7 @@
 """Text to ids and back, exactly as in the data folder."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -99,9 +100,9 @@ class TextEncoder:
         ids[inside] = self._table[pieces]
         return ids, sizes
 
-    def forget(self) -> None:
-        """Give back the memory of words that were encoded."""
-        self._pieces.forget()
+    def remembering(self) -> AbstractContextManager[None]:
+        """As `Pieces.remembering`, for one file: all languages together would take too much."""
+        return self._pieces.remembering()
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """What each id of a line stands for in its segmented text, without its ``</s>``."""

@@ -6,7 +6,8 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -108,9 +109,8 @@ class Pieces:
         # An unknown word is one item among whole words; elsewhere its word mark precedes it.
         self.unknown_starts_word = whole_words
         self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
-        self._memo = None
-        if not whole_words and _words_are_independent(model, self.symbols):
-            self._memo = WordMemo(partial(self._processor.encode, out_type=int, num_threads=1))
+        self._independent = not whole_words and _words_are_independent(model, self.symbols)
+        self._memo: WordMemo | None = None
 
     @classmethod
     def load(cls, path: str | Path, whole_words: bool = False) -> "Pieces":
@@ -147,10 +147,16 @@ class Pieces:
         sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
         return np.concatenate(items), sizes
 
-    def forget(self) -> None:
-        """Give back the memory of words that were encoded."""
-        if self._memo is not None:
-            self._memo.forget()
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Meanwhile each different word is cut once, where its pieces do not depend on others; that
+        takes half of the processor time, but most of it with Python's lock."""
+        if self._independent:
+            self._memo = WordMemo(partial(self._processor.encode, out_type=int, num_threads=1))
+        try:
+            yield
+        finally:
+            self._memo = None
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """The text of each piece of a line; white space may be lost.

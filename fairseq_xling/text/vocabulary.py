@@ -52,7 +52,8 @@ def learn_vocabulary(
                 with atomic_write(out / file) as opened:
                     opened.write(model)
                 learnt = load_pieces(out / file, kind.whole_words)
-                counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
+                with learnt.remembering():
+                    counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
                 write_json(
                     record,
                     {

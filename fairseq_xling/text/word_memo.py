@@ -9,9 +9,9 @@ from itertools import chain, repeat
 
 import numpy as np
 
-_BUDGET = 1 << 20  # of characters, and as many as a short word has for each word: some 11 MB
+_BUDGET = 3 << 18  # of characters, and as many as a short word has for each word: some 8 MB
 _OVERHEAD = 8
-_LINES = 1024  # whose words are in memory at a time
+_LINES = 512  # whose words are in memory at a time
 
 
 class WordMemo:
@@ -24,15 +24,10 @@ class WordMemo:
     def __init__(self, encode: Callable[[list[str]], list[list[int]]]):
         self._encode = encode
         self._lock = threading.Lock()
-        self.forget()
-
-    def forget(self) -> None:
-        """Give the memory back."""
-        with self._lock:
-            self._numbers: dict[str, int] = {}
-            # Ids of all words back to back, and how many each word has.
-            self._table = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-            self._left = _BUDGET
+        self._numbers: dict[str, int] = {}
+        # Ids of all words back to back, and how many each word has.
+        self._table = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        self._left = _BUDGET
 
     def encode(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Ids of all ``lines``, whose words are separated by spaces, back to back (N,) int32, and

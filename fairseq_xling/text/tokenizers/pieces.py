@@ -7,6 +7,7 @@ tokens, padding, truncation), and the symbols by its own ids in our spelling.
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,9 @@ class TokenizerPieces:
         ids = [number for line in found for number in line.ids]
         return self._numbers[np.array(ids, dtype=np.int64)], sizes
 
-    def forget(self) -> None:
-        """As for `Pieces`; nothing is remembered here."""
+    def remembering(self) -> AbstractContextManager[None]:
+        """As for `Pieces`; the library remembers words itself, where it can."""
+        return nullcontext()
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """The text of each piece of a line, without white space at its ends."""

@@ -6,8 +6,8 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text import blocks
+from fairseq_xling.text.binarize import binarize_mono
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.word_memo import WordMemo
 
 TRAIN = ["aa bb cc dd", "bb aa", "cc dd aa"] * 5
 
@@ -143,17 +143,23 @@ def test_blocks_and_threads_change_nothing(tmp_path, helpers, monkeypatch, worke
             assert path.read_bytes() == (parts / path.relative_to(whole)).read_bytes()
 
 
-def test_words_are_forgotten_after_each_file(tmp_path, helpers, monkeypatch):
+@pytest.mark.parametrize(("workers", "expected"), [(2, {True}), (3, {False})])
+def test_words_are_remembered_for_one_file_by_few_threads(
+    tmp_path, helpers, monkeypatch, workers, expected
+):
     """With many languages, all encoders together would remember too much."""
-    memos = []
-    forget = WordMemo.forget
+    write, state = helpers.write_lines, set()
+    folder = prepared(tmp_path, helpers, ["aa"], ["bb"], None, vocab_size=12, alphabet=8)
+    encoder = TextEncoder.load(folder, "en")
+    pieces, encode = encoder._pieces, encoder.encode_segmented
 
-    def watched(memo):
-        if hasattr(memo, "_numbers"):  # not while it is made
-            memos.append((memo, len(memo._numbers)))
-        forget(memo)
+    def watched(lines):
+        state.add(pieces._memo is not None)
+        return encode(lines)
 
-    monkeypatch.setattr(WordMemo, "forget", watched)
-    prepared(tmp_path, helpers, ["aa bb"], ["bb aa"], None, vocab_size=12, alphabet=8)
-    assert [count for _, count in memos] == [4, 4, 2, 2]  # mono of both languages, then a pair
-    assert all(not memo._numbers for memo, _ in memos)
+    monkeypatch.setattr(encoder, "encode_segmented", watched)
+    text, stem = write(tmp_path / "text", TRAIN), tmp_path / "out"
+    binarize_mono([text], encoder, stem, tmp_path / "work", "out", workers, lambda n: None)
+    assert state == expected
+    assert pieces._memo is None
+    assert [x.tolist() for x in TokenFile(stem)] == [x.tolist() for x in encoder.encode(TRAIN)]

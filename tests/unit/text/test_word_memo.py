@@ -39,7 +39,7 @@ def test_a_line_is_its_words_whatever_is_remembered(monkeypatch, budget):
         assert numbers(memo.encode(lines)) == slowly(lines)
 
 
-def test_a_word_is_encoded_once_until_it_is_forgotten():
+def test_a_word_is_encoded_once():
     seen: list[str] = []
 
     def encode(words: list[str]) -> list[list[int]]:
@@ -50,9 +50,6 @@ def test_a_word_is_encoded_once_until_it_is_forgotten():
     memo.encode(["a b a", "b"])
     memo.encode(["b c a"])
     assert seen == ["a", "b", "c"]
-    memo.forget()
-    memo.encode(["c a"])
-    assert seen == ["a", "b", "c", "c", "a"]
 
 
 def test_no_more_is_remembered_than_the_budget(monkeypatch):
@@ -116,15 +113,21 @@ def test_pieces_are_those_of_the_whole_line(kind):
         [f"a{WORD_MARK} b", f"{WORD_MARK} {WORD_MARK}a", "a b"],
         ["", " ", "a  b "],
     ):
-        ids, sizes = pieces.encode(some)
+        with pieces.remembering():
+            ids, sizes = pieces.encode(some)
         expected = alone(pieces, some)
         assert sizes.tolist() == list(map(len, expected))
         assert ids.tolist() == [i for line in expected for i in line]
 
 
-def test_words_are_remembered_for_merges_alone():
-    learnt = Pieces(learn_pieces(random_lines(0, 300), 60, 30, "en", "bpe"))
-    assert learnt._memo is not None
-    for kind in ("unigram", "word"):
-        other = Pieces(learn_pieces(random_lines(0, 300), 60, 30, "en", kind), kind == "word")
-        assert other._memo is None
+def is_remembering(pieces: Pieces) -> bool:
+    return pieces._memo is not None
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("bpe", True), ("unigram", False), ("word", False)])
+def test_words_are_remembered_for_merges_alone_and_not_for_ever(kind, expected):
+    pieces = Pieces(learn_pieces(random_lines(0, 300), 60, 30, "en", kind), kind == "word")
+    assert not is_remembering(pieces)
+    with pieces.remembering():
+        assert is_remembering(pieces) == expected
+    assert not is_remembering(pieces)
