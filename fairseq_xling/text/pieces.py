@@ -180,7 +180,7 @@ class Pieces:
 
 
 def _words_are_independent(model: bytes, symbols: Sequence[str]) -> bool:
-    """Whether a line's pieces are those of its words, whatever the words beside them.
+    """Whether a line's pieces are those of its words, whatever the words around them.
 
     They are where merges (BPE) never cross a word's beginning, which must be a piece: unknown
     pieces in a row become one. In a unigram model the rounding of the whole line's score may
