@@ -157,6 +157,7 @@ def test_a_dry_run_only_prints(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_asked_to_end_it_takes_its_trainings_with_it(tmp_path):
     folder = tmp_path / "run"
     command = [BIN / "fairseq-xling", "demo", "--scale", "tiny", "--output", folder]

@@ -105,6 +105,7 @@ def test_validate_gives_the_perplexity_that_training_logged(trained, tiny_corpus
         assert found[f"valid_mlm_{lang}_loss"] == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_hydra_train_runs_the_task(pages_root):
     """The page that shows it has run it."""
     folder = folder_of(Page("how-to/fairseq-programs.md"), pages_root)

@@ -124,6 +124,7 @@ def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
 
 
 @pytest.mark.row("T18")
+@pytest.mark.slow
 def test_a_migration_translates_a_relabelled_language_in_both_directions(relabelled, tmp_path):
     config = TrelmConfig(
         source="source.pt",

@@ -194,6 +194,7 @@ with fork_server(os.environ) as env:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_owner_leaves_neither_server_nor_program_nor_files(tmp_path):
     script = tmp_path / "sleep.py"
     script.write_text("import time; time.sleep(100)")

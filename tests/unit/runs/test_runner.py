@@ -206,6 +206,7 @@ Runner(run, [step]).run()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_a_lock_until_its_child_ends_and_then_goes_on(tmp_path):
     run = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(run)], stdout=subprocess.DEVNULL)
