@@ -5,11 +5,14 @@ Every line differs from the others in colour (Okabe and Ito's palette), dash and
 
 import dataclasses
 import io
+import os
+import sys
 from collections.abc import Sequence
 
 import matplotlib
 
-matplotlib.use("svg")  # figures are drawn without a screen
+if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
+    matplotlib.use("svg")  # without a screen; a notebook keeps its own
 
 import matplotlib.pyplot as plt
 import numpy as np

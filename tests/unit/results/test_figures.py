@@ -1,4 +1,9 @@
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+
+import pytest
 
 from fairseq_xling.results.figures import (
     COLOURS,
@@ -98,3 +103,17 @@ def test_groups_differ_without_their_colours_and_beyond_them():
     looks = [(line.get_color(), line.get_marker()) for line in lines]
     assert len(set(looks)) == len(looks)
     assert len({marker for _, marker in looks[: len(COLOURS)]}) == len(COLOURS)
+
+
+_AGG = "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot; "
+
+
+@pytest.mark.parametrize(
+    ("before", "named", "backend"),
+    [("", {}, "svg"), (_AGG, {}, "agg"), ("", {"MPLBACKEND": "agg"}, "agg")],
+)
+def test_a_notebook_keeps_the_backend_that_shows_its_figures(before, named, backend):
+    program = f"{before}import fairseq_xling.results.figures as f; print(f.plt.get_backend())"
+    env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | named
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    assert done.stdout.strip().lower() == backend, done.stderr
