@@ -39,6 +39,14 @@ def check_one_space(text: str) -> None:
     assert shifted >= plain
 
 
+def check_english_learns_german(text: str) -> None:
+    assert text.count("translation  ") == 3
+    guesses = [float(found) for found in re.findall(r"^ *(\d+\.\d)%", text, flags=re.M)]
+    assert len(guesses) == 10
+    # Of a thousand words five are offered; together they are likelier than by chance by far.
+    assert min(sum(guesses[:5]), sum(guesses[5:])) > 10
+
+
 def check_layer_8(text: str) -> None:
     found = re.search(r"layer 8: language (\d+)%, length R2 (-?[\d.]+), meaning (\d+)%", text)
     assert found, text
@@ -49,6 +57,7 @@ def check_layer_8(text: str) -> None:
 
 CHECKS = {
     "1_one_space": (check_one_space, 2),
+    "2_english_learns_german": (check_english_learns_german, 1),
     "3_what_is_in_layer_8": (check_layer_8, 2),
 }
 
