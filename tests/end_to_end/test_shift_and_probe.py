@@ -189,6 +189,7 @@ def probe(study, rows, output, *options):
     return main(["probe", *model(study), *given, "--output", str(output), *options])
 
 
+@pytest.mark.slow
 def test_a_probe_of_each_layer_finds_parts_of_speech_and_leaves_predictions(study, rows, tmp_path):
     output = tmp_path / "out"
     options = ["--layers", "0-1", "--lr", "1e-2", "--epochs", "20", "--hidden", "32"]

@@ -425,6 +425,7 @@ def ablate(root, study, *options):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
     quick = "--embeddings random --mapping none --output init --tasks parsing".split()
     printed = ablate(world, "trelm-init", "--rows", "random", *quick)

@@ -66,6 +66,7 @@ def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
     assert torch.Tensor.cuda is before
 
 
+@pytest.mark.slow
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
         "import logging\n"
@@ -81,6 +82,7 @@ def test_the_engine_does_not_make_other_packages_chat():
     assert "heard" in done.stderr and "noise" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_verb_does_not_wait_for_metrics_that_it_does_not_need_and_fairseq_still_has_them():
     code = (
         "import sys\n"

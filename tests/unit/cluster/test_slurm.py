@@ -204,6 +204,7 @@ def test_a_node_that_does_not_see_the_folder_is_named_as_the_reason(slurm, tmp_p
         study.launch()
 
 
+@pytest.mark.slow
 def test_what_stops_a_job_before_its_step_is_shown(slurm, tmp_path):
     study = Study(tmp_path, ("a", "true", [], False))
     (tmp_path / "study.py").write_text("import sys; sys.exit('fairseq-xling: error: no text here')")
