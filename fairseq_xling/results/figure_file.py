@@ -29,7 +29,7 @@ def check_figure(path: str | Path) -> Path:
 
 
 def write_figure(path: str | Path, figure: "Figure", width: float | None = None) -> None:
-    """Write ``figure`` atomically, and close it; the same figure gives the same file.
+    """Write ``figure`` atomically; the same figure gives the same file.
 
     Args:
         width: in inches, with its height in proportion; letters keep their size (default: as
@@ -71,11 +71,10 @@ def _pdf(figure: "Figure") -> bytes:
 
 
 def _saved(figure: "Figure", **options: Any) -> bytes:
-    import matplotlib.pyplot as plt
+    from fairseq_xling.results.figures import styled
 
     data = io.BytesIO()
-    figure.savefig(data, **options)
-    plt.close(figure)
+    styled(figure.savefig)(data, **options)
     return data.getvalue()
 
 

@@ -1,22 +1,18 @@
 """Line, dot and scatter figures as SVG text, readable in print and by colour-blind readers.
 
-Every line differs from the others in colour (Okabe and Ito's palette), dash and marker.
+Every line differs from the others in colour (Okabe and Ito's palette), dash and marker. Figures are
+drawn without pyplot, and in a style of their own: a notebook that asks for one keeps its backend
+and its settings.
 """
 
 import dataclasses
 import io
-import os
-import sys
 from collections.abc import Sequence
 
 import matplotlib
-
-if "matplotlib.pyplot" not in sys.modules and "MPLBACKEND" not in os.environ:
-    matplotlib.use("svg")  # without a screen; a notebook keeps its own
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -28,7 +24,8 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
 _MOST_TICKS = 20
 
-plt.rcParams.update(
+# Decorates functions that draw or save: some parts of a figure are made only when it is saved.
+styled = matplotlib.rc_context(
     {
         "font.size": 10,
         "axes.spines.top": False,
@@ -41,6 +38,13 @@ plt.rcParams.update(
         "figure.constrained_layout.use": True,
     }
 )
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """An empty figure; ``size`` in inches. For functions that are `styled`."""
+    figure = Figure(figsize=size)
+    FigureCanvasSVG(figure)
+    return figure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,11 +83,13 @@ class Panel:
     whole: bool = False
 
 
+@styled
 def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Figure:
     """``panels`` side by side, ``columns`` in a row; with ``common``, one legend below all."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.3 * rows), squeeze=False)
+    figure = new_figure((4.6 * columns, 3.3 * rows))
+    axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, panels, strict=False):
@@ -155,11 +161,13 @@ class DotPanel:
     chance: tuple[float, str] | None = None
 
 
+@styled
 def draw_dots(panels: Sequence[DotPanel]) -> Figure:
     """``panels`` side by side with common names on the left."""
     names = panels[0].names
     size = (0.5 + 0.075 * max(map(len, names)) + 3.6 * len(panels), 1.7 + 0.32 * len(names))
-    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, sharey=True)
+    figure = new_figure(size)
+    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
     for axis, panel in zip(axes.flat, panels, strict=True):
         for row, values in enumerate(panel.values):
             if values:
@@ -189,11 +197,13 @@ class Points:
     style: int = 0
 
 
+@styled
 def draw_scatter(
     groups: Sequence[Points], xlabel: str, ylabel: str, title: str = "", whole: bool = False
 ) -> Figure:
     """All ``groups`` in one pair of axes, the legend below; with ``whole``, x is a count."""
-    figure, axis = plt.subplots(figsize=(6.8, 5))
+    figure = new_figure((6.8, 5))
+    axis = figure.subplots()
     for group in groups:
         # After as many groups as there are colours, each colour is combined with another marker.
         marker = (group.style + group.style // len(COLOURS)) % len(_MARKERS)
@@ -219,10 +229,10 @@ def draw_scatter(
     return figure
 
 
+@styled
 def to_svg(figure: Figure) -> str:
-    """The figure as an ``<svg>`` element, and closed."""
+    """The figure as an ``<svg>`` element."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    plt.close(figure)
     svg = text.getvalue()
     return svg[svg.index("<svg") :]

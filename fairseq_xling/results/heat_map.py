@@ -3,16 +3,16 @@
 import math
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairseq_xling.results import figures  # noqa: F401  sets the style of all figures
+from fairseq_xling.results.figures import new_figure, styled
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
 _COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow
 
 
+@styled
 def draw_heat_map(
     matrix: Sequence[Sequence[float]],
     rows: Sequence[object],
@@ -30,7 +30,8 @@ def draw_heat_map(
         what: label of the colour scale.
     """
     size = (2.2 + 0.42 * max(4, len(columns)), 1.5 + 0.36 * max(4, len(rows)))
-    figure, axis = plt.subplots(figsize=size)
+    figure = new_figure(size)
+    axis = figure.subplots()
     draw_cells(axis, matrix, rows, columns, what)
     axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
     return figure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import COLOURS, plt
+from fairseq_xling.results.figures import COLOURS, new_figure, styled
 from fairseq_xling.results.statistics import OverSeeds
 
 _HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "--")
@@ -50,6 +50,7 @@ class BarPanel:
     chance: tuple[float, str] | None = None
 
 
+@styled
 def draw_bars(panels: Sequence[BarPanel], columns: int = 2) -> Figure:
     """``panels`` side by side, ``columns`` in a row; names stand at the left of each row."""
     columns = min(columns, len(panels))
@@ -57,7 +58,8 @@ def draw_bars(panels: Sequence[BarPanel], columns: int = 2) -> Figure:
     most = max(len(panel.names) * (1 + 0.55 * (len(panel.series) - 1)) for panel in panels)
     longest = max((len(name) for panel in panels for name in panel.names), default=0)
     size = (0.07 * longest + 3.7 * columns, (1.5 + 0.3 * most) * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    figure = new_figure(size)
+    axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for number, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):

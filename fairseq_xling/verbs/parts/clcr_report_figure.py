@@ -6,18 +6,18 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import COLOURS, plt
+from fairseq_xling.results.figures import COLOURS, new_figure, styled
 
 
+@styled
 def draw_report(record: Mapping[str, Any]) -> Figure:
     """For each kind of distance, the distances of translations and of random pairs; below, if
     there are scores, the mean distance by score."""
     ways = record["distances"]
     scored = any(one.get("by_score") for one in ways.values())
     rows = 2 if scored else 1
-    figure, axes = plt.subplots(
-        rows, len(ways), figsize=(4.6 * len(ways), 3.3 * rows), squeeze=False
-    )
+    figure = new_figure((4.6 * len(ways), 3.3 * rows))
+    axes = figure.subplots(rows, len(ways), squeeze=False)
     for column, (name, one) in enumerate(ways.items()):
         _histograms(axes[0, column], name, one)
         if scored:

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure, FigureBase
 
-from fairseq_xling.results.figures import plt
+from fairseq_xling.results.figures import new_figure, styled
 from fairseq_xling.results.heat_map import draw_cells
 
 KINDS = ("plain", "confident")  # of classifiers, from top to bottom
@@ -14,12 +14,13 @@ _COLUMN, _ROW = 0.5, 0.42  # inches of a cell
 _LEAST = 4
 
 
+@styled
 def draw_all(record: Mapping[str, Any]) -> Figure:
     """Words, and below them the heat maps of each direction."""
     parts = [(words_size(record), draw_words, record)]
     parts += [(maps_size(maps), draw_maps, maps) for maps in by_direction(record)]
     heights = [size[1] for size, *_ in parts]
-    figure = plt.figure(figsize=(max(size[0] for size, *_ in parts), sum(heights)))
+    figure = new_figure((max(size[0] for size, *_ in parts), sum(heights)))
     places = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)
     for (_, draw, drawn), place in zip(parts, places[:, 0], strict=True):
         draw(drawn, place)
@@ -38,9 +39,10 @@ def words_size(record: Mapping[str, Any]) -> tuple[float, float]:
     return 2.6 + _COLUMN * longest, 2.2 * len(record["words"])
 
 
+@styled
 def draw_words(record: Mapping[str, Any], on: FigureBase | None = None) -> FigureBase:
     """Each language's words with p(key-point) by classifier (CLCR, Figure 2)."""
-    figure = plt.figure(figsize=words_size(record)) if on is None else on
+    figure = new_figure(words_size(record)) if on is None else on
     axes = figure.subplots(len(record["words"]), 1, squeeze=False)[:, 0]
     for axis, one in zip(axes, record["words"], strict=True):
         names = [
@@ -62,9 +64,10 @@ def maps_size(maps: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     return 2 * (2.6 + _COLUMN * count), rows * (1.9 + _ROW * count)
 
 
+@styled
 def draw_maps(maps: Sequence[Mapping[str, Any]], on: FigureBase | None = None) -> FigureBase:
     """For each head the gold matrix on the left, its own on the right (CLCR, Figure 3)."""
-    figure = plt.figure(figsize=maps_size(maps)) if on is None else on
+    figure = new_figure(maps_size(maps)) if on is None else on
     axes = figure.subplots(-(-len(maps) // 2), 2, squeeze=False)
     for axis, one in zip(axes.flat, maps, strict=False):
         words = one["words"]

@@ -19,6 +19,7 @@ _WORD, _OTHERS = figures.COLOURS[1], figures.COLOURS[0]
 _WIDER = ("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Arial Unicode MS")
 
 
+@figures.styled
 def draw_neighbourhoods(found: Sequence[Neighbourhood]) -> Figure:
     """A row per file: cosines to all words on the left, the nearest words' plane on the right."""
     with _without_glyph_warnings(), matplotlib.rc_context({"font.family": _fonts()}):
@@ -102,6 +103,7 @@ def to_svg(figure: Figure) -> bytes:
         return figures.to_svg(figure).encode("utf-8")
 
 
+@figures.styled
 def to_png(figure: Figure) -> bytes:
     """The figure as a PNG image; letters missing from all fonts are boxes."""
     image = io.BytesIO()

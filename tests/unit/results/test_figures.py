@@ -105,15 +105,27 @@ def test_groups_differ_without_their_colours_and_beyond_them():
     assert len({marker for _, marker in looks[: len(COLOURS)]}) == len(COLOURS)
 
 
-_AGG = "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot; "
+_DRAWN = """
+import sys
+{before}
+import matplotlib
+settings = matplotlib.rcParams.copy()
+from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+assert "<svg" in to_svg(draw([Panel([Line("a", [0, 1], [0, 1])], "x", "y")]))
+assert matplotlib.rcParams == settings
+print("matplotlib.pyplot" in sys.modules, matplotlib.get_backend())
+"""
 
 
 @pytest.mark.parametrize(
-    ("before", "named", "backend"),
-    [("", {}, "svg"), (_AGG, {}, "agg"), ("", {"MPLBACKEND": "agg"}, "agg")],
+    ("before", "named", "found"),
+    [
+        ("import matplotlib.pyplot as plt; plt.switch_backend('pdf')", {}, "True pdf"),
+        ("", {"MPLBACKEND": "pdf"}, "False pdf"),
+    ],
 )
-def test_a_notebook_keeps_the_backend_that_shows_its_figures(before, named, backend):
-    program = f"{before}import fairseq_xling.results.figures as f; print(f.plt.get_backend())"
+def test_a_notebook_keeps_its_backend_and_settings(before, named, found):
+    program = _DRAWN.format(before=before)
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | named
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
-    assert done.stdout.strip().lower() == backend, done.stderr
+    assert done.stdout.strip().lower() == found.lower(), done.stderr
