@@ -64,10 +64,10 @@ def update_page(page: Path, head: str, body: Body, runs: Sequence[Path]) -> None
     """
     folder = page.parent / _KEPT
     sections = _sections(page)
-    known = {file.stem: file for file in sorted(folder.glob("*.json"))}
-    known = {name: known[name] for name in [*sections, *known] if name in known}
-    for name, file in known.items():
-        sections[name] = _section(name, read_json(file), body, page.parent, None)
+    renewed = {run.name for run in runs}
+    for file in sorted(folder.glob("*.json")):
+        if file.stem not in renewed:
+            sections[file.stem] = _section(file.stem, read_json(file), body, page.parent, None)
     for run in runs:
         if not (run / RESULTS).is_file():
             raise UserError(f"{run}: contains no finished run (no {RESULTS})")
