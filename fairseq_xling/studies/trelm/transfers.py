@@ -300,25 +300,27 @@ def _write_pairs(
     Raises:
         UserError: if there are none of either.
     """
+    parts = {FIT: ("train", count), HELD_OUT: (held_out, None)}
     parallel = sources_of(config, pair).parallel
+    files = {
+        (split, lang): path
+        for (split, langs), paths in parallel.items()
+        if set(langs) == set(pair)
+        for lang, path in zip(langs, paths, strict=True)
+    }
+    for split, _ in parts.values():
+        if (split, pair[0]) not in files:
+            raise UserError(
+                f"there is no parallel {split!r} text of {'-'.join(pair)} to measure the "
+                f"distance of aligned words in; give `--parallel {split}.{'-'.join(pair)}="
+                "FILE,FILE`"
+            )
     output.mkdir(parents=True, exist_ok=True)
     for lang in pair:
         with atomic_write(output / f"all.{lang}.txt", "w") as both:
-            for part, split, most in ((FIT, "train", count), (HELD_OUT, held_out, None)):
-                files = {
-                    name: path
-                    for (found, langs), paths in parallel.items()
-                    if found == split and set(langs) == set(pair)
-                    for name, path in zip(langs, paths, strict=True)
-                }
-                if not files:
-                    raise UserError(
-                        f"there is no parallel {split!r} text of {'-'.join(pair)} to measure the "
-                        f"distance of aligned words in; give `--parallel {split}.{'-'.join(pair)}="
-                        "FILE,FILE`"
-                    )
+            for part, (split, most) in parts.items():
                 with atomic_write(output / f"{part}.{lang}.txt", "w") as file:
-                    for line in itertools.islice(read_lines(files[lang]), most):
+                    for line in itertools.islice(read_lines(files[split, lang]), most):
                         file.write(f"{line}\n")
                         both.write(f"{line}\n")
 
