@@ -15,13 +15,16 @@ import collections
 import contextlib
 import copy
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-OURS = "/fairseq_xling/"
+import fairseq_xling
+
+OURS = f"{Path(fairseq_xling.__file__).parent}/"
 DEVICE = torch.device("meta")  # autograd needs a device that it knows, and no hardware
 
 SCALARS = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero")
@@ -141,11 +144,11 @@ def _by_mask(args: Any) -> bool:
 def place() -> str:
     """File and line of the innermost frame of our code; ``backward`` if there is none."""
     frame = sys._getframe(1)
-    while frame is not None and OURS not in frame.f_code.co_filename:
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     if frame is None:
         return "backward"
-    return f"{frame.f_code.co_filename.partition(OURS)[2]}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename.removeprefix(OURS)}:{frame.f_lineno}"
 
 
 @contextlib.contextmanager
