@@ -152,7 +152,7 @@ class Slurm(Launcher):
                 f"step {step.name!r} is carried out with other settings by job {record['id']}; "
                 f"`scancel {record['id']}` ends it"
             )
-        self._jobs[step.name] = self._executor(step).job_class(self._folder, record["id"])
+        self._jobs[step.name] = self._submitit.SlurmJob(self._folder, record["id"])
         return record
 
     def _submit(

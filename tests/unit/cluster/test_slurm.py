@@ -167,7 +167,8 @@ def test_jobs_outlive_ctrl_c_and_the_next_command_follows_them(slurm, tmp_path, 
     monkeypatch.setenv("PATH", f"{slurm}:/usr/bin:/bin")
     with pytest.raises(UserError, match="step 'a' is being carried out by another process, here"):
         study.runner().run()
-    (tmp_path / "go").touch()
+    # The job may not end before the command has begun to follow it.
+    study.screen = Screen(tmp_path / "go", "job 1 on node7")
     assert "a: done in" in study.launch()
     assert (study.run / "a").read_text() == "once\n" and (slurm / "last").read_text() == "1\n"
 
