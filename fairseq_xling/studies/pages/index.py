@@ -21,6 +21,7 @@ from fairseq_xling.studies.pages.rows import (
 )
 
 OUTCOMES = ("passed", "failed", "skipped", "left out")
+NO_TEST = "no test"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,11 +88,11 @@ class Entry:
     figure: Figure | None
 
     @property
-    def state(self) -> str:
-        """In words, if there is no test."""
-        if self.tests:
+    def measured(self) -> str:
+        """In words, if there is no figure."""
+        if self.figure is not None:
             return ""
-        return "not built yet" if self.row.planned and not self.presets else "no test"
+        return "not measured yet" if self.row.result == "figure" else "its tests are the result"
 
 
 def read_tests(paths: Sequence[Path]) -> list[Test]:
@@ -185,18 +186,18 @@ def summary(entries: Sequence[Entry]) -> str:
     """The number of rows, and of those with a test, a preset or a figure.
 
     >>> from fairseq_xling.studies.pages.rows import spec_rows
-    >>> row = spec_rows()["C7"]
-    >>> summary([Entry(row, [], [], None)])
-    '1 rows: 0 with a test, 0 with a preset, 0 with a figure.'
+    >>> rows = spec_rows()
+    >>> summary([Entry(rows["C7"], [], [], None), Entry(rows["S8"], [], [], None)])
+    '2 rows: 0 with a test, 0 with a command. 0 of 1 measured; tests are the result of the other 1.'
     """
-    counts = (
-        sum(bool(getattr(entry, name)) for entry in entries)
-        for name in ("tests", "presets", "figure")
+    tests, presets = (
+        sum(bool(getattr(entry, name)) for entry in entries) for name in ("tests", "presets")
     )
-    tests, presets, figures = counts
+    figures = [entry.figure is not None for entry in entries if entry.row.result == "figure"]
     return (
-        f"{len(entries)} rows: {tests} with a test, {presets} with a preset, "
-        f"{figures} with a figure."
+        f"{len(entries)} rows: {tests} with a test, {presets} with a command. "
+        f"{sum(figures)} of {len(figures)} measured; tests are the result of "
+        f"the other {len(entries) - len(figures)}."
     )
 
 
@@ -221,14 +222,15 @@ def write_index(
         ],
         pages=pages,
         tests_given=tests_given,
+        no_test=NO_TEST,
         file=download("rows.csv", "text/csv", csv_text(*table(entries))),
     )
 
 
 def table(entries: Sequence[Entry]) -> tuple[list[str], list[list[Any]]]:
     """The index as a table: a line for each row."""
-    header = ["row", "title", "source", "paper", "presets", "tests", "outcomes", "figure"]
-    header += ["of", "run", "date"]
+    header = ["row", "title", "source", "paper", "presets", "tests", "outcomes", "result"]
+    header += ["figure", "of", "run", "date"]
     rows = []
     for entry in entries:
         figure = entry.figure
@@ -236,11 +238,11 @@ def table(entries: Sequence[Entry]) -> tuple[list[str], list[list[Any]]]:
         if figure is not None:
             measured = [figure.found.value, figure.found.what, figure.run, figure.date]
         row = entry.row
-        outcomes = "; ".join(test.outcome for test in entry.tests) or entry.state
+        outcomes = "; ".join(test.outcome for test in entry.tests) or NO_TEST
         rows.append(
             [
                 *(row.code, row.title, row.source, row.paper, "; ".join(entry.presets)),
-                *("; ".join(test.name for test in entry.tests), outcomes, *measured),
+                *("; ".join(test.name for test in entry.tests), outcomes, row.result, *measured),
             ]
         )
     return header, rows

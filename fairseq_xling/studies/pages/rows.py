@@ -35,14 +35,15 @@ class SpecRow:
         title: a short title of ours.
         source: paper and section.
         paper: the paper's own figure, if there is one to compare with.
-        planned: whether nothing of it is built yet.
+        result: what its result is: a ``figure`` that a run measures, or, for a rule or a part of a
+            model of which no paper reports a figure, its ``tests``.
     """
 
     code: str
     title: str
     source: str
     paper: str
-    planned: bool = False
+    result: str
 
     @property
     def group(self) -> str:
@@ -60,7 +61,7 @@ def spec_rows() -> dict[str, SpecRow]:
     with open(_FILE, encoding="utf-8", newline="") as file:
         lines = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(lines)
-        rows = [SpecRow(*line[:4], planned=line[4] == "planned") for line in lines]
+        rows = [SpecRow(*line) for line in lines]
     return {row.code: row for row in rows}
 
 

@@ -7,7 +7,6 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
 from fairseq_xling.studies.pages.index import (
-    Entry,
     Test,
     join_cases,
     make_entries,
@@ -17,7 +16,7 @@ from fairseq_xling.studies.pages.index import (
     write_index,
 )
 from fairseq_xling.studies.pages.presets import Preset
-from fairseq_xling.studies.pages.rows import SpecRow, spec_rows
+from fairseq_xling.studies.pages.rows import spec_rows
 from tests.unit.studies.pages.records import RECORDS
 
 
@@ -50,7 +49,10 @@ def test_a_row_has_its_tests_its_presets_and_its_figure(tmp_path):
     assert by_code["S8"].figure is None
     figure = by_code["S7"].figure
     assert (figure.found.value, figure.link, figure.run) == (0.625, "evaluation.html", "evaluation")
-    assert summary(entries) == "128 rows: 2 with a test, 1 with a preset, 2 with a figure."
+    assert summary(entries) == (
+        "128 rows: 2 with a test, 1 with a command. 2 of 60 measured; tests are the result of the "
+        "other 68."
+    )
 
 
 def test_the_figure_is_the_one_measured_last(tmp_path):
@@ -60,13 +62,18 @@ def test_the_figure_is_the_one_measured_last(tmp_path):
     assert entries["S7"].figure.shown == "0.75"
 
 
-def test_rows_without_a_test_are_shown_as_such(tmp_path):
-    presets = [Preset("x", ("A1",))]
-    entries = {entry.row.code: entry for entry in make_entries([], presets, [])}
-    assert entries["S8"].state == entries["A1"].state == "no test"
-    planned = SpecRow("C99", "Something new", "", "", planned=True)
-    assert Entry(planned, [], [], None).state == "not built yet"
-    assert Entry(planned, ["x"], [], None).state == "no test"
+def test_a_row_without_a_figure_says_whether_one_is_missing(tmp_path):
+    entries = make_entries([], [], pages(tmp_path, "evaluation"))
+    words = {entry.row.code: entry.measured for entry in entries}
+    assert words["S7"] == ""
+    assert words["S8"] == "not measured yet"
+    assert words["C7"] == "its tests are the result"
+
+
+def test_a_rule_is_never_what_a_run_measures(tmp_path):
+    measured = {one.row for _, page, _ in pages(tmp_path, *RECORDS) for one in page.measured}
+    assert measured
+    assert {spec_rows()[row].result for row in measured} == {"figure"}
 
 
 def test_the_page_shows_outcomes_figures_and_reasons(tmp_path):
@@ -85,8 +92,8 @@ def test_the_page_shows_outcomes_figures_and_reasons(tmp_path):
     assert "needs real data" in row
     assert 'href="evaluation.html"' in re.search(r'<tr id="S7">(.*?)</tr>', text, re.S)[1]
     assert "no test" in re.search(r'<tr id="S2">(.*?)</tr>', text, re.S)[1]
-    for code in (row.code for row in spec_rows().values() if row.planned):
-        assert "not built yet" in re.search(rf'<tr id="{code}">(.*?)</tr>', text, re.S)[1]
+    assert "not measured yet" in re.search(r'<tr id="S2">(.*?)</tr>', text, re.S)[1]
+    assert "its tests are the result" in re.search(r'<tr id="C7">(.*?)</tr>', text, re.S)[1]
     assert not re.search(r"(src|href)=\"https?:", text)
 
 
@@ -103,6 +110,7 @@ def test_the_table_has_a_line_for_each_row(tmp_path):
     lines = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
     assert len(lines) == 128
     assert lines["S8"]["outcomes"] == "passed"
+    assert (lines["S8"]["result"], lines["C7"]["result"]) == ("figure", "tests")
     assert lines["S9"]["outcomes"] == "no test"
     assert (lines["T17"]["figure"], lines["T17"]["run"]) == (5.5, "evaluation")
 
