@@ -1,11 +1,13 @@
 """README.md of a folder of examples: its own head, and a section for each finished run.
 
-The results of the runs stay next to the page, so that it can be made again without them.
+The results of the runs stay next to the page, so that it can be made again without them: a file for
+a run with one result, a folder for one that left several.
 """
 
 import argparse
+import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,25 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import kind_of, make_page
+from fairseq_xling.results.result import find_results, kind_of, make_page
 from fairseq_xling.results.tables import markdown_table
 
 Body = Callable[[dict[str, Any]], list[str]]
+Several = Callable[[Sequence[Result]], list[str]]
 _IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[^\s/,=:;'\"]+/)+")
 _KEPT = "results"
 
 
 @exits_on_user_error
-def write_page(script: str, description: str | None, head: str, body: Body) -> None:
+def write_page(
+    script: str, description: str | None, head: str, body: Body, several: Several | None = None
+) -> None:
     """The program of an examples folder: ``SCRIPT [RUN ...] [--output FILE]``.
 
-    The results of each RUN are copied to ``results/NAME.json`` next to the page. Sections of other
-    runs are made again from these files; those without such a file stay as they are. New sections
-    follow the old ones.
+    The results of each RUN are copied to ``results/NAME.json`` next to the page, those of a RUN
+    without a ``results.json`` to the folder ``results/NAME``. Sections of other runs are made again
+    from these files; those without such a file stay as they are. New sections follow the old ones.
 
     Args:
         script: its path; the page is written to the same folder.
@@ -37,6 +42,7 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         body: the lines of a section, made from a run's ``results.json``; its `UserError` reports a
             problem with the run. A line ``![title](file)`` shows a figure of the run's folder,
             which is copied to the page's folder.
+        several: likewise, for the results of a run that left several.
 
     Raises:
         SystemExit: with one line, for a run that is not finished.
@@ -53,10 +59,12 @@ def write_page(script: str, description: str | None, head: str, body: Body) -> N
         help="page to write (default: README.md in this script's folder)",
     )
     args = parser.parse_args()
-    update_page(args.output, head, body, args.runs)
+    update_page(args.output, head, body, args.runs, several)
 
 
-def update_page(page: Path, head: str, body: Body, runs: Sequence[Path]) -> None:
+def update_page(
+    page: Path, head: str, body: Body, runs: Sequence[Path], several: Several | None = None
+) -> None:
     """Write a page anew; see `write_page`.
 
     Raises:
@@ -65,18 +73,36 @@ def update_page(page: Path, head: str, body: Body, runs: Sequence[Path]) -> None
     folder = page.parent / _KEPT
     sections = _sections(page)
     renewed = {run.name for run in runs}
-    for file in sorted(folder.glob("*.json")):
-        if file.stem not in renewed:
-            sections[file.stem] = _section(file.stem, read_json(file), body, page.parent, None)
+    for kept in sorted(folder.glob("*")):
+        if kept.stem not in renewed:
+            found, lines = _results(kept, kept, body, several)
+            sections[kept.stem] = _section(kept.stem, found, lines, page.parent, None)
     for run in runs:
-        if not (run / RESULTS).is_file():
-            raise UserError(f"{run}: contains no finished run (no {RESULTS})")
-        record = _portable(read_json(run / RESULTS))
-        sections[run.name] = _section(run.name, record, body, page.parent, run)
-        folder.mkdir(exist_ok=True)
-        write_json(folder / f"{run.name}.json", record)
+        found, lines = _results(run, run / RESULTS, body, several)
+        found = [dataclasses.replace(one, record=_portable(one.record)) for one in found]
+        sections[run.name] = _section(run.name, found, lines, page.parent, run)
+        for one in found:
+            name = Path(run.name, one.path.name)
+            kept = folder / (f"{run.name}.json" if one.path.name == RESULTS else name)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_json(kept, one.record)
     with atomic_write(page, "w") as file:
         file.write("\n".join([head, *sections.values()]))
+
+
+def _results(
+    run: Path, only: Path, body: Body, several: Several | None
+) -> tuple[list[Result], Several]:
+    """The results of a run, and what makes their lines; ``only`` is the file of a single one.
+
+    Raises:
+        UserError: if there are none.
+    """
+    if only.is_file():
+        return [Result(only, read_json(only))], lambda found: body(_as_shown(found[0].record))
+    if several is None or not run.is_dir():
+        raise UserError(f"{run}: contains no finished run (no {RESULTS})")
+    return find_results(run), several
 
 
 def _sections(page: Path) -> dict[str, str]:
@@ -100,31 +126,39 @@ def _portable(found: Any) -> Any:
     return _FOLDERS.sub("", found) if isinstance(found, str) else found
 
 
-def _section(name: str, record: dict[str, Any], body: Body, folder: Path, run: Path | None) -> str:
+def _section(
+    name: str, found: Sequence[Result], lines: Several, folder: Path, run: Path | None
+) -> str:
     """What was run, where and when, and the results; figures of ``run`` are copied to ``folder``.
 
     Raises:
         UserError: if a figure is missing.
     """
-    record = _as_shown(record)
-    origin = record["provenance"]
+    origin = found[0].record["provenance"]
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
-    where = f"{origin['date'][:10]}, {origin['machine']}, seeds {record['config']['seeds']}"
+    where = f"{origin['date'][:10]}, {origin['machine']}"
+    if seeds := found[0].record.get("config", {}).get("seeds"):
+        where += f", seeds {seeds}"
     try:
-        lines = [_placed(line, name, folder, run) for line in body(record)]
+        placed = [_placed(line, name, folder, run) for line in lines(found)]
     except UserError as error:
         raise UserError(f"{run or name}: {error}") from None
-    return "\n".join([f"## {name}", "", f"{where}; {version}.", "", *lines]) + "\n"
+    return "\n".join([f"## {name}", "", f"{where}; {version}.", "", *placed]) + "\n"
 
 
-def _as_shown(record: dict[str, Any]) -> dict[str, Any]:
+def _as_shown(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a run; where its page has the table and notes, with these."""
     if kind_of(record) is None or {"header", "notes"} <= record.keys():
-        return record
+        return dict(record)
     for section in make_page(Result(Path(RESULTS), record)).sections:
         if section.name == "table":
-            return record | {"header": section.header, "rows": section.rows, "notes": section.notes}
-    return record
+            return {
+                **record,
+                "header": section.header,
+                "rows": section.rows,
+                "notes": section.notes,
+            }
+    return dict(record)
 
 
 def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:

@@ -82,3 +82,29 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path, monkey
     lines = lines_of(tmp_path / "README.md", [tmp_path], table_lines)
     assert lines[6:8] == ["| row |", "|:---|"]
     assert lines[-2:] == ["- own", "- what the page adds"]
+
+
+def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS._entries, "planted", Planted)
+    run, page = tmp_path / "measures", tmp_path / "README.md"
+    run.mkdir()
+    for name in ("first", "second"):
+        record = {"kind": "planted", "provenance": ORIGIN, "notes": [f"of {name}"]}
+        write_json(run / f"{name}.json", record)
+
+    def several(found):
+        return [f"{one.name}: {one.record['notes'][0]}" for one in found]
+
+    update_page(page, "# Runs\n", body, [run], several)
+    made = page.read_text()
+    assert made.splitlines()[2:] == [
+        *("## measures", "", "2026-01-02, here; torch 2.", ""),
+        *("first: of first", "second: of second"),
+    ]
+    kept = tmp_path / "results" / "measures"
+    assert sorted(file.name for file in kept.iterdir()) == ["first.json", "second.json"]
+    shutil.rmtree(run)
+    update_page(page, "# Runs\n", body, [], several)
+    assert page.read_text() == made
+    with pytest.raises(UserError, match="measures: contains no finished run"):
+        update_page(page, "# Runs\n", body, [run], several)
