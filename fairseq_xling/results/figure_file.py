@@ -1,16 +1,20 @@
 """Figures as files: SVG, PNG or PDF."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
+from fairseq_xling.ranges import Range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DPI = 200
+DPI = 300  # of PNG
+WIDTHS = Range(2, 20)  # of a figure on paper, in inches
+Drawing = Callable[[], "Figure"]
 
 
 def check_figure(path: str | Path) -> Path:
@@ -28,18 +32,32 @@ def check_figure(path: str | Path) -> Path:
     return path
 
 
-def write_figure(path: str | Path, figure: "Figure", width: float | None = None) -> None:
-    """Write ``figure`` atomically; the same figure gives the same file.
+def write_figure(path: str | Path, drawing: Drawing, width: float | None = None) -> None:
+    """Write the figure of ``drawing`` atomically; the same figure gives the same file.
 
     Args:
-        width: in inches, with its height in proportion; letters keep their size (default: as
-            drawn).
+        width: as of `figure_data`.
     """
-    if width is not None:
-        figure.set_size_inches(figure.get_size_inches() * width / figure.get_figwidth())
-    data = _WRITERS[check_figure(path).suffix](figure)
+    data = figure_data(drawing, check_figure(path).suffix, width)
     with atomic_write(path) as file:
         file.write(data)
+
+
+def figure_data(drawing: Drawing, suffix: str, width: float | None = None) -> bytes:
+    """The figure of ``drawing`` as a file whose name ends in ``suffix``, one of `SUFFIXES`.
+
+    Args:
+        width: of a paper's column or page, in inches; see `fairseq_xling.results.paper` (default:
+            as drawn).
+    """
+    from fairseq_xling.results.figures import styled
+    from fairseq_xling.results.fitting import fit
+    from fairseq_xling.results.paper import paper
+
+    with paper(width):
+        figure = drawing()
+        styled(fit)(figure)
+        return _WRITERS[suffix](figure)
 
 
 def write_svg(path: str | Path, svg: str) -> None:
@@ -59,7 +77,7 @@ def _document(svg: str) -> bytes:
 
 
 def _png(figure: "Figure") -> bytes:
-    return _saved(figure, format="png", dpi=_DPI, metadata={"Software": None})
+    return _saved(figure, format="png", dpi=DPI, metadata={"Software": None})
 
 
 def _pdf(figure: "Figure") -> bytes:
@@ -79,3 +97,4 @@ def _saved(figure: "Figure", **options: Any) -> bytes:
 
 
 _WRITERS = {".svg": _svg, ".png": _png, ".pdf": _pdf}
+SUFFIXES = tuple(_WRITERS)

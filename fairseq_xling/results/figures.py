@@ -5,9 +5,10 @@ drawn without pyplot, and in a style of their own: a notebook that asks for one 
 and its settings.
 """
 
+import contextlib
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import matplotlib
 import numpy as np
@@ -16,7 +17,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fairseq_xling.results.fitting import fit
 from fairseq_xling.results.labels import place_labels
+from fairseq_xling.results.paper import LETTERS, points, side_by_side, size_of, style
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
@@ -24,25 +27,32 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
 _MOST_TICKS = 20
 
+_STYLE = {
+    "font.size": LETTERS,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "svg.hashsalt": "fairseq_xling",  # the same figure is the same file
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextlib.contextmanager
+def _styled() -> Iterator[None]:
+    with matplotlib.rc_context(_STYLE | style()):
+        yield
+
+
 # Decorates functions that draw or save: some parts of a figure are made only when it is saved.
-styled = matplotlib.rc_context(
-    {
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.25,
-        "lines.linewidth": 1.6,
-        "lines.markersize": 5,
-        "svg.hashsalt": "fairseq_xling",  # the same figure is the same file
-        "figure.constrained_layout.use": True,
-    }
-)
+styled = _styled()
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """An empty figure; ``size`` in inches. For functions that are `styled`."""
-    figure = Figure(figsize=size)
+    """An empty figure of `size_of` ``size``, in inches. For functions that are `styled`."""
+    figure = Figure(figsize=size_of(*size))
     FigureCanvasSVG(figure)
     return figure
 
@@ -86,7 +96,7 @@ class Panel:
 @styled
 def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Figure:
     """``panels`` side by side, ``columns`` in a row; with ``common``, one legend below all."""
-    columns = min(columns, len(panels))
+    columns = side_by_side(min(columns, len(panels)), least=2.6)
     rows = -(-len(panels) // columns)
     figure = new_figure((4.6 * columns, 3.3 * rows))
     axes = figure.subplots(rows, columns, squeeze=False)
@@ -95,7 +105,7 @@ def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Fig
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw_panel(axis, panel)
         if not common:
-            axis.legend(fontsize=8, framealpha=0.9)
+            axis.legend(fontsize=points(8), framealpha=0.9)
     if common:
         _common_legend(figure, 3)
     return figure
@@ -108,7 +118,7 @@ def _common_legend(figure: Figure, columns: int) -> None:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     for number in range(min(columns, len(handles)), 0, -1):
         place = {"loc": "outside lower center", "ncols": number}
-        legend = figure.legend(handles.values(), handles, fontsize=8, **place)
+        legend = figure.legend(handles.values(), handles, fontsize=points(8), **place)
         if legend.get_window_extent().width <= figure.bbox.width or number == 1:
             return
         legend.remove()
@@ -165,10 +175,14 @@ class DotPanel:
 def draw_dots(panels: Sequence[DotPanel]) -> Figure:
     """``panels`` side by side with common names on the left."""
     names = panels[0].names
-    size = (0.5 + 0.075 * max(map(len, names)) + 3.6 * len(panels), 1.7 + 0.32 * len(names))
+    columns = side_by_side(len(panels), least=1.6)
+    rows = -(-len(panels) // columns)
+    size = (0.5 + 0.075 * max(map(len, names)) + 3.6 * columns, (1.7 + 0.32 * len(names)) * rows)
     figure = new_figure(size)
-    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
-    for axis, panel in zip(axes.flat, panels, strict=True):
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    for axis, panel in zip(axes.flat, panels, strict=False):
         for row, values in enumerate(panel.values):
             if values:
                 mean = sum(values) / len(values)
@@ -213,7 +227,7 @@ def draw_scatter(
             _MARKERS[marker],
             color=COLOURS[group.style % len(COLOURS)],
             markeredgecolor="white",
-            markersize=7,
+            markersize=points(7),
             label=group.label,
         )
     axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
@@ -221,11 +235,12 @@ def draw_scatter(
     if whole:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     _common_legend(figure, 3)
+    fit(figure)
     x, y, names = (
         [value for group in groups for value in getattr(group, field)]
         for field in ("x", "y", "names")
     )
-    place_labels(axis, x, y, names)
+    place_labels(axis, x, y, names, points(8))
     return figure
 
 

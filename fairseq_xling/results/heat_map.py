@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairseq_xling.results.figures import new_figure, styled
+from fairseq_xling.results.paper import points
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
 _COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow
@@ -82,4 +83,4 @@ def draw_cells(
                 f"{value:+.0f}" if whole and low < 0 and value else f"{value:.{0 if whole else 2}f}"
             )
             text = text if whole else text.removeprefix("0")
-            axis.text(c, r, text, ha="center", va="center", color=colour, fontsize=7)
+            axis.text(c, r, text, ha="center", va="center", color=colour, fontsize=points(7))

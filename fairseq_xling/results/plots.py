@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairseq_xling.results.figures import COLOURS, new_figure, styled
+from fairseq_xling.results.paper import points, side_by_side
 from fairseq_xling.results.statistics import OverSeeds
 
 _HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "--")
@@ -53,7 +54,7 @@ class BarPanel:
 @styled
 def draw_bars(panels: Sequence[BarPanel], columns: int = 2) -> Figure:
     """``panels`` side by side, ``columns`` in a row; names stand at the left of each row."""
-    columns = min(columns, len(panels))
+    columns = side_by_side(min(columns, len(panels)), least=2.6)
     rows = -(-len(panels) // columns)
     most = max(len(panel.names) * (1 + 0.55 * (len(panel.series) - 1)) for panel in panels)
     longest = max((len(name) for panel in panels for name in panel.names), default=0)
@@ -94,4 +95,4 @@ def _draw_bars(axis: Axes, panel: BarPanel) -> None:
     if len(panel.series) > 1 or panel.chance is not None:
         # The distance from the axes is in font sizes: below the label, however tall they are.
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
-        axis.legend(fontsize=8, ncols=2, **place)
+        axis.legend(fontsize=points(8), ncols=2, **place)

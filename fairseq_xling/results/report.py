@@ -1,6 +1,7 @@
 """A self-contained HTML page of figures, tables and commands."""
 
 import dataclasses
+import functools
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import jinja2
 
 from fairseq_xling.files import atomic_write
 from fairseq_xling.provenance import machine, versions
+from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.step import Step
 
@@ -24,18 +26,26 @@ class Download:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A heading with any of: a paragraph, a figure (SVG text), a table, a block of code, files,
-    notes. Where it has a ``name``, a run writes its figure or table as a file of that name, too."""
+    """A heading with any of: a paragraph, a figure (what draws it), a table, a block of code,
+    files, notes. Where it has a ``name``, a run writes its figure or table as a file of that
+    name, too."""
 
     title: str
     text: str = ""
-    svg: str = ""
+    figure: Drawing | None = None
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     code: str = ""
     notes: Sequence[str] = ()
     downloads: Sequence[Download] = ()
     name: str = ""
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """The figure as an ``<svg>`` element, empty if there is none."""
+        from fairseq_xling.results.figures import to_svg
+
+        return to_svg(self.figure()) if self.figure else ""
 
     @property
     def words(self) -> list[bool]:

@@ -70,7 +70,7 @@ def write_results(
     (result,) = find_results(run)
     page = make_page(result)
     for section in page.sections:
-        if section.name and section.svg:
+        if section.name and section.figure:
             write_svg(run / f"{section.name}.svg", section.svg)
         elif section.name:
             path = run / f"{section.name}.md"
@@ -148,7 +148,7 @@ def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
         kind = KINDS[name]()
         found = [one for other in getattr(kind, "joins", (name,)) for one in by_kind.get(other, [])]
         if found and hasattr(kind, "join"):
-            pages += kind.join(found)
+            pages += [(result, _drawn(page)) for result, page in kind.join(found)]
     return pages
 
 
@@ -160,9 +160,16 @@ def make_page(result: Result) -> Page:
     """
     name = kind_of(result.record) or ""
     try:
-        return KINDS[name]().page(result)
+        return _drawn(KINDS[name]().page(result))
     except UserError:
         raise
     except MALFORMED as error:
         what = f"{type(error).__name__}: {error}"
         raise UserError(f"{result.path}: damaged results of kind {name!r} ({what})") from None
+
+
+def _drawn(page: Page) -> Page:
+    """``page`` with its figures drawn, before anything is written: damage may show here."""
+    for section in page.sections:
+        section.svg  # noqa: B018
+    return page

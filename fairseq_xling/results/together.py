@@ -4,10 +4,11 @@ Conneau et al. 2020, Figure 7, compares bilingual, monolingual and random encode
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Page, Result, caption
 from fairseq_xling.results.report import Section
 
@@ -49,7 +50,7 @@ def join_page(measure: str, source: str, unit: str, results: Sequence[Result]) -
         sections=[
             Section(
                 "By layer",
-                svg=to_svg(draw([panel])),
+                figure=partial(draw, [panel]),
                 notes=caption(origin, source, f"Unit: {unit}."),
             ),
             Section("Means over layers", header=["results", f"mean {headline}"], rows=means),

@@ -116,7 +116,7 @@ def test_pairs_without_key_points_are_told_and_left_out(tmp_path, capsys):
         (["--distance", "matchd"], "unknown `--distance` 'matchd'; did you mean 'matched'?"),
         (["--scores", "bare.tsv"], "`--scored` and `--scores` must be given together"),
         (["--figure", "a.eps"], "`--figure` must end in .svg or .png or .pdf"),
-        (["--figure-width", "0.5"], "`--figure-width` must lie in [1, 40], got 0.5"),
+        (["--figure-width", "0.5"], "`--figure-width` must lie in [2, 20], got 0.5"),
         (
             ["--scored", "x", "alike", "--scores", "scores.tsv"],
             "scores.tsv:1: the score must be a number, got 'score'",

@@ -143,7 +143,7 @@ VERBS = {
     "probe-texts": "{w}/rows.jsonl --output texts",
     "realign": "{w}/text/gold/tags.test.en.tsv --words {w}/text/parallel/test.en-de.en.txt "
     "--columns token=0,tag=2 --output words.tsv",
-    "report": "{w}/tatoeba.json --output out",
+    "report": "{w}/tatoeba.json --output out --figures out/figures --figure-width 3.3",
     "shortlist": "{w}/data --from en --to de --output out.safetensors",
     "struct matrix": f"--task roles {_STRUCTURES} --seeds 1",
     "struct predict": "{w}/structures de={w}/kbp.txt --format kbp37 --trees {w}/parse.pt "

@@ -3,13 +3,14 @@
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.provenance import machine
-from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -231,7 +232,7 @@ class ClcrClassify(Kind):
                 Section("Table", header=header, rows=rows, notes=notes, name="table"),
                 Section(
                     "Accuracy",
-                    svg=to_svg(draw_dots(_panels(record))),
+                    figure=partial(draw_dots, _panels(record)),
                     notes=caption(result, SOURCE, seeds_in_words(seeds, dots=True)),
                     name="plot",
                 ),

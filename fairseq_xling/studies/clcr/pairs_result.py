@@ -3,11 +3,12 @@
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -108,7 +109,7 @@ class ClcrPairs(Kind):
                 Section(
                     "Table", header=header, rows=rows, notes=_notes(record, result), name="table"
                 ),
-                Section("By size", svg=to_svg(draw(_panels(record))), notes=notes, name="plot"),
+                Section("By size", figure=partial(draw, _panels(record)), notes=notes, name="plot"),
             ],
             tables={"table": (LONG, list(_long(record)))},
             measured=[

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -137,8 +137,10 @@ class ClcrRun(Kind):
                 title, header, rows = table(seeds, name)
                 notes = [*caption(result, source, words), *_notes(seeds, name)]
                 panels = _panels(header, rows)
-                svg = to_svg(draw_bars(panels)) if panels else ""
-                sections.append(Section(title, svg=svg, header=header, rows=rows, notes=notes))
+                figure = partial(draw_bars, panels) if panels else None
+                sections.append(
+                    Section(title, figure=figure, header=header, rows=rows, notes=notes)
+                )
                 tables[name] = _long_table(seeds, name)
         return Page(
             title=f"CLCR, {first} and {second}",

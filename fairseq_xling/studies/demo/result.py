@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.results.figures import draw, to_svg
+from fairseq_xling.results.figures import draw
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -236,7 +237,7 @@ def _figures(result: Result) -> Iterator[Section]:
     )
     notes = caption(result, PAPER, f"Seed {seed}.")
     for title, text, panels in figures:
-        yield Section(title, text, to_svg(draw(panels)), notes=notes)
+        yield Section(title, text, partial(draw, panels), notes=notes)
 
 
 def _curve_rows(models: Models) -> Table:

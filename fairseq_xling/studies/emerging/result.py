@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -239,7 +240,7 @@ class Ablation(Kind):
                 ),
                 Section(
                     "Single seeds",
-                    svg=to_svg(draw_dots(_panels(record))),
+                    figure=partial(draw_dots, _panels(record)),
                     notes=caption(result, SOURCE, *facts),
                     name="plot",
                 ),

@@ -7,13 +7,14 @@ by layer. Symbols: ``K`` seeds, ``L`` layers.
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -158,7 +159,7 @@ class MappedLayers(Kind):
                 *(
                     Section(
                         f"By layer, {pair}",
-                        svg=to_svg(draw(lines, pair)),
+                        figure=partial(draw, lines, pair),
                         notes=caption(result, SOURCE, seeds),
                         name=f"plot-{pair}",
                     )

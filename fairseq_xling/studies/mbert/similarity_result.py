@@ -6,11 +6,11 @@ Conneau et al. 2020, Figure 7, shows curves by layer and their mean.
 import dataclasses
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -145,7 +145,7 @@ class Similarity(Kind):
                 *(
                     Section(
                         f"By layer, {pair}",
-                        svg=to_svg(draw_curves(lines, pair)),
+                        figure=partial(draw_curves, lines, pair),
                         notes=caption(result, SOURCE, seeds),
                         name=f"plot-{pair}",
                     )

@@ -12,11 +12,12 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -195,7 +196,7 @@ class SizeWindow(Kind):
                 Section("Table", header=header, rows=rows, notes=notes, name="table"),
                 Section(
                     "Single seeds",
-                    svg=to_svg(draw_dots([_panel(header, rows)])),
+                    figure=partial(draw_dots, [_panel(header, rows)]),
                     notes=caption(result, SOURCE, *facts),
                     name="plot",
                 ),

@@ -9,6 +9,11 @@ from fairseq_xling.results.lines import write_lines
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.page_file import write_page
 from fairseq_xling.results.result import find_results, make_joined, make_page
+from fairseq_xling.studies.pages.figures import (
+    check_folder,
+    named_figures,
+    write_figures,
+)
 from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
 from fairseq_xling.studies.pages.presets import find_presets
 
@@ -26,8 +31,12 @@ def run_report(args: argparse.Namespace) -> None:
         raise UserError("RUN must name at least one finished run, or give `--index`")
     if not args.index and (args.tests or args.recipes):
         raise UserError("`--tests` and `--recipes` require `--index`")
-    if args.output is None and (args.index or args.jsonl is None):
-        raise UserError("`--output` must name a folder for the pages, or give RUN and `--jsonl`")
+    if args.figures is None and (args.figure_format or args.figure_width):
+        raise UserError("`--figure-format` and `--figure-width` require `--figures`")
+    if args.output is None and (args.index or (args.jsonl is None and args.figures is None)):
+        raise UserError(
+            "`--output` must name a folder for the pages, or give RUN and `--jsonl` or `--figures`"
+        )
     output = Path(args.output or "")
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
@@ -35,12 +44,19 @@ def run_report(args: argparse.Namespace) -> None:
     made = [(result, make_page(result)) for result in results] + make_joined(results)
     names = page_names([result for result, _ in made])
     pages = [(*one, f"{name}.html") for one, name in zip(made, names, strict=True)]
+    figures = named_figures((name, page) for name, (_, page) in zip(names, made, strict=True))
+    form = args.figure_format or "pdf"
+    if args.figures is not None:
+        check_folder(Path(args.figures), figures, form)
     entries = []
     if args.index:
         tests = read_tests([Path(path) for path in args.tests])
         entries = make_entries(tests, find_presets(map(Path, args.recipes)), pages)
     if args.jsonl is not None:
         print(f"scores: {args.jsonl}, {write_lines(args.jsonl, made):,} lines")
+    if args.figures is not None:
+        write_figures(Path(args.figures), figures, form, args.figure_width)
+        print(f"figures: {args.figures}, {len(figures):,} as {form.upper()}")
     for result, page, link in pages if args.output is not None else ():
         write_page(output / link, result, page)
         print(f"page: {output / link}")

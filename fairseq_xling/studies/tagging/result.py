@@ -3,11 +3,12 @@
 import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.paired import paired_difference
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
@@ -78,16 +79,17 @@ class AdversarialTagging(Kind):
             ),
             Section(
                 "Figures by row",
-                svg=to_svg(draw_bars(bars)),
+                figure=partial(draw_bars, bars),
                 notes=caption(result, SOURCE, seeds_in_words(config["seeds"])),
                 name="" if curves else "plot",
             ),
         ]
         if curves:
             first = f"Seed {curves[0]['seed']}; the target's is of its test file."
-            figure = draw(_panels(config["languages"], metric, curves), common=True)
+            panels = _panels(config["languages"], metric, curves)
+            figure = partial(draw, panels, common=True)
             notes = caption(result, SOURCE, first)
-            sections.append(Section("By epoch", svg=to_svg(figure), notes=notes, name="plot"))
+            sections.append(Section("By epoch", figure=figure, notes=notes, name="plot"))
         place = header.index("mean of targets")
         return Page(
             title="Adversarial cross-lingual tagging",

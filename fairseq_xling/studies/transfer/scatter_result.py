@@ -5,13 +5,14 @@ Shared by `eval overlap` and `eval word-order` (Pires et al., 2019, Figures 2 an
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.analysis.correlation import LEAST, correlation
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import same_place
-from fairseq_xling.results.figures import Points, draw_scatter, to_svg
+from fairseq_xling.results.figures import Points, draw_scatter
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, find_results, make_page, write_results
@@ -122,8 +123,8 @@ class Scatter(Kind):
         prop = Property(**record["property"])
         metric, points = record["metric"], record["points"]
         source = f"Pires et al. (2019), {prop.figure}"
-        figure = draw_scatter(
-            groups(points), prop.xlabel, f"zero-shot {metric} (%)", whole=prop.whole
+        figure = partial(
+            draw_scatter, groups(points), prop.xlabel, f"zero-shot {metric} (%)", whole=prop.whole
         )
         found = [[one[name] for name in CORRELATIONS] for one in record["correlations"]]
         notes = [*_notes(metric), *prop.notes, f"{result.machine}."]
@@ -134,7 +135,7 @@ class Scatter(Kind):
             sections=[
                 Section(
                     f"{metric} against the {prop.xlabel}",
-                    svg=to_svg(figure),
+                    figure=figure,
                     notes=[*caption(result, source, "Means over seeds."), *notes],
                     name="plot",
                 ),

@@ -8,11 +8,13 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import DotPanel, draw_dots, to_svg
+from fairseq_xling.results.figure_file import Drawing
+from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.heat_map import draw_heat_map
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
@@ -83,16 +85,18 @@ class Transfer(Kind):
             ),
             Section(
                 "Every seed",
-                svg=_dots(lines, languages, metric),
+                figure=_dots(lines, languages, metric),
                 notes=caption(result, source, f"{about} in percent.", seeds),
                 name="plot",
             ),
         ]
         if matrix:
-            svg = _heat(lines, languages, metric)
+            figure = _heat(lines, languages, metric)
             means = seeds_in_words(config["seeds"], whiskers=False)
             notes = caption(result, source, f"{about} as a share.", means)
-            sections.insert(1, Section("Every language with every language", svg=svg, notes=notes))
+            sections.insert(
+                1, Section("Every language with every language", figure=figure, notes=notes)
+            )
         if alphas := _alphas(results):
             names = ["encoder", "seed", "language", "alpha"]
             sections.append(Section("Chosen shifts", header=names, rows=alphas))
@@ -119,16 +123,16 @@ class Transfer(Kind):
         )
 
 
-def _dots(lines: Sequence[Line], languages: Sequence[str], metric: str) -> str:
+def _dots(lines: Sequence[Line], languages: Sequence[str], metric: str) -> Drawing:
     names = [line.name for line in lines]
     panels = [
         DotPanel(names, [line.values.get(lang, []) for line in lines], f"{metric} (%)", lang)
         for lang in languages
     ]
-    return to_svg(draw_dots(panels))
+    return partial(draw_dots, panels)
 
 
-def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> str:
+def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> Drawing:
     shares = [
         [
             statistics.fmean(line.values[lang]) / 100 if line.values.get(lang) else math.nan
@@ -137,8 +141,8 @@ def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> str:
         for line in lines
     ]
     names = [line.name for line in lines]
-    figure = draw_heat_map(shares, names, languages, "tested on", "trained on", f"{metric} (share)")
-    return to_svg(figure)
+    labels = "tested on", "trained on", f"{metric} (share)"
+    return partial(draw_heat_map, shares, names, languages, *labels)
 
 
 def _alphas(results: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from fairseq_xling.files import atomic_write
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figure_file import Drawing
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -71,7 +73,10 @@ class TrelmRun(Kind):
                 *translation_sections(result, [one for one in found if one["translation"]]),
                 *_tasks(found),
                 *maps(found),
-                *(Section(f"Loss, {which(one)}", svg=_losses(one), notes=losses) for one in found),
+                *(
+                    Section(f"Loss, {which(one)}", figure=_losses(one), notes=losses)
+                    for one in found
+                ),
                 *map(_cost, found),
             ],
             tables={
@@ -162,11 +167,11 @@ def _bits(result: Result, found: Sequence[Migration]) -> Section:
         values = ", ".join(f"{chance[lang]:.2f} ({lang})" for lang in (source, one["target"]))
         notes.append(f"Chance is {values} bits per word with the words of {one['target']}.")
     text = f"With the same masks of the {split} text for all checkpoints; lower is better."
-    title, svg = "Bits per word after each phase", to_svg(draw_bars(panels))
-    return Section(title, text, svg, header, rows, notes=list(dict.fromkeys(notes)))
+    title, figure = "Bits per word after each phase", partial(draw_bars, panels)
+    return Section(title, text, figure, header, rows, notes=list(dict.fromkeys(notes)))
 
 
-def _losses(one: Migration) -> str:
+def _losses(one: Migration) -> Drawing:
     panels = []
     for phase in (cost["phase"] for cost in one["cost"]["trainings"]):
         lines, splits = [], one["curves"][phase]
@@ -179,7 +184,7 @@ def _losses(one: Migration) -> str:
         panels.append(
             Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted subword", title=phase)
         )
-    return to_svg(draw(panels))
+    return partial(draw, panels)
 
 
 def _cost(one: Migration) -> Section:

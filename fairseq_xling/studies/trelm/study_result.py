@@ -3,10 +3,12 @@
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots, to_svg
+from fairseq_xling.results.figure_file import Drawing
+from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -68,7 +70,7 @@ class TrelmStudyKind(Kind):
         header, rows = study_table(record)
         notes = caption(result, source, seeds_in_words(seeds, dots="axis" not in record))
         figures = [
-            Section(what[:1].upper() + what[1:], svg=_draw(record, what, found), notes=notes)
+            Section(what[:1].upper() + what[1:], figure=_draw(record, what, found), notes=notes)
             for what, found in _figures(record).items()
         ]
         figures[0] = dataclasses.replace(figures[0], name="plot")
@@ -181,7 +183,7 @@ def _size(many: Sequence[Record]) -> Iterator[int | None]:
         yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
 
 
-def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | None]]) -> str:
+def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | None]]) -> Drawing:
     if axis := record.get("axis"):
         sizes = [axis["sizes"][one["row"]] for one in record["variations"]]
         lines = []
@@ -190,13 +192,13 @@ def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | No
             x, y = zip(*sorted(drawn, key=lambda one: one[0]), strict=True) if drawn else ((), ())
             spread = [cell.spread or 0.0 for cell in y]
             lines.append(Line(target, x, [c.mean for c in y], style, spread=spread))
-        return to_svg(draw([Panel(lines, xlabel=axis["title"], ylabel=what)]))
+        return partial(draw, [Panel(lines, xlabel=axis["title"], ylabel=what)])
     names = [f"{one['row']}: {one['name']}" for one in record["variations"]]
     panels = [
         DotPanel(names, [cell.values if cell else [] for cell in cells], what, target)
         for target, cells in found.items()
     ]
-    return to_svg(draw_dots(panels))
+    return partial(draw_dots, panels)
 
 
 def _long_table(record: Record) -> Table:

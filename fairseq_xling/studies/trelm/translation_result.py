@@ -1,9 +1,9 @@
 """The translations of migrations in a report: scores by ordering, and some sentences."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from fairseq_xling.analysis.sampled_bleu import ORDERS
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -60,7 +60,7 @@ def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator
         f"Translation with the {translators(found)}",
         text="All words are predicted at once; the orderings differ in the source position of each "
         "target word.",
-        svg=to_svg(draw_bars(panels)),
+        figure=partial(draw_bars, panels),
         header=header,
         rows=rows,
         notes=[

@@ -1,6 +1,7 @@
 """Make pages of finished runs, and an index of everything that is tested and measured.
 
   fairseq-xling report runs/ablation eval.json --output pages --jsonl scores.jsonl
+  fairseq-xling report runs/ablation --figures figures --figure-width 3.3
   pytest --rows tests.json tests
   fairseq-xling report --index --tests tests.json runs/* --output pages
 
@@ -14,6 +15,9 @@ command to run for it, and the latest measured figure.
 
 import argparse
 
+from fairseq_xling.ranges import Number
+from fairseq_xling.results.figure_file import DPI, WIDTHS
+
 GROUP = "Studies and reports"
 
 
@@ -26,6 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for every score as a line of JSON: model, seed, task, language, metric, value, "
         "provenance",
+    )
+    add(
+        "--figures", metavar="DIR", help="folder for every figure as a file of its own, for a paper"
+    )
+    add(
+        "--figure-format",
+        metavar="FORMAT",
+        help=f"pdf (vectors, fonts within), svg or png (at {DPI} dpi) (default: pdf)",
+    )
+    add(
+        "--figure-width",
+        type=Number(float, WIDTHS),
+        metavar="INCHES",
+        help="width of each figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
+        "points (default: as in the pages)",
     )
     add("--index", action="store_true", help="also write index.html, the page of all rows")
     add(

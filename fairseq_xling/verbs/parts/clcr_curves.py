@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def run_curves(args: argparse.Namespace) -> None:
         for number, one in enumerate(trainings, start=1)
         for log in one.logs
     }
-    figure = draw_curves(record) if args.figure else None
+    figure = partial(draw_curves, record) if args.figure else None
     finish(args, title, header, rows, notes, record, files, figure)
 
 

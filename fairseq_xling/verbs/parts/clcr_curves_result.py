@@ -1,9 +1,9 @@
 """`fairseq-xling clcr curves`: D by step."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -23,13 +23,13 @@ class ClcrCurves:
         record = result.record
         header, rows = record["header"], list(record["rows"])
         notes = caption(result, SOURCE, *map(sentence, record["notes"]))
-        svg = to_svg(draw_curves(record))
+        figure = partial(draw_curves, record)
         return Page(
             title=record["title"],
             source=SOURCE,
             lead=["D is the mean distance of a transformed sentence and its translation."],
             sections=[
-                Section("Distance by step", svg=svg, notes=notes),
+                Section("Distance by step", figure=figure, notes=notes),
                 Section("At the end", header=header, rows=rows),
             ],
             tables={

@@ -1,9 +1,9 @@
 """`fairseq-xling clcr order`: order BLEU of each head and search."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -26,7 +26,7 @@ class ClcrOrder:
         names = [f"{row[0]} {row[1]}".strip() for row in rows]
         columns = [name for name in header if name.startswith(_BLEU)]
         series = [Bars(name, [row[header.index(name)] for row in rows]) for name in columns]
-        figure = draw_bars([BarPanel(names, series, "precision of n-grams (share)")])
+        figure = partial(draw_bars, [BarPanel(names, series, "precision of n-grams (share)")])
         notes = caption(result, SOURCE, *map(sentence, record["notes"]))
         return Page(
             title=record["title"],
@@ -35,9 +35,7 @@ class ClcrOrder:
                 "Key-points are put into the order of the second language, and compared with the "
                 "gold order."
             ],
-            sections=[
-                Section("Order BLEU", svg=to_svg(figure), header=header, rows=rows, notes=notes)
-            ],
+            sections=[Section("Order BLEU", figure=figure, header=header, rows=rows, notes=notes)],
             tables={"table": (header, rows)},
             measured=[
                 Measured("C13", f"order {columns[0]} of {record['pair']}, {name}", value)

@@ -8,6 +8,7 @@ similarity scores. The third condition, that a vector is of its token in its con
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def run_clcr_report(args: argparse.Namespace) -> None:
     }
     notes = report_notes(record) + context_notes(contexts)
     record |= {"header": HEADER, "rows": table(record), "notes": notes}
-    figure = draw_report(record) if args.figure else None
+    figure = partial(draw_report, record) if args.figure else None
     finish(args, title, HEADER, record["rows"], notes, record, files, figure)
 
 

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairseq_xling.results.figures import COLOURS, new_figure, styled
+from fairseq_xling.results.paper import points
 
 
 @styled
@@ -36,7 +37,7 @@ def _histograms(axis: Axes, name: str, one: Mapping[str, Any]) -> None:
         )
     title = f"{name}, AUC {one['auc']:.3f}"
     axis.set(xlabel="distance", ylabel="share of pairs", title=title)
-    axis.legend(fontsize=8, framealpha=0.9)
+    axis.legend(fontsize=points(8), framealpha=0.9)
 
 
 def _by_score(axis: Axes, points: Sequence[Sequence[float]]) -> None:

@@ -1,9 +1,9 @@
 """`fairseq-xling clcr report`: the conditions of the definition."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, sentence
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -25,8 +25,8 @@ class ClcrReport:
         record = result.record
         notes = caption(result, SOURCE, *map(sentence, record["notes"]))
         header, rows = record["header"], list(record["rows"])
-        svg = to_svg(draw_report(record))
-        sections = [Section("Distances", svg=svg, header=header, rows=rows, notes=notes)]
+        figure = partial(draw_report, record)
+        sections = [Section("Distances", figure=figure, header=header, rows=rows, notes=notes)]
         tables = {"table": (header, rows), "histogram": _histogram(record)}
         if contexts := record.get("contexts"):
             tables["contexts"] = CONTEXTS, context_table(contexts)

@@ -7,6 +7,7 @@ K key-points.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def run_show(args: argparse.Namespace) -> None:
         "notes": notes,
     }
     files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
-    figure = draw_all(record) if args.figure else None
+    figure = partial(draw_all, record) if args.figure else None
     finish(args, title, HEADER, record["rows"], notes, record, files, figure)
 
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.results.figures import new_figure, styled
 from fairseq_xling.results.heat_map import draw_cells
+from fairseq_xling.results.paper import points, side_by_side
 
 KINDS = ("plain", "confident")  # of classifiers, from top to bottom
 _COLUMN, _ROW = 0.5, 0.42  # inches of a cell
@@ -53,22 +54,29 @@ def draw_words(record: Mapping[str, Any], on: FigureBase | None = None) -> Figur
         values = [one["p"][kind] for kind in kinds]
         draw_cells(axis, values, kinds, names, "p(key-point)", downwards=True)
         delta = f"kept above {record['delta']:g}"
-        axis.set_title(f"key-points of {one['lang']} ({delta}; * pivot)", fontsize=10)
+        axis.set_title(f"key-points of {one['lang']} ({delta}; * pivot)", fontsize=points(10))
     return figure
 
 
 def maps_size(maps: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Width and height of `draw_maps`, in inches."""
     count = max(_LEAST, len(maps[0]["words"]))
-    rows = -(-len(maps) // 2)
-    return 2 * (2.6 + _COLUMN * count), rows * (1.9 + _ROW * count)
+    columns = _columns(maps)
+    rows = -(-len(maps) // columns)
+    return columns * (2.6 + _COLUMN * count), rows * (1.9 + _ROW * count)
+
+
+def _columns(maps: Sequence[Mapping[str, Any]]) -> int:
+    """Two, where words have room for their letters."""
+    return side_by_side(2, least=2.2 + 0.16 * len(maps[0]["words"]))
 
 
 @styled
 def draw_maps(maps: Sequence[Mapping[str, Any]], on: FigureBase | None = None) -> FigureBase:
     """For each head the gold matrix on the left, its own on the right (CLCR, Figure 3)."""
     figure = new_figure(maps_size(maps)) if on is None else on
-    axes = figure.subplots(-(-len(maps) // 2), 2, squeeze=False)
+    columns = _columns(maps)
+    axes = figure.subplots(-(-len(maps) // columns), columns, squeeze=False)
     for axis, one in zip(axes.flat, maps, strict=False):
         words = one["words"]
         columns = words if one["pairs"] else range(1, len(words) + 1)
@@ -83,7 +91,7 @@ def draw_maps(maps: Sequence[Mapping[str, Any]], on: FigureBase | None = None) -
             whole=whole,
             downwards=True,
         )
-        axis.set_title(f"{one['head']}: {one['title']}\n{one['direction']}", fontsize=10)
+        axis.set_title(f"{one['head']}: {one['title']}\n{one['direction']}", fontsize=points(10))
         axis.set_ylabel("key-point")
         axis.set_xlabel("key-point" if one["pairs"] else "position")
     return figure

@@ -1,9 +1,9 @@
 """`fairseq-xling clcr show`: one sentence pair, its key-points and their order."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Page, Result, caption, sentence
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -23,11 +23,11 @@ class ClcrShow:
         record = result.record
         header, rows = list(record["header"]), list(record["rows"])
         notes = caption(result, SOURCE, *map(sentence, record["notes"]))
-        words = to_svg(draw_words(record))
-        sections = [Section("Key-points", svg=words, header=header, rows=rows, notes=notes)]
+        words = partial(draw_words, record)
+        sections = [Section("Key-points", figure=words, header=header, rows=rows, notes=notes)]
         for maps in by_direction(record):
             title = f"Order: {maps[0]['direction']}"
-            sections.append(Section(title, svg=to_svg(draw_maps(maps)), notes=notes))
+            sections.append(Section(title, figure=partial(draw_maps, maps), notes=notes))
         return Page(
             title=record["title"],
             source=SOURCE,

@@ -1,18 +1,19 @@
 """The verbs that compare two folders of `fairseq-xling extract`: options, tables and figures."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
-from fairseq_xling.ranges import COUNT, Number, Range
+from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.results.figure_file import WIDTHS
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from fairseq_xling.analysis.extracted import Extracted
     from fairseq_xling.mapping.fitted import FittedMap
+    from fairseq_xling.results.figure_file import Drawing
     from fairseq_xling.verbs.comparisons import Compare
 
 FORMAT = 1
@@ -34,10 +35,10 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     add("--figure", metavar="FILE", help="figure to draw, .svg, .png or .pdf")
     add(
         "--figure-width",
-        type=Number(float, Range(1, 40)),
+        type=Number(float, WIDTHS),
         metavar="INCHES",
-        help="width of the figure, such as 3.3 for a column; letters keep their size of about 10 "
-        "points (default: as drawn)",
+        help="width of the figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
+        "points (default: as wide as it likes)",
     )
 
 
@@ -109,7 +110,7 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     }
     header, rows = matrix_table(record) if found.matrix is not None else curve_table(record)
     draw = draw_curves if found.matrix is None else draw_matrix
-    figure = draw(record) if args.figure else None
+    figure = partial(draw, record) if args.figure else None
     finish(args, found.title, header, rows, found.notes, record, files, figure)
 
 
@@ -152,7 +153,7 @@ def finish(
     notes: list[str],
     record: dict[str, Any],
     files: dict[str, Path],
-    figure: "Figure | None",
+    figure: "Drawing | None",
 ) -> None:
     """Print the table; write results with their provenance, the table as CSV, and the figure."""
     from fairseq_xling.files import write_json

@@ -6,11 +6,12 @@ format gets a page without changes here, and a row and a source by an entry in `
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.heat_map import draw_heat_map
 from fairseq_xling.results.page import (
     Measured,
@@ -64,12 +65,14 @@ class ComparisonPage:
         tables: dict[str, Table] = {}
         if record["curves"]:
             header, rows = tables["layers"] = curve_table(record)
-            svg = to_svg(draw_curves(record))
-            sections.append(Section("By layer", svg=svg, header=header, rows=rows, notes=notes))
+            figure = partial(draw_curves, record)
+            sections.append(
+                Section("By layer", figure=figure, header=header, rows=rows, notes=notes)
+            )
         if record.get("matrix"):
             tables["matrix"] = matrix_table(record)
-            svg = to_svg(draw_matrix(record))
-            sections.append(Section("Every layer with every layer", svg=svg, notes=notes))
+            figure = partial(draw_matrix, record)
+            sections.append(Section("Every layer with every layer", figure=figure, notes=notes))
         details = [[key, _shown(value)] for key, value in record.get("details", {}).items()]
         if details:
             sections.append(Section("About", header=["what", "value"], rows=details))

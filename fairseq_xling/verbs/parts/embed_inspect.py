@@ -11,8 +11,9 @@ from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood, neighbourhood
 from fairseq_xling.mapping.vectors_file import read_vectors
 from fairseq_xling.provenance import provenance
+from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.tables import write_csv
-from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods, to_png, to_svg
+from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods, to_png
 
 
 def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Path) -> str:
@@ -30,7 +31,10 @@ def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Pat
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
     figure = draw_neighbourhoods(found)
-    for name, content in (("inspect.png", to_png(figure)), ("inspect.svg", to_svg(figure))):
+    for name, content in (
+        ("inspect.png", to_png(figure)),
+        ("inspect.svg", to_svg(figure).encode("utf-8")),
+    ):
         with atomic_write(output / name) as file:
             file.write(content)
     for name, table in tables(found).items():

@@ -4,6 +4,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,7 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood
-from fairseq_xling.results import figures
+from fairseq_xling.results import figures, paper
+from fairseq_xling.results.fitting import fit
 
 _WORD, _OTHERS = figures.COLOURS[1], figures.COLOURS[0]
 _WIDER = ("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Arial Unicode MS")
@@ -27,12 +29,17 @@ def draw_neighbourhoods(found: Sequence[Neighbourhood]) -> Figure:
 
 
 def _drawn(found: Sequence[Neighbourhood]) -> Figure:
-    figure = Figure(figsize=(11, 4.6 * len(found)), layout="constrained")
+    columns = paper.side_by_side(2, least=2.6)
+    size = paper.size_of(5.5 * columns, 4.6 * len(found) * (2 // columns))
+    figure = _Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(len(found), 2, squeeze=False, width_ratios=(1, 1.35))
+    ratios = (1, 1.35)[:columns]
+    axes = figure.subplots(len(found) * 2 // columns, columns, squeeze=False, width_ratios=ratios)
+    axes = axes.reshape(len(found), 2)
     for (left, right), each in zip(axes, found, strict=True):
         _draw_histogram(left, each)
         _draw_plane(right, each)
+    fit(figure)
     figure.canvas.draw()  # positions are final before labels are tried
     for right, each in zip(axes[:, 1], found, strict=True):
         _label_plane(right, each)
@@ -52,7 +59,7 @@ def _draw_histogram(axis: Axes, found: Neighbourhood) -> None:
         ylabel=f"words, of {found.counts.sum():,}",
         title=found.name,
     )
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=paper.points(8))
 
 
 def _draw_plane(axis: Axes, found: Neighbourhood) -> None:
@@ -79,7 +86,7 @@ def _label_plane(axis: Axes, found: Neighbourhood) -> None:
                 xytext=(shift, 2),
                 textcoords="offset points",
                 ha=align,
-                fontsize=8,
+                fontsize=paper.points(8),
                 color=colour,
             )
             box = text.get_window_extent(renderer)
@@ -94,22 +101,20 @@ def _named(found: Neighbourhood) -> list[tuple[str, np.ndarray]]:
     return list(zip(found.neighbours, found.points, strict=True))
 
 
-def to_svg(figure: Figure) -> bytes:
-    """The figure as an ``<svg>`` element; the same figure gives the same bytes.
-
-    Text stays text: the viewer may have fonts for more languages.
-    """
-    with _without_glyph_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
-        return figures.to_svg(figure).encode("utf-8")
-
-
 @figures.styled
 def to_png(figure: Figure) -> bytes:
     """The figure as a PNG image; letters missing from all fonts are boxes."""
     image = io.BytesIO()
-    with _without_glyph_warnings():
-        figure.savefig(image, format="png", dpi=130, metadata={"Software": None})
+    figure.savefig(image, format="png", dpi=130, metadata={"Software": None})
     return image.getvalue()
+
+
+class _Figure(Figure):
+    """Text stays text in its SVG: the viewer may have fonts for more languages."""
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        with _without_glyph_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
+            super().savefig(*args, **options)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """`fairseq-xling embed inspect`: a word among all others, by file (TreLM, appendix A.2)."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fairseq_xling.results.page import Measured, Page, Result, caption
@@ -19,7 +20,7 @@ class NeighbourhoodPage:
 
     def page(self, result: Result) -> Page:
         from fairseq_xling.verbs.parts.embed_inspect import from_record, tables
-        from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods, to_svg
+        from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods
 
         found = [from_record(about) for about in result.record["files"]]
         word, most = result.record["word"], max(len(one.neighbours) for one in found)
@@ -37,7 +38,7 @@ class NeighbourhoodPage:
             sections=[
                 Section(
                     "Cosines and nearest words",
-                    svg=to_svg(draw_neighbourhoods(found)).decode("utf-8"),
+                    figure=partial(draw_neighbourhoods, found),
                     notes=notes,
                 ),
                 Section("Nearest words", header=["rank", *(n.name for n in found)], rows=nearest),

@@ -6,6 +6,7 @@ of CKA with sentence retrieval over the layers of each pair.
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def run_correlation(args: argparse.Namespace) -> None:
     }
     files = {f"results {n}": Path(path) for n, path in enumerate(args.results)}
     notes = ["a point is a layer; nothing is printed if a measure is the same at all layers"]
-    figure = draw_points(record) if args.figure else None
+    figure = partial(draw_points, record) if args.figure else None
     title = f"Correlation of {names[0]} with {names[1]}"
     finish(args, title, header, rows, notes, record, files, figure)
 

@@ -1,11 +1,12 @@
 """`fairseq-xling eval correlate`: CKA against retrieval over layers and pairs."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import Points, draw_scatter, to_svg
+from fairseq_xling.results.figures import Points, draw_scatter
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -34,7 +35,7 @@ class Correlation:
             sections=[
                 Section(
                     "Scatter plot",
-                    svg=to_svg(draw_points(record)),
+                    figure=partial(draw_points, record),
                     notes=notes,
                 ),
                 Section("Correlation", header=header, rows=rows),

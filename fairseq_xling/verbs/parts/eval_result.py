@@ -5,10 +5,12 @@ Measures write a table in one of two layouts: columns ``pair`` and ``layer`` fol
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figure_file import Drawing
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -61,8 +63,8 @@ class Evaluation:
             about = next(iter(found.values()))
             said = map(sentence, about["notes"])
             notes = caption(result, SOURCES.get(name, f"the measure {name}"), *said)
-            svg = _figure(name, found)
-            sections.append(Section(about["title"], "", svg, header, rows, notes=notes))
+            figure = _figure(name, found)
+            sections.append(Section(about["title"], "", figure, header, rows, notes=notes))
         return Page(
             title="Measures of " + ", ".join(called),
             source="; ".join(SOURCES[name] for name in names if name in SOURCES),
@@ -86,7 +88,7 @@ def _short(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """A panel for each column of figures; whole numbers are counts, and not drawn."""
     first = next(iter(found.values()))
     header, unit = first["header"], UNITS.get(measure, "")
@@ -99,7 +101,7 @@ def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> str:
         if name not in references:  # `chance MRR` is the reference of `MRR` alone
             own = [x for x in references if x in (f"chance {name}", "chance", "uniform model")]
             made.append(panel(found, header, name, unit, own[0] if own else None))
-    return to_svg((draw if "layer" in header else draw_bars)(made))
+    return partial(draw if "layer" in header else draw_bars, made)
 
 
 def _lines(

@@ -4,9 +4,10 @@ Conneau et al. 2020, sections 5.1 and 5.1.2.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -47,10 +48,12 @@ class MapStates:
             lines = [
                 Line(words, layers, y, style) for style, (words, y) in enumerate(curves.items())
             ]
-            figure = draw([Panel(lines, "layer (0 = embedding output)", label, whole=True)])
+            figure = partial(
+                draw, [Panel(lines, "layer (0 = embedding output)", label, whole=True)]
+            )
         else:
             bars = Bars(label, [values[0] for values in curves.values()])
-            figure = draw_bars([BarPanel(list(curves), [bars], label)])
+            figure = partial(draw_bars, [BarPanel(list(curves), [bars], label)])
         row = ROWS.get(record["method"], "")
         what = f"{label}, {record['method']}, {sides}, layer {layers[-1]}"
         notes = caption(result, SOURCE, *facts)
@@ -59,7 +62,7 @@ class MapStates:
             source=SOURCE,
             lead=record["warnings"],
             sections=[
-                Section("By layer", svg=to_svg(figure), notes=notes),
+                Section("By layer", figure=figure, notes=notes),
                 Section("Every layer", header=table[0], rows=table[1]),
             ],
             tables={"layers": table},

@@ -1,9 +1,9 @@
 """`fairseq-xling map adversarial` and `identical`: maps of word vectors."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
@@ -31,7 +31,7 @@ class MapVectors:
             Bars("refined", [one["criterion"] for one in seeds.values()]),
         ]
         chance = record["chance"], f"chance ({record['chance']:.3f})"
-        figure = draw_bars([BarPanel(names, series, COSINE, chance=chance)])
+        figure = partial(draw_bars, [BarPanel(names, series, COSINE, chance=chance)])
         header = ["seed", "found", "refined", "failure"]
         rows = [
             [seed, one["unrefined"], one["criterion"], one["failure"]]
@@ -49,7 +49,7 @@ class MapVectors:
             source=SOURCE,
             lead=[failed],
             sections=[
-                Section("Every seed", svg=to_svg(figure), notes=caption(result, SOURCE, *facts)),
+                Section("Every seed", figure=figure, notes=caption(result, SOURCE, *facts)),
                 Section("Seeds", header=header, rows=rows),
                 Section("Identically spelt words", header=_HEADER, rows=words),
             ],

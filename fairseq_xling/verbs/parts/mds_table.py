@@ -6,6 +6,7 @@ Liu et al. 2020, section 4.2.2 and Table 3.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,8 @@ def write_table(
         "notes": notes,
     }
     write_json(output / "results.json", {**record, "provenance": origin})
-    write_figure(output / "plot.svg", draw(panels(record["cells"], record["chosen"])))
+    figure = partial(draw, panels(record["cells"], record["chosen"]))
+    write_figure(output / "plot.svg", figure)
     print(summary.lead() + "\n")
     print(text_table(_HEADER, rows))
     for title, name in (("Convert rate", "convert_rate"), ("BLEU-1 precision", "precision")):

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -47,7 +48,7 @@ class MeanDifference:
             sections=[
                 Section(
                     "By layer and alpha",
-                    svg=to_svg(draw(panels(cells, chosen))),
+                    figure=partial(draw, panels(cells, chosen)),
                     notes=caption(result, SOURCE, *facts),
                 ),
                 Section("Chosen settings", header=header, rows=rows, notes=record["notes"]),

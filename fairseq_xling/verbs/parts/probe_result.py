@@ -2,10 +2,11 @@
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
@@ -77,16 +78,16 @@ class Probing(Kind):
         seeds = sorted({one["options"]["seed"] for one in probes})
         facts = ("Micro F1 in percent.", seeds_in_words(seeds, whiskers=len(layers) < 2))
         if len(layers) > 1:
-            figure = draw([_curves(probes, names, layers, record["baseline"]["valid"])])
+            figure = partial(draw, [_curves(probes, names, layers, record["baseline"]["valid"])])
         else:
-            figure = draw_bars(list(_bars(probes, names)))
+            figure = partial(draw_bars, list(_bars(probes, names)))
         notes = caption(result, SOURCE, *facts)
         return Page(
             title="Probing spans of a frozen encoder",
             source=SOURCE,
             lead=["A small network reads the states of spans; the encoder does not change."],
             sections=[
-                Section("Micro F1", svg=to_svg(figure), notes=notes, name="plot"),
+                Section("Micro F1", figure=figure, notes=notes, name="plot"),
                 Section("Table", header=header, rows=rows, notes=record["notes"], name="table"),
             ],
             tables={"table": (_LONG, list(_long_rows(tested, probes)))},

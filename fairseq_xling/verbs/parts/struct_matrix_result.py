@@ -2,9 +2,9 @@
 
 import statistics
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -53,7 +53,7 @@ class Structures:
             ],
             sections=[
                 *(
-                    Section(model_name(*model), svg=to_svg(heat(record, model)), notes=notes)
+                    Section(model_name(*model), figure=partial(heat, record, model), notes=notes)
                     for model in models_of(record["structures"])
                     if not model[1]
                 ),

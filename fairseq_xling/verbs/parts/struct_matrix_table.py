@@ -3,6 +3,7 @@
 import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def write_matrix(
     write_csv(output / "table.csv", LONG, list(long_rows(record)))
     drawn = [model for model in models_of(results) if not model[1]]
     for model in drawn:
-        write_figure(output / f"heat-map.{model[0]}.svg", heat(record, model))
+        write_figure(output / f"heat-map.{model[0]}.svg", partial(heat, record, model))
     write_json(output / "results.json", record)
     print(text_table(header, rows_))
     print("\n".join(f"({note})" for note in notes))

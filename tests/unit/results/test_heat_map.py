@@ -41,9 +41,9 @@ def test_large_matrices_have_no_numbers():
     ("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")]
 )
 def test_a_figure_is_the_same_file_each_time(tmp_path, name, start):
-    write_figure(tmp_path / name, drawn())
+    write_figure(tmp_path / name, drawn)
     first = (tmp_path / name).read_bytes()
-    write_figure(tmp_path / name, drawn())
+    write_figure(tmp_path / name, drawn)
     assert first.startswith(start) and (tmp_path / name).read_bytes() == first
 
 
@@ -57,11 +57,11 @@ def test_other_kinds_of_files_are_refused():
 def test_a_figure_gets_a_papers_width_and_fonts_that_publishers_take(tmp_path):
     shape = drawn().get_size_inches()
     height = 3.25 * shape[1] / shape[0]
-    write_figure(tmp_path / "a.png", drawn(), width=3.25)
+    write_figure(tmp_path / "a.png", drawn, width=3.25)
     header = (tmp_path / "a.png").read_bytes()[16:24]
     pixels = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
-    assert pixels == pytest.approx((650, 200 * height), abs=1)
-    write_figure(tmp_path / "a.pdf", drawn(), width=3.25)
+    assert pixels == pytest.approx((975, 300 * height), abs=1)
+    write_figure(tmp_path / "a.pdf", drawn, width=3.25)
     pdf = (tmp_path / "a.pdf").read_bytes()
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
     assert [float(x) for x in box.groups()] == pytest.approx([234, 72 * height], abs=0.01)

@@ -1,7 +1,8 @@
 import re
+from functools import partial
 from html.parser import HTMLParser
 
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.report import Section, write_report
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -29,10 +30,10 @@ def write(path, *sections):
 
 
 def test_the_page_is_well_formed_and_holds_what_it_was_given(tmp_path):
-    svg = to_svg(draw([Panel([Line("en", [0, 1], [1, 2])], "x", "y")]))
+    figure = partial(draw, [Panel([Line("en", [0, 1], [1, 2])], "x", "y")])
     html = write(
         tmp_path / "r.html",
-        Section("Figure", text="Says what.", svg=svg),
+        Section("Figure", text="Says what.", figure=figure),
         Section("Table", header=["word", "n"], rows=[["haus", 1234], ["baum", None]]),
         Section("Commands", code="a | b", notes=["note one"]),
     )
@@ -46,8 +47,8 @@ def test_the_page_is_well_formed_and_holds_what_it_was_given(tmp_path):
 
 
 def test_the_page_loads_nothing_from_elsewhere(tmp_path):
-    svg = to_svg(draw([Panel([Line("en", [0, 1], [1, 2])], "x", "y")]))
-    html = write(tmp_path / "r.html", Section("Figure", svg=svg))
+    figure = partial(draw, [Panel([Line("en", [0, 1], [1, 2])], "x", "y")])
+    html = write(tmp_path / "r.html", Section("Figure", figure=figure))
     assert not re.search(r"<(script|link|img|iframe)", html)
     assert not re.search(r"(src|href)=\"https?:", html)
 

@@ -4,6 +4,7 @@ import pytest
 from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
+from fairseq_xling.results.figures import to_svg
 from fairseq_xling.studies.trelm.results import _read_map
 from fairseq_xling.studies.trelm.run_result import _losses, maps
 from tests.unit.studies.pages.records import RECORDS
@@ -11,7 +12,7 @@ from tests.unit.studies.pages.records import RECORDS
 
 def test_the_curves_of_the_report_have_names_in_words():
     (migration,) = RECORDS["trelm-run"]["migrations"]
-    svg = _losses(migration)
+    svg = to_svg(_losses(migration)())
     for name in ("MLM de, training", "MLM de, validation", "all together, training"):
         assert name in svg
     assert "_loss" not in svg and "best" not in svg
