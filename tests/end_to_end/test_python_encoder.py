@@ -29,10 +29,11 @@ def test_the_import_is_quick_and_names_what_there_is():
         _ = xling.Encode
 
 
-def test_the_programs_own_logs_stay_as_they_are():
+def test_the_programs_own_logs_stay_as_they_are_and_no_metric_that_we_do_not_need_is_loaded():
     code = (
-        "import logging, fairseq_xling as xling; xling.Translator;"
-        "root = logging.getLogger(); assert not root.handlers and root.level == logging.WARNING"
+        "import logging, sys, fairseq_xling as xling; xling.Translator; import fairseq;"
+        "root = logging.getLogger(); assert not root.handlers and root.level == logging.WARNING;"
+        "assert not {'sklearn', 'scipy.stats'} & {*sys.modules}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
