@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from scipy import stats
-
 LEAST = 3  # points
 
 
@@ -17,4 +15,6 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] |
     """
     if len(x) < LEAST or len(set(x)) == 1 or len(set(y)) == 1:
         return None
+    from scipy import stats  # half a second, for which every page of results would wait
+
     return float(stats.pearsonr(x, y).statistic), float(stats.spearmanr(x, y).statistic)

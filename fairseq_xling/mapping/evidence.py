@@ -11,7 +11,6 @@ Symbols: ``N`` moving words, ``M`` fixed words, ``P`` shared words, ``D`` width.
 import dataclasses
 
 import torch
-from scipy.stats import binom
 from torch import Tensor
 
 from fairseq_xling.mapping.csls import csls_neighbours
@@ -48,6 +47,8 @@ class Evidence:
         """
         if min(self.words, self.candidates) < FEWEST or self.p_at_10 is None:
             return None
+        from scipy.stats import binom  # half a second, which most verbs never need
+
         by_chance = binom.isf(_DOUBT, self.words, min(1.0, _NEAR / self.candidates))
         if self.p_at_10 >= _LEAST and self.p_at_10 * self.words > by_chance:
             return None
