@@ -37,7 +37,7 @@ def backwards(tmp_path_factory):
 def aligned(backwards, tmp_path_factory):
     """Which words to write, learnt with the right order."""
     folder = tmp_path_factory.mktemp("aligned")
-    train(backwards, folder, "--max-update 150 --epoch-updates 150")
+    train(backwards, folder, "--max-update 100 --epoch-updates 100")
     return folder / "checkpoint_last.pt"
 
 
@@ -54,7 +54,7 @@ def train(study, folder, *options, start=None):
 @pytest.fixture(scope="module")
 def trained(backwards, aligned, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ctc")
-    options = "--emission ctc --upsample 2 --max-update 150 --epoch-updates 150"
+    options = "--emission ctc --upsample 2 --max-update 100 --epoch-updates 100"
     train(backwards, folder, options, start=aligned)
     return folder / "checkpoint_last.pt"
 
@@ -62,7 +62,7 @@ def trained(backwards, aligned, tmp_path_factory):
 @pytest.fixture(scope="module")
 def lattice(backwards, aligned, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lattice")
-    options = "--emission lattice --upsample 4 --max-update 250 --epoch-updates 250"
+    options = "--emission lattice --upsample 4 --max-update 120 --epoch-updates 120"
     train(backwards, folder, options, start=aligned)
     return folder / "checkpoint_last.pt"
 
