@@ -29,6 +29,8 @@ _PROGRAMS = ("sbatch", "srun", "squeue", "sinfo", "scancel", "sacct")
 _ALIVE = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING", "CONFIGURING", "SUSPENDED", "RESIZING")
 _WORDS = ("partition", "account", "qos", "constraint")
 _REQUEUES = 3
+_LOOK_S = 0.5  # seconds between two looks whether a job has done its step
+_ENDING_S = 1.0  # the same, whether the last process of one that has ended is gone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,11 +198,11 @@ class Slurm(Launcher):
 
     def _follow(self, stamp: Stamp, job: Any) -> str:
         """Wait until the step is done or the job has ended; returns the job's state."""
-        while not self._stopping.wait(0.5) and stamp.state() != "done":
+        while not self._stopping.wait(_LOOK_S) and stamp.state() != "done":
             state = self._state(job)
             if _lives(state) and (state or not self._gone(job.job_id)):
                 continue
-            while not (self._gone(job.job_id) or self._stopping.wait(1)):
+            while not (self._gone(job.job_id) or self._stopping.wait(_ENDING_S)):
                 continue  # its last process may still write
             appears(lambda: not _lives(self._state(job, now=True)))  # the accounting lags behind
             state = self._state(job)

@@ -15,7 +15,7 @@ from fairseq_xling.cluster.slurm import Slurm, SlurmOptions, StepJob
 from fairseq_xling.errors import UserError
 from fairseq_xling.runs.display import Display
 from fairseq_xling.runs.runner import Runner
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, appears
 from tests.slurm_stand_in import write_stand_in
 
 pytest.importorskip("submitit")
@@ -79,6 +79,8 @@ def slurm(tmp_path, monkeypatch):
     import submitit
 
     folder = tmp_path / "slurm"
+    for name in ("_LOOK_S", "_ENDING_S"):
+        monkeypatch.setattr(f"fairseq_xling.cluster.slurm.{name}", 0.1)
     submitit.SlurmJob.watcher.clear()  # it remembers jobs of other tests, with the same numbers
     monkeypatch.setenv("PATH", write_stand_in(folder)["PATH"])
     return folder
@@ -206,7 +208,9 @@ def test_a_node_that_does_not_see_the_folder_is_named_as_the_reason(slurm, tmp_p
 
 
 @pytest.mark.slow
-def test_what_stops_a_job_before_its_step_is_shown(slurm, tmp_path):
+def test_what_stops_a_job_before_its_step_is_shown(slurm, tmp_path, monkeypatch):
+    soon = functools.partial(appears, seconds=0.5)  # the stamp will not come
+    monkeypatch.setattr("fairseq_xling.cluster.slurm.appears", soon)
     study = Study(tmp_path, ("a", "true", [], False))
     (tmp_path / "study.py").write_text("import sys; sys.exit('fairseq-xling: error: no text here')")
     with pytest.raises(UserError, match="FAILED before the step began: no text here"):
