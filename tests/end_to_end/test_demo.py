@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from fairseq_xling.runs.forking import VARIABLE
-from tests.end_to_end.engine import BIN, checked, environment, run
+from tests.end_to_end.engine import BIN, checked, environment, run, shell_environment
 
 # The whole demonstration is one fixture, which counts for the first test that asks for it.
 pytestmark = pytest.mark.timeout(1500)
@@ -141,8 +141,7 @@ def test_commands_sh_holds_the_commands_that_made_the_run(demo):
     result = folder / "results" / "default.chosen.json"
     before = json.loads(result.read_text())["results"]
     result.unlink()
-    env = {**environment(), "PATH": f"{BIN}:{environment()['PATH']}"}
-    subprocess.run(["bash", "-c", line], check=True, env=env, capture_output=True)
+    subprocess.run(["bash", "-c", line], check=True, env=shell_environment(), capture_output=True)
     assert json.loads(result.read_text())["results"] == before
 
 

@@ -49,10 +49,10 @@ SCALES = {
         migration=MigrationScale(
             pairs=500,
             commonality=10,
-            transfer=30,
+            transfer=16,
             language=10,
-            translator=30,
-            every=15,
+            translator=16,
+            every=8,
             max_tokens=512,
             warmup=2,
         ),
