@@ -94,11 +94,11 @@ class PretendDevice(TorchDispatchMode):
             self.waits["scalar", place()] += 1
         elif there and any(tensor.dim() for tensor in here):
             raise MixedDevices(f"{name} at {place()}")
-        elif not there:
-            self.host[place()] += 1
         if there:
             self._count(name, args, kwargs)
         found = func(*tree_map(_values, args), **tree_map(_values, kwargs))
+        if not (there or goes or next(_tensors(found), None) is None):
+            self.host[place()] += 1
         if not goes:
             return found
         changed = [

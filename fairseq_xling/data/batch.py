@@ -100,17 +100,24 @@ def source_side(tokens: torch.Tensor, lengths: torch.Tensor, lang: int) -> dict[
     return {"tokens": tokens, **_places(lengths, width, lang, int(lengths.min()) < width)}
 
 
-def target_side(lengths: torch.Tensor, lang: int | torch.Tensor) -> dict[str, torch.Tensor]:
+def target_side(
+    lengths: torch.Tensor, lang: int | torch.Tensor, extent: tuple[int, bool] | None = None
+) -> dict[str, torch.Tensor]:
     """``langs``, ``positions`` and perhaps ``padding_mask`` (R, U) of targets of ``lengths`` (R,).
 
     Args:
         lang: the language's number; (R,) if each row has its own.
+        extent: U, and whether a row is shorter, where they are known: a GPU is waited for
+            otherwise.
 
     >>> target_side(torch.tensor([3, 2]), 1)["positions"].tolist()
     [[0, 1, 2], [0, 1, 0]]
     """
-    least, width = torch.stack(torch.aminmax(lengths)).tolist()  # at once: a GPU is waited for
-    return _places(lengths, width, lang, least < width)
+    if extent is None:
+        least, width = torch.stack(torch.aminmax(lengths)).tolist()
+        extent = width, least < width
+    width, padded = extent
+    return _places(lengths, width, lang, padded)
 
 
 def _places(

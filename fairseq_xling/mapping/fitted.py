@@ -48,6 +48,15 @@ class Side:
         x = self.steps_of(rows)
         return x if self.matrix is None else x @ self.matrix.to(x)
 
+    def like(self, rows: Tensor) -> "Side":
+        """The same for ``rows``: on their device, and in the type in which they are computed."""
+        there = {"device": rows.device, "dtype": torch.promote_types(rows.dtype, torch.float32)}
+        return Side(
+            self.width,
+            tuple(Step(name, value.to(**there)) for name, value in self.steps),
+            None if self.matrix is None else self.matrix.to(**there),
+        )
+
     def steps_of(self, rows: Tensor) -> Tensor:
         """Rows (N, D) after the normalisation alone."""
         if rows.dim() != 2 or rows.shape[1] != self.width:

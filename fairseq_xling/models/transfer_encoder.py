@@ -103,6 +103,7 @@ class TransferEncoder(Identified, BaseFairseqModel):
         super().__init__()
         self.encoder, self.network, self.identity = encoder, network, dict(identity or {})
         self.sides = dict(sides or {})
+        self._sides: dict[Any, Side] = {}
         self.read_layer = encoder.depth if read_layer is None else read_layer
         check_reading(encoder, self.read_layer, head_layers)
         self.between = nn.ModuleList(
@@ -178,9 +179,16 @@ class TransferEncoder(Identified, BaseFairseqModel):
         if "vectors" in src:
             states = torch.cat([states, src["vectors"].to(states)], -1)
         if self.sides:
-            rows = self.sides[pair[0]](states.flatten(0, 1))
+            rows = self._side(pair[0], states)(states.flatten(0, 1))
             states = rows.view(*states.shape[:2], -1).to(states.dtype)
         return self.network(states, fields)
+
+    def _side(self, lang: str, states: Tensor) -> Side:
+        """The map of ``lang`` where ``states`` are, to which it is copied once."""
+        key = lang, states.device, states.dtype
+        if key not in self._sides:
+            self._sides[key] = self.sides[lang].like(states)
+        return self._sides[key]
 
     @property
     def joint(self) -> bool:

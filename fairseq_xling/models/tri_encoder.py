@@ -194,12 +194,18 @@ class TriTransformer(SeparableTransformer):
     ) -> Emitted:
         """The loss of the ``rows`` (R,), which translate."""
         lengths, ends = (_lengths(side)[rows] for side in (src, tgt))
-        placed = self.emission.place(lengths, None, tgt["langs"][rows, 0])
+        width, padded = src["tokens"].shape[1], "padding_mask" in src
+        end = tgt["tokens"].shape[1]
+        if len(rows) < len(src["tokens"]):  # a longer row may be of another objective
+            sizes = torch.stack([*torch.aminmax(lengths), ends.max()])
+            least, width, end = sizes.tolist()  # at once: a GPU is waited for
+            padded = least < width
+        placed = self.emission.place(lengths, None, tgt["langs"][rows, 0], (width, padded))
         inputs = {"padding_mask": src.get("padding_mask"), "attn_group": src.get("attn_group")}
         inputs = {name: value[rows] for name, value in inputs.items() if value is not None}
         side = self.encoder.target_side(inputs, placed.tgt, placed.order)
         sizes = ends - 2  # without the frame
-        words = tgt["tokens"][rows, 1 : 1 + int(sizes.max())]
+        words = tgt["tokens"][rows, 1 : end - 1]
         logits = partial(self.encoder.logits, pair=pair)
 
         def states(shown: Mapping[str, Tensor]) -> Tensor:

@@ -31,7 +31,10 @@ class CrossLingualLM(Objective):
                 "predict": np.ones(len(target), dtype=bool),
             },
             order=row.order,
-            extra={"reordered": slots_of(row.order)},
+            extra={
+                "reordered": slots_of(row.order),
+                "kept": kept_of(row.order, len(row.source.tokens)),
+            },
             further=row.further,
         )
 
@@ -43,3 +46,15 @@ def slots_of(order: np.ndarray) -> np.ndarray:
     batch have, which would otherwise be asked of the device.
     """
     return np.ones(max(1, np.count_nonzero(order >= 0)), dtype=np.int64)
+
+
+def kept_of(order: np.ndarray, length: int) -> np.ndarray:
+    """A 1 for each of ``length`` source tokens that ``order`` (U,) has, once, or that is the first
+    or the last: (S,). Its width is of use as that of `slots_of`.
+
+    >>> kept_of(np.array([0, 2, -1, 2, 4]), 6).tolist()  # 0, 2, 4 and 5
+    [1, 1, 1, 1]
+    """
+    kept = np.zeros(length, dtype=bool)
+    kept[order[order >= 0]] = kept[[0, -1]] = True
+    return np.ones(np.count_nonzero(kept), dtype=np.int64)

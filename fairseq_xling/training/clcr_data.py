@@ -29,7 +29,13 @@ class PairText(Objective):
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         target = self.vocabulary.side(row.target)
         predict = np.zeros(len(target["tokens"]), dtype=bool)
-        return Example(self.vocabulary.side(row.source), {**target, "predict": predict}, row.order)
+        tgt, extra = {**target, "predict": predict}, {}
+        if row.order is not None:
+            # Its width says how many pivots those of a batch have, frames apart, which would
+            # otherwise be asked of the device.
+            pivots = np.count_nonzero(row.order[1:-1] >= 0)
+            extra["pivots"] = np.ones(pivots, dtype=np.int64)
+        return Example(self.vocabulary.side(row.source), tgt, row.order, extra)
 
 
 def pair_feed(

@@ -38,7 +38,9 @@ SHAPES = {
     "unified_lm order": 4,  # words, translated rows, their words and their slots
     "unified_lm relative": 3,  # words, translated rows, their words
     "unified_lm ctc": 2,  # words, translated rows
+    "unified_lm ctc alone": 2,
     "unified_lm lattice": 3,  # and slots that write a word
+    "unified_lm lattice alone": 3,
     "word_alignment": 2,  # words of the source, aligned pairs
     "clcr": 2,  # words of each side
     "clcr extract": 3,  # and pivots
@@ -46,13 +48,11 @@ SHAPES = {
     "clcr rel": 2,  # pivots, sentences with several
     "clcr abs": 3,  # and key-points
 }
-# Sizes that only the device knows, read at once: the width of a tensor follows from them.
+# Sizes that only the device knows, read at once: widths of tensors follow from them. Where every
+# row is translated, they are the batch's own; a batch that has other rows as well may be wider.
 SIZES = {
-    "unified_lm relative": 1,  # words that are kept
-    "unified_lm ctc": 2,  # slots, and words of the translated rows
-    "unified_lm lattice": 2,
-    "clcr rel": 1,  # key-points
-    "clcr abs": 1,
+    "unified_lm ctc": 1,  # source positions and words of the translated rows
+    "unified_lm lattice": 1,
 }
 
 

@@ -7,8 +7,12 @@ an entry below, with its options, and a criterion a case: tests fail until they 
 import json
 from pathlib import Path
 
+import torch
+
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
+from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
+from fairseq_xling.mapping.steps import Step
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.clcr.order import order_heads
 from fairseq_xling.models.emissions import emissions
@@ -84,11 +88,14 @@ def cases() -> dict[str, str]:
         "clcr extract copies": f"{_LABELLED} extract --extract-encoder finetune",
         "cross_lingual_transfer vectors": f"{_TRANSFER} --head pos {HEADS['pos']} "
         "--concat-vectors en={w}/en.vec,de={w}/de.vec",
+        "cross_lingual_transfer map": f"{_TRANSFER} --head pos {HEADS['pos']} --map {{w}}/map",
     }
     found["unified_lm compat"] = f"{{w}}/data {_CDLM} --compat --num-segments 2"
     for name in emissions:
         shown = "" if emissions[name].in_order else "--glancing 0.5"
-        found[f"unified_lm {name}"] = f"{{w}}/data {_CDLM} --emission {name} {shown}"
+        options = f"{_CDLM} --emission {name} {shown}"
+        found[f"unified_lm {name}"] = f"{{w}}/data {options}"
+        found[f"unified_lm {name} alone"] = f"{{w}}/data {options} --objectives cdlm"
     for name in auxiliary_heads:
         options = f"{_CDLM} --auxiliary {name} {AUXILIARY[name]}"
         found[f"unified_lm {name}"] = f"{{w}}/data {options}"
@@ -129,6 +136,9 @@ def make_world(root: Path) -> Path:
     _saved(root, "lm", f"{{w}}/data {_LM}")
     for lang in ("en", "de"):
         write_vectors(root / f"{lang}.vec", text / f"mono/train.{lang}.txt")
+    side = Side(16, (Step("centre", torch.ones(16)),), torch.eye(16))
+    languages = {"moving": {"lang": "de"}, "fixed": {"lang": "en"}}
+    write_map(root / "map", FittedMap({2: LayerMap(side, side)}, "procrustes", languages))
     (root / "squad.json").write_text(SQUAD)
     rows = [
         {"question": "who", "choices": ["dog", "a cat", "man"][: 2 + n], "label": n} for n in (0, 1)

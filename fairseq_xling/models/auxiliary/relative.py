@@ -55,7 +55,8 @@ class RelativeOrderHead(AuxiliaryHead):
         loss = F.cross_entropy(
             self.keep(words)[inside].float(), kept[inside].long(), reduction="sum"
         )
-        slots = expand((kept | (ends & ~padding)).long())
+        known = view.extra.get("kept")
+        slots = expand((kept | (ends & ~padding)).long(), None if known is None else known.shape[1])
         positions = place.masked_fill(ends, -1).gather(1, slots.source)
         pairs, _ = self.order.loss(self.arrange(words, slots), positions, slots.padding)
         return loss + pairs, (~ends).sum()

@@ -205,8 +205,10 @@ class ClcrModel(Identified, BaseFairseqModel):
         tgt: Mapping[str, Tensor],
         order: Tensor | None = None,
         pair: Any = None,
+        extra: Mapping[str, Tensor] | None = None,
     ) -> Loss:
-        """The loss of the module that is trained; ``order`` (B, N) holds pseudo-gold pivots."""
+        """The loss of the module that is trained; ``order`` (B, N) holds pseudo-gold pivots, and
+        ``pivots`` (B, K) of ``extra`` says by its width how many a sentence has at most."""
         batch = self._encode_pair(src, tgt)
         part = self.parts[self.trained]
         partner = space = None
@@ -215,7 +217,8 @@ class ClcrModel(Identified, BaseFairseqModel):
         if part.after:
             with torch.no_grad():
                 space = self.transform(0, batch.states[0])
-        return part(replace(batch, partner=partner, space=space))
+        most = extra["pivots"].shape[1] if extra else None
+        return part(replace(batch, partner=partner, most=most, space=space))
 
     def _encode_pair(self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor]) -> PairStates:
         states = self.encode(0, src), self.encode(1, tgt)

@@ -137,7 +137,13 @@ class Emission(nn.Module):
         """What a checkpoint's identity records: ``emission``, its name, and then its settings."""
         return {"emission": self.shape.emission}
 
-    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
+    def place(
+        self,
+        lengths: Tensor,
+        order: Tensor | None,
+        langs: Tensor,
+        extent: tuple[int, bool] | None = None,
+    ) -> Placed:
         """The slots of rows, in training and in translation.
 
         Args:
@@ -146,6 +152,8 @@ class Emission(nn.Module):
             order: (R, U) the source position of each, or ``None`` for the source's own order, which
                 is the only one in training unless the emission is ``in_order``.
             langs: (R,) the language of each row.
+            extent: the largest of ``lengths``, and whether one is smaller, where they are known: a
+                GPU is waited for otherwise.
         """
         raise NotImplementedError(type(self).__name__)
 

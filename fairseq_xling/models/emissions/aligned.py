@@ -27,8 +27,14 @@ class Aligned(Emission):
         """Nothing: checkpoints that are older than the other emissions do not name theirs."""
         return {}
 
-    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
-        return Placed(target_side(lengths, langs), order, lengths)
+    def place(
+        self,
+        lengths: Tensor,
+        order: Tensor | None,
+        langs: Tensor,
+        extent: tuple[int, bool] | None = None,
+    ) -> Placed:
+        return Placed(target_side(lengths, langs, extent), order, lengths)
 
     def write(
         self,

@@ -25,9 +25,16 @@ class Repeated(Emission):
     def facts(self) -> Mapping[str, Any]:
         return {**super().facts(), "upsample": self.shape.upsample}
 
-    def place(self, lengths: Tensor, order: Tensor | None, langs: Tensor) -> Placed:
+    def place(
+        self,
+        lengths: Tensor,
+        order: Tensor | None,
+        langs: Tensor,
+        extent: tuple[int, bool] | None = None,
+    ) -> Placed:
         times = self.shape.upsample
-        tgt = target_side(lengths * times, langs)
+        widened = None if extent is None else (extent[0] * times, extent[1])
+        tgt = target_side(lengths * times, langs, widened)
         places = torch.arange(tgt["positions"].shape[1], device=lengths.device)
         order = (places // times).expand_as(tgt["positions"])
         return Placed({**tgt, "positions": order}, order, lengths * times)

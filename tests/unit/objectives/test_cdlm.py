@@ -54,6 +54,7 @@ def test_the_whole_target_is_predicted_from_the_whole_source_in_the_given_order(
         assert one["langs"].tolist() == [lang] * length
     assert "attn_group" not in example.src
     assert example.extra["reordered"].tolist() == [1] * int((example.order >= 0).sum())
+    assert example.extra["kept"].tolist() == [1] * len({0, 3, 4})
 
 
 def test_nothing_about_it_is_random(cdlm):

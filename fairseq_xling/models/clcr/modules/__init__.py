@@ -40,6 +40,8 @@ class PairStates:
             for a module that ``needs_labels``. No token of s1 occurs twice.
         space: T12(r1), (B, M, E), for a module that comes after the transform.
         sources: both sides as encoders read them, for a module that has its own.
+        most: how many pivots a sentence has at most, where that is known: a GPU is waited for
+            otherwise.
     """
 
     states: tuple[Tensor, Tensor]
@@ -47,6 +49,7 @@ class PairStates:
     partner: Tensor | None = None
     space: Tensor | None = None
     sources: tuple[Mapping[str, Tensor], ...] = ()
+    most: int | None = None
 
 
 class Loss(NamedTuple):

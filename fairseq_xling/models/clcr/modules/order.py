@@ -74,16 +74,20 @@ class OrderModule(Module):
 def key_points_of(batch: PairStates, side: int) -> tuple[Tensor, Tensor, Tensor]:
     """`key_points` of s1 (side 0) with their ranks in s2, or of s2 with theirs in s1."""
     if side == 0:
-        return key_points(batch.space, partner_of_source(batch))
-    return key_points(batch.states[1], batch.partner.masked_fill(~batch.masks[1], -1))
+        return key_points(batch.space, partner_of_source(batch), batch.most)
+    partner = batch.partner.masked_fill(~batch.masks[1], -1)
+    return key_points(batch.states[1], partner, batch.most)
 
 
-def key_points(states: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def key_points(
+    states: Tensor, partner: Tensor, most: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Those tokens that have a partner, packed to the front in their order.
 
     Args:
         states: (B, M, E).
         partner: (B, M) position of the partner in the other sentence, -1 for none.
+        most: how many a sentence has at most, where that is known.
 
     Returns:
         states (B, K, E), positions (B, K), the rank of the partner among the partners, -1 at
@@ -96,8 +100,9 @@ def key_points(states: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]
     """
     used = partner >= 0
     counts = used.sum(1)
-    longest = max(int(counts.max()) if len(counts) else 0, 1)
-    front = torch.sort((~used).long(), dim=1, stable=True).indices[:, :longest]
+    if most is None:
+        most = int(counts.max()) if len(counts) else 0
+    front = torch.sort((~used).long(), dim=1, stable=True).indices[:, : max(most, 1)]
     padding = torch.arange(front.shape[1], device=front.device) >= counts[:, None]
     places = partner.gather(1, front).masked_fill(padding, torch.iinfo(torch.int64).max)
     positions = places.argsort(1).argsort(1).masked_fill(padding, -1)
