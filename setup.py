@@ -65,6 +65,7 @@ EXTRAS = {
         "pytest",
         "pytest-timeout",
         "pytest-xdist>=3.7",
+        "hydra-submitit-launcher",
         "hypothesis",
         "ipykernel",
         "mypy",

@@ -180,16 +180,20 @@ def command(program: str, *arguments: str, processes: int = 1) -> list[str]:
     return [*launcher, *base]
 
 
+def meeting_place() -> dict[str, str]:
+    """Where the processes of a training can meet."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free.getsockname()[1])}
+
+
 def together(program: str, *arguments: str, processes: int) -> subprocess.CompletedProcess[str]:
     """Processes of one training, in the environment that torchrun gives to each.
 
     torchrun itself takes a Python for each process and one more; a page of the documentation that
     the tests run starts it for real.
     """
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    common = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
+    common = {**meeting_place(), "WORLD_SIZE": str(processes)}
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         started = [

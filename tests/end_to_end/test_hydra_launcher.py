@@ -3,7 +3,15 @@
 import pytest
 
 from fairseq_xling import USER_DIR
-from tests.end_to_end.engine import checked, command, differences, environment, launch, load
+from tests.end_to_end.engine import (
+    checked,
+    command,
+    differences,
+    environment,
+    launch,
+    load,
+    meeting_place,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -38,13 +46,34 @@ def test_launched_processes_are_one_training_with_the_callback_and_refused_witho
     assert not (tmp_path / "refused" / "checkpoints" / "checkpoint_last.pt").exists()
 
 
-def test_the_plug_in_for_submitit_carries_out_a_training_for_each_setting(options, tmp_path):
+@pytest.fixture
+def plug_in():
     pytest.importorskip(
         "hydra_plugins.hydra_submitit_launcher", reason="needs hydra-submitit-launcher"
     )
+
+
+def test_the_plug_in_for_submitit_carries_out_a_training_for_each_setting(
+    options, plug_in, tmp_path
+):
     launcher = ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=10"]
     program = command("fairseq-hydra-train", "--multirun", *launcher, *options)
     checked([*program, f"hydra.sweep.dir={tmp_path}", "optimization.lr=[1e-3],[2e-3]"])
     found = [load(tmp_path / job / "checkpoints" / "checkpoint_last.pt") for job in "01"]
     assert [one["cfg"]["optimization"]["lr"] for one in found] == [[1e-3], [2e-3]]
     assert differences(*(one["model"] for one in found))
+
+
+def test_processes_of_a_submitted_job_are_one_training_with_the_callback_and_refused_without(
+    options, plug_in, tmp_path
+):
+    launcher = "hydra/launcher=submitit_local hydra.launcher.timeout_min=10".split()
+    program = command("fairseq-hydra-train", "--multirun", *launcher, *options)
+    program += ["hydra.launcher.tasks_per_node=2", "optimization.lr=[1e-3]"]
+    env = {**environment(), **meeting_place()}
+    checked([*program, f"hydra.sweep.dir={tmp_path}/joined", GUARDS], env=env)
+    saved = load(tmp_path / "joined" / "0" / "checkpoints" / "checkpoint_last.pt")
+    assert saved["extra_state"]["train_iterator"]["num_shards"] == 2
+    refused = launch([*program, f"hydra.sweep.dir={tmp_path}/refused"], env=env, merged=True)
+    assert refused.returncode and f"`{GUARDS}` must be set to train one model" in refused.stdout
+    assert not (tmp_path / "refused" / "0" / "checkpoints" / "checkpoint_last.pt").exists()

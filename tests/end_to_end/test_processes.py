@@ -13,6 +13,7 @@ from tests.end_to_end.engine import (
     apart,
     assert_same_training,
     environment,
+    meeting_place,
     run,
     start,
     training_options,
@@ -53,9 +54,7 @@ def torchrun(log, *arguments, restarts=0):
 @contextlib.contextmanager
 def two(folder, *arguments, **variables):
     """Two processes of one training and where each writes."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        common = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free.getsockname()[1])}
+    common = meeting_place()
     with contextlib.ExitStack() as stack:
         processes, logs = [], [folder / f"rank{rank}.log" for rank in range(2)]
         for rank, log in enumerate(logs):

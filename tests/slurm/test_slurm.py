@@ -15,6 +15,7 @@ import torch
 
 from fairseq_xling import USER_DIR
 from tests.end_to_end.engine import BIN, load
+from tests.end_to_end.pages import DOCS
 
 pytestmark = pytest.mark.slow
 
@@ -323,3 +324,39 @@ def test_without_sacct_it_says_so(text, cluster, tmp_path):
     assert (
         "needs Slurm's accounting, and sacct fails: Slurm accounting storage is disabled" in printed
     )
+
+
+def test_hydras_launcher_makes_one_training_of_a_job_as_the_page_says(text, cluster, tmp_path):
+    pytest.importorskip(
+        "hydra_plugins.hydra_submitit_launcher", reason="needs hydra-submitit-launcher"
+    )
+    options = "--languages en,de --vocab-type word --vocab-size 300 --aligner none"
+    command = [XLING, "prepare", "data", "--from", text / "text", *options.split()]
+    subprocess.run(command, cwd=tmp_path, env=cluster, check=True, capture_output=True)
+    task = (
+        f"common.user_dir={USER_DIR} common.cpu=true +task._name=bilingual_mlm "
+        f"+task.data={tmp_path}/data +task.sample_break_mode=sentence "
+        "+model._name=separable_transformer +model.encoder_layers=1 +model.encoder_embed_dim=16 "
+        "+model.encoder_attention_heads=2 +model.encoder_ffn_embed_dim=32 "
+        "criterion._name=unified_lm +optimizer._name=adam 'optimization.lr=[1e-3]' "
+        "dataset.max_tokens=256 dataset.num_workers=0 optimization.max_update=2"
+    )
+    page = (DOCS / "how-to" / "processes.md").read_text()
+    (printed,) = re.findall(r"```text\n(.*submitit_slurm(?:.|\n)*?)```", page)
+    # Eight GPUs are two cores here.
+    for said, here in (
+        ("fairseq-hydra-train", f"{BIN}/fairseq-hydra-train"),
+        (" TASK ", f" {task} "),
+        ("partition=gpu", "partition=tests"),
+        ("tasks_per_node=8", "tasks_per_node=2"),
+        ("gpus_per_node=8", "gpus_per_node=null"),
+    ):
+        assert printed.count(said) == 1
+        printed = printed.replace(said, here)
+    done = subprocess.run(
+        printed, shell=True, cwd=tmp_path, env=cluster, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    saved = load(tmp_path / "sweep" / "0" / "checkpoints" / "checkpoint_last.pt")
+    assert saved["cfg"]["distributed_training"]["distributed_world_size"] == 2
+    assert saved["extra_state"]["train_iterator"]["num_shards"] == 2
