@@ -88,6 +88,7 @@ EXTRAS = {
         # The field's own tools, which the metrics and formats are compared with.
         "conllu",
         "seqeval",
+        "udtools",
     ],
 }
 

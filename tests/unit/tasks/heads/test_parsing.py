@@ -175,26 +175,18 @@ def test_scores_are_those_counted_by_hand():
 
 
 def shared_task_scores(gold, system):
-    """UAS and LAS of two CoNLL-U texts as the CoNLL 2018 shared task defines them (Zeman et al.,
-    2018, section 5): words of both that cover the same characters are aligned; a word counts if its
-    head is aligned to the gold head, for LAS with the relation up to its colon; the score is F1.
-    """
+    """UAS and LAS of two CoNLL-U files by the script of the CoNLL 2018 shared task, in udtools."""
+    scorer = pytest.importorskip("udtools.udeval", reason="udtools is not installed (extra dev)")
+    found = scorer.evaluate(*(scorer.load_conllu_file(str(path)) for path in (gold, system)))
+    return tuple(100 * found[name].f1 for name in ("UAS", "LAS"))
 
-    def words(text):
-        found, begin = [], 0
-        for sentence in text.split("\n\n"):
-            rows = [line.split("\t") for line in sentence.splitlines() if line[:1].isdigit()]
-            rows = [row for row in rows if row[0].isdigit()]
-            places = {"0": "root"}
-            for row in rows:
-                places[row[0]] = (begin, begin := begin + len(row[1]))
-            found += [(places[row[0]], places[row[6]], row[7].split(":")[0]) for row in rows]
-        return {place: (head, relation) for place, head, relation in found}, len(found)
 
-    (gold, total), (system, produced) = words(gold), words(system)
-    both = [(gold[place], system[place]) for place in gold.keys() & system.keys()]
-    right = sum(a[0] == b[0] for a, b in both), sum(a == b for a, b in both)
-    return tuple(100 * 2 * n / (total + produced) for n in right)
+def disturbed(draw, tree, relations):
+    """Another tree in place of three of ten, and another relation for three words of ten."""
+    size = len(tree.heads)
+    heads = _random_tree(draw, size) if draw.random() < 0.3 else tree.heads
+    names = (name if draw.random() < 0.7 else draw.choice(relations) for name in tree.relations)
+    return Tree(tuple(heads), tuple(map(str, names)))
 
 
 @pytest.mark.row("E4")
@@ -213,19 +205,30 @@ def test_scores_of_a_written_file_are_those_of_the_shared_task(tmp_path):
     path, out = tmp_path / "gold.conllu", tmp_path / "system.conllu"
     path.write_text("".join(f"{line}\n" for line in lines))
     items = list(Conllu.read(path, {}))
-    trees = []
-    for one in items:
-        heads = [*one.tree.heads]
-        kept = draw.random(len(heads)) < 0.7
-        heads = [h if k else 0 if h else 1 for h, k in zip(heads, kept, strict=True)]
-        names = [
-            r if draw.random() < 0.7 else relations[draw.integers(6)] for r in one.tree.relations
-        ]
-        trees.append(Tree(tuple(heads), tuple(names)))
+    trees = [disturbed(draw, one.tree, relations) for one in items]
     Conllu.write(out, items, trees, {})
     head = Parsing({"relation": relations})
     scores = head.scores(total_counts(head, items, trees))
-    expected = shared_task_scores(path.read_text(), out.read_text())
+    expected = shared_task_scores(path, out)
+    assert 30 < expected[1] < expected[0] < 90
+    assert (scores["uas"], scores["las"]) == pytest.approx(expected)
+
+
+@pytest.mark.row("E4")
+@pytest.mark.parametrize("file", ["ud_en_ewt/en_ewt-ud-dev", "ud_fr_gsd/fr_gsd-ud-dev"])
+def test_scores_on_a_treebank_are_those_of_the_shared_task(file, tmp_path):
+    path = SHARED / f"{file}.conllu.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not on this machine")
+    draw, gold, out = np.random.default_rng(4), tmp_path / "gold.conllu", tmp_path / "system.conllu"
+    items = list(Conllu.read(path, {}))[:300]
+    relations = find_labels(Parsing, items)["relation"]
+    Conllu.write(gold, items, [one.tree for one in items], {})
+    trees = [disturbed(draw, one.tree, relations) for one in items]
+    Conllu.write(out, items, trees, {})
+    head = Parsing({"relation": relations})
+    scores = head.scores(total_counts(head, items, trees))
+    expected = shared_task_scores(gold, out)
     assert 30 < expected[1] < expected[0] < 90
     assert (scores["uas"], scores["las"]) == pytest.approx(expected)
 
