@@ -87,6 +87,7 @@ EXTRAS = {
         "import-linter",
         # The field's own tools, which the metrics and formats are compared with.
         "conllu",
+        "datasets",
         "seqeval",
         "udtools",
     ],

@@ -6,6 +6,7 @@ with a dot, such as ``translation.en``.
 """
 
 import io
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_text import decode_json
 
 _WITH_COLUMN = re.compile(r"(.+\.(?:parquet|arrow|jsonl|jsonl\.gz|jsonl\.xz)):([^/]+)")
-_TABLES = (".parquet", ".arrow")
+TABLES = (".parquet", ".arrow")
 _ROWS = 1024  # of a batch
 _LINE_ENDS = re.compile(rb"\r\n|[\r\n]")
 Lines = Callable[[Path], Iterator[bytes]]
@@ -45,14 +46,14 @@ def open_column(path: str | Path, lines: Lines) -> io.RawIOBase | None:
     """
     file = on_disk(path)
     if file == Path(path):
-        if file.suffix in _TABLES:
+        if file.suffix in TABLES:
             raise UserError(
                 f"{path}: must be named with its column, as in {path}:COLUMN; it has "
                 f"{', '.join(_names(schema_of(file)))}"
             )
         return None
     column = str(path)[len(str(file)) + 1 :]
-    if file.suffix not in _TABLES:
+    if file.suffix not in TABLES:
         return _Stream(lambda: _of_objects(file, column, lines))
     check_text(file, column, schema_of(file))
     return _Stream(lambda: _of_table(file, column))
@@ -96,6 +97,21 @@ def check_text(file: Path, column: str, schema: Any) -> None:
     found = column_type(file, column, schema)
     if not (types.is_string(found) or types.is_large_string(found) or types.is_string_view(found)):
         raise UserError(f"{file}: column `{column}` must be of strings, got {found}")
+
+
+def class_names(schema: Any, column: str) -> list[str] | None:
+    """The names of the classes whose numbers a column holds, alone or in lists, where Hugging
+    Face's datasets stores them with the schema; else None."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        found = features[column]
+        while "names" not in found and "feature" in found:  # a list
+            found = found["feature"]
+        names = found["names"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    fits = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return names if fits else None
 
 
 def column_batches(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:

@@ -30,6 +30,7 @@ VALID = {
     "xnli_jsonl": '{"language": "en", "gold_label": "x", "sentence1": "a", "sentence2": "b"}\n',
     "table": arrow(text="a", label="x"),
     "conll": "EU B-ORG\nrejects O\n\nPeter B-PER\n",
+    "tagged_rows": '{"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]}\n',
     "conllu": "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
     "conll09": "1\ta\ta\ta\tN\tN\t_\t_\t0\t0\tr\tr\tY\ta.01\tA0\n\n",
     "conll09_trees": "1\ta\ta\ta\tN\tN\t_\t_\t0\t0\tr\tr\tY\ta.01\tA0\n\n",
@@ -53,6 +54,8 @@ VALID = {
             ]
         }
     ),
+    "question_rows": '{"id": "1", "context": "a b c", "question": "b?", '
+    '"answers": {"text": ["b"], "answer_start": [2]}}\n',
     "choices": '{"context": "a", "question": "b", "choices": ["c", "d"], "label": 0}\n',
     "c3": '[[["a"], [{"question": "q", "choice": ["x", "y"], "answer": "x"}], "1"]]',
     "chid": '{"content": ["a #idiom1# b"], "candidates": ["x", "y"]}\n',

@@ -71,7 +71,7 @@ class Squad(Format):
                 context = get_value(where, paragraph, "context", str)
                 check_bound("context", len(context), where)
                 for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
-                    item = _item(path, f"{where}, question {q}", context, question)
+                    item = question_item(path, f"{where}, question {q}", context, question)
                     if item.id in names:
                         raise UserError(f"{item.place}: the id occurs twice in the file")
                     names.add(item.id)
@@ -94,7 +94,12 @@ class Squad(Format):
             file.write("\n")
 
 
-def _item(path: Path, where: str, context: str, question: Any) -> QuestionItem:
+def question_item(path: Path, where: str, context: str, question: Any) -> QuestionItem:
+    """The item of a question, an object as in SQuAD's files.
+
+    Raises:
+        UserError: for a broken rule; begins with ``where``, or with the question's id.
+    """
     name = get_value(where, question, "id", str)
     where = f"{path}: question {name!r}"
     text = get_value(where, question, "question", str)
