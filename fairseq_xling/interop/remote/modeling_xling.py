@@ -82,6 +82,8 @@ class XlingPreTrainedModel(PreTrainedModel):
 class XlingModel(XlingPreTrainedModel):
     """Hidden states: of the embeddings, the lower half, the TRILayer and the upper half."""
 
+    _keys_to_ignore_on_load_unexpected = [r"^head\.", r"^output_tokens\."]  # the output layer's
+
     def __init__(self, config):
         super().__init__(config)
         size = config.hidden_size

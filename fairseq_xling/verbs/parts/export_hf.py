@@ -68,7 +68,7 @@ def write(job: Job) -> str:
         loader, trusted = "AutoModelForMaskedLM", ", trust_remote_code=True"
     code = f"""from transformers import AutoTokenizer, {loader}
 
-tokenizer = AutoTokenizer.from_pretrained("{job.output.name}")
+tokenizer = AutoTokenizer.from_pretrained("{job.output.name}"{trusted})
 model = {loader}.from_pretrained("{job.output.name}"{trusted})"""
     loading = Loading("transformers", made.architecture, code, made.notes)
     write_card(job, loaded, language, loading)

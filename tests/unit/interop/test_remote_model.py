@@ -43,7 +43,7 @@ else:
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModel, AutoModelForMaskedLM
 
 folder, out = sys.argv[1:]
 inputs = load_file(f"{out}/batch.safetensors")
@@ -57,7 +57,9 @@ with torch.no_grad():
     assert not info["missing_keys"] and not info["unexpected_keys"], info
     logits = whole.eval()(**inputs).logits
 save_file({"states": torch.stack(states), "logits": logits}, f"{out}/found.safetensors")
-AutoTokenizer.from_pretrained(folder)("dog cat")
+card = open(f"{folder}/README.md", encoding="utf-8").read()
+exec(card.partition("```python")[2].partition("```")[0], names := {})
+names["model"](**names["tokenizer"](["dog cat", "dog"], return_tensors="pt", padding=True))
 """
 
 
@@ -104,8 +106,10 @@ def test_states_and_logits_are_those_of_the_model(shape, data, tmp_path):
     script.write_text(SCRIPT, encoding="utf-8")
     line = [sys.executable, script, tmp_path / "out", tmp_path]
     env = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=env)
+    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=env, input="")
     assert done.returncode == 0, done.stderr
+    # Nobody is asked for permission that was given, nor told of weights that are as they should be.
+    assert not done.stdout and "UNEXPECTED" not in done.stderr, done.stdout + done.stderr
     found, real = load_file(tmp_path / "found.safetensors"), ~padding
     for one, other in (
         (found["states"][:, real], states[:, real]),
