@@ -1,4 +1,8 @@
+import json
 import math
+import random
+import subprocess
+import sys
 
 import pytest
 
@@ -69,6 +73,32 @@ def test_nothing_is_smoothed():
     assert found["precisions"] == [25.0, 0.0, 0.0, 0.0]
     assert found["cumulative"][0] == pytest.approx(25.0)
     assert found["cumulative"][1:] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.row("G19")
+@pytest.mark.parametrize(
+    ("tokenizer", "words"),
+    [("13a", "the dog, the cat's U.S. 3.14 end."), ("zh", "狗 看 到 了 a 猫 。")],
+)
+def test_scores_are_those_that_sacrebleu_prints_for_the_same_text(tokenizer, words, tmp_path):
+    draw, between = random.Random(7), "" if tokenizer == "zh" else " "
+    samples = []
+    for size in range(4, 30):
+        line = draw.choices(words.split(), k=size)
+        other = [draw.choice(words.split()) if draw.random() < 0.2 else word for word in line]
+        samples.append(sample(between.join(other[draw.randint(0, 1) :]), between.join(line)))
+    for name in ("hypothesis", "reference"):
+        text = "".join(f"{getattr(one, name)}\n" for one in samples)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", tmp_path / "reference", "-i"]
+    command += [tmp_path / "hypothesis", *"-m bleu chrf --smooth-method none -w 9 -f json".split()]
+    done = subprocess.run([*command, "-tok", tokenizer], capture_output=True, text=True, check=True)
+    bleu, chrf = json.loads(done.stdout)
+    found = score(samples, tokenizer)
+    assert 10 < found["bleu"] < 90 and 10 < found["chrf"] < 90
+    assert found["bleu"] == pytest.approx(bleu["score"])
+    assert "/".join(f"{one:.1f}" for one in found["precisions"]) == bleu["verbose_score"].split()[0]
+    assert found["chrf"] == pytest.approx(chrf["score"])
 
 
 def test_empty_outputs_score_nothing():
