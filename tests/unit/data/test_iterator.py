@@ -1,6 +1,7 @@
 import gc
 import hashlib
 import io
+import itertools
 import random
 import weakref
 
@@ -210,11 +211,18 @@ def resumed(training, state, **changes):
 
 
 @pytest.mark.parametrize(
-    ("taken", "num_workers"), [(0, 0), (1, 0), (3, 0), (4, 0), (5, 0), (3, 2), (5, 2)]
+    ("taken", "num_workers", "epochs_before"),
+    [
+        *itertools.product((0, 1, 3, 4, 5), [0], (0, 1, 2)),
+        *itertools.product((3, 5), [2], [1]),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)  # each epoch begins its processes anew
+            for case in itertools.product((3, 5), [2], (0, 2))
+        ),
+    ],
 )
-@pytest.mark.parametrize("epochs_before", [0, 1, 2])
 def test_a_resumed_training_sees_exactly_the_remaining_batches(
-    training, taken, epochs_before, num_workers
+    training, taken, num_workers, epochs_before
 ):
     settings = {"groups": 5, "update_freq": 2, "num_workers": num_workers}
     whole = epochs(training(groups=5, update_freq=2), 4)
