@@ -52,7 +52,8 @@ def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
         if name not in kind.options.__dataclass_fields__:
             known = list(kind.options.__dataclass_fields__)
             raise UserError(f"`--launcher-args`: {unknown_name('option', name, known)}")
-    with about("`--launcher-args`"):
+    named = {"`--launcher-config`": args.launcher_config, "`--launcher-args`": given}
+    with about(" and ".join(name for name, value in named.items() if value)):
         values = load_config(kind.options, argparse.Namespace(config=args.launcher_config, **given))
     return functools.partial(
         kind,

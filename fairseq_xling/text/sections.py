@@ -42,6 +42,38 @@ def cut_text(sources: Sources, facts: Mapping[Path, TextFacts], shards: int) -> 
     return cuts
 
 
+def check_lines(sources: Sources, shards: int) -> None:
+    """Refuse more ``shards`` than a training text has lines, which reads no more lines than that.
+
+    Raises:
+        UserError: if a training text has fewer lines.
+    """
+    texts = [files for (split, _), files in sources.mono.items() if split == "train"]
+    pairs = [files for (split, _), files in sources.parallel.items() if split == "train"]
+    for files in [*texts, *([file] for pair in pairs for file in pair)]:
+        lines = 0
+        for file in files:
+            lines += _first_lines(file, shards - lines)
+        _check_lines(lines, shards, files[0])
+
+
+def _check_lines(lines: int, shards: int, file: Path) -> None:
+    if lines < shards:
+        raise UserError(
+            f"`--shards` must be at most the number of lines of each training text, {lines} in "
+            f"{file}, got {shards}"
+        )
+
+
+def _first_lines(path: Path, most: int) -> int:
+    """How many lines a file has; ``most`` or more stands for any larger number."""
+    lines, last = 0, b"\n"
+    with open_binary(path) as file:
+        while lines < most and (block := file.read(BLOCK_BYTES)):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last != b"\n")
+
+
 def _cut(
     cuts: list[Sections],
     role: str,
@@ -52,11 +84,7 @@ def _cut(
 ) -> None:
     """Add to each of ``cuts`` its part of ``files``, which are one text and have so many lines."""
     total, shards = sum(lines), len(cuts)
-    if total < shards:
-        raise UserError(
-            f"`--shards` must be at most the number of lines of each training text, {total} in "
-            f"{files[0]}, got {shards}"
-        )
+    _check_lines(total, shards, files[0])
     borders = [total * k // shards for k in range(shards + 1)]
     before = 0
     for place, (file, count) in enumerate(zip(files, lines, strict=True), start=number):

@@ -21,7 +21,7 @@ from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import FolderMaker, check_settings, to_align, write_folder
 from fairseq_xling.text.sample import draw_lines
 from fairseq_xling.text.scan import TextFacts, scan_text
-from fairseq_xling.text.sections import cut_text, section_sources
+from fairseq_xling.text.sections import check_lines, cut_text, section_sources
 from fairseq_xling.text.sources import Sources
 from fairseq_xling.text.thot_worker import ITERATIONS
 
@@ -38,12 +38,12 @@ def part_names(shards: int) -> list[str]:
     return [MODELS, *(f"shard{number}" for number in range(shards))]
 
 
-def check_shards(sources: Sources, options: PrepareOptions) -> None:
-    """Refuse what cannot be prepared in shards, before anything is read.
+def check_shards(sources: Sources, options: PrepareOptions, shards: int) -> None:
+    """Refuse what cannot be prepared in shards, before much is read.
 
     Raises:
-        UserError: for settings that `prepare` refuses, no training text, and an aligner that
-            cannot align with what it has learnt from other text.
+        UserError: for settings that `prepare` refuses, no training text or too few lines of it,
+            and an aligner that cannot align with what it has learnt from other text.
     """
     if not any(split == "train" for split, _ in (*sources.mono, *sources.parallel)):
         raise UserError("`--shards` needs training text to cut, such as `--mono train.en=FILE`")
@@ -55,6 +55,7 @@ def check_shards(sources: Sources, options: PrepareOptions) -> None:
             f"`--aligner {options.aligner}`"
         )
     check_settings(sources, options)
+    check_lines(sources, shards)
 
 
 def prepare_models(
@@ -74,7 +75,7 @@ def prepare_models(
     Raises:
         UserError: for bad input, found before anything is written.
     """
-    check_shards(sources, options)
+    check_shards(sources, options, shards)
     inputs = fingerprint(sources)
     settings = {**options.to_json(), "shards": shards, "align_sample": align_sample}
     if not overwrite and state.is_finished(out, settings, inputs):

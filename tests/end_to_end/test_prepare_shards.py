@@ -92,6 +92,7 @@ def test_a_repeated_call_makes_only_the_shard_that_is_missing(world):
         (["--launcher", "slurm"], "`--launcher` needs `--shards`"),
         (["--shards", 2], "was begun with `--shards` 3, not 2"),
         (["--shards", 3, "--seed", 2], "was begun with `--seed` 1, not 2"),
+        (["--shards", 101], "`--shards` must be at most the number of lines of each training text"),
         (["--shards", 3, "--part", "shard3"], "`--part`: unknown part 'shard3'"),
         (
             ["--shards", 3, "--aligner", "eflomal"],

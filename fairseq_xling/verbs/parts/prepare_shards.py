@@ -9,7 +9,7 @@ from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.carry_out import take_steps
-from fairseq_xling.runs.launching import planning_command
+from fairseq_xling.runs.launching import launcher_of, planning_command
 from fairseq_xling.runs.step import Step, last_line
 from fairseq_xling.text import state
 from fairseq_xling.text.inputs import surfaces
@@ -63,7 +63,7 @@ def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareO
             raise UserError(f"`--part`: {unknown_name('part', args.part, names)}")
         _make_part(args, sources, options)
         return
-    check_shards(sources, options)
+    check_shards(sources, options, args.shards)
     settings = {**options.to_json(), "shards": args.shards, "align_sample": args.align_sample}
     inputs = surfaces(sources)
     if (out / "meta.json").is_file():
@@ -72,6 +72,7 @@ def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareO
         state.is_finished(out, settings, inputs)
     steps = _steps(args, sources)
     if not (args.dry_run or args.only_step):
+        launcher_of(args)  # raises for wrong options, before anything is written
         state.start(out, settings, inputs, None)
     if take_steps(out, steps, args.jobs, args):
         print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")

@@ -8,7 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.text import blocks, sections
 from fairseq_xling.text.blocks import mono_blocks, parallel_blocks
 from fairseq_xling.text.scan import scan_text
-from fairseq_xling.text.sections import cut_text, line_offsets, section_sources
+from fairseq_xling.text.sections import check_lines, cut_text, line_offsets, section_sources
 from fairseq_xling.text.sources import Sources
 
 
@@ -78,6 +78,17 @@ def test_more_shards_than_lines_are_refused(sources, tmp_path):
         "`--shards` must be at most the number of lines of each training text, 11 in "
         f"{tmp_path / 'x'}, got 12"
     )
+
+
+def test_lines_are_counted_before_anything_is_cut(sources, tmp_path):
+    check_lines(sources, 11)
+    with pytest.raises(UserError, match=r"lines of each training text, 11 in .*, got 12"):
+        check_lines(sources, 12)
+    file = tmp_path / "no-line-end"
+    file.write_bytes(b"a\nb")
+    check_lines(Sources(mono={("train", "en"): [file]}), 2)
+    with pytest.raises(UserError, match=r"2 in .*no-line-end, got 3"):
+        check_lines(Sources(mono={("train", "en"): [file]}), 3)
 
 
 def test_a_text_that_became_shorter_is_noticed(sources, tmp_path):
