@@ -89,6 +89,7 @@ EXTRAS = {
         "conllu",
         "datasets",
         "seqeval",
+        "torchmetrics",
         "udtools",
     ],
 }

@@ -1,6 +1,7 @@
 """Files that Hugging Face's datasets has written, read by us; what is wrong in such files."""
 
 import json
+import random
 
 import pytest
 
@@ -116,6 +117,37 @@ def test_questions_are_those_of_the_same_data_as_squad(datasets, write, name, tm
     for one, other in zip(found, Squad.read(tmp_path / "squad.json", {}), strict=True):
         assert [getattr(one, field) for field in fields] == [getattr(other, f) for f in fields]
     assert find_format(SpanQa.format, "question_rows") is QuestionRows
+
+
+def test_scores_of_questions_are_those_of_squads_script_in_torchmetrics(write):
+    squad = pytest.importorskip(
+        "torchmetrics.functional.text", reason="torchmetrics is not installed (extra dev)"
+    ).squad
+    draw, words = (
+        random.Random(5),
+        "The dog, an old U.S. cat; a Köln-Bonn line -- 3.5 km (东京)".split(),
+    )
+    rows, found = {"id": [], "context": [], "question": [], "answers": []}, []
+    for number in range(60):
+        context = " ".join(draw.choices(words, k=20))
+        starts = [0] + [i + 1 for i, letter in enumerate(context) if letter == " "]
+        # Never an answer of articles alone, which SQuAD 2.0's script counts otherwise.
+        cut = [(begin, context.index(" ", begin + 9)) for begin in starts[:12]]
+        gold = draw.sample(cut[:6], draw.randint(1, 3))
+        found.append(draw.choice([*gold, draw.choice(cut)]))
+        answers = {"text": [context[a:b] for a, b in gold], "answer_start": [a for a, _ in gold]}
+        for key, value in zip(rows, (str(number), context, "what?", answers), strict=True):
+            rows[key].append(value)
+    items = list(QuestionRows.read(write(rows, "a.parquet"), {}))
+    head = SpanQa({"answer": ["span"]})
+    ours = head.scores(total_counts(head, items, found))
+    pairs = zip(items, found, strict=True)
+    given = [{"id": one.id, "prediction_text": one.context[a:b]} for one, (a, b) in pairs]
+    gold = [{"id": i, "answers": a} for i, a in zip(rows["id"], rows["answers"], strict=True)]
+    theirs = squad(given, gold)
+    assert 20 < ours["em"] < ours["f1"] < 95
+    assert ours["em"] == pytest.approx(float(theirs["exact_match"]))
+    assert ours["f1"] == pytest.approx(float(theirs["f1"]), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", [FILES[0], FILES[2]])
