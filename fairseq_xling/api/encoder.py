@@ -172,16 +172,23 @@ class Encoder(interop.Encoder):
             way, k: see `fairseq_xling.api.measures.neighbours`.
 
         Raises:
-            UserError: as `encode` and `measures.neighbours`.
+            UserError: as `encode` and `measures.neighbours`; also if a side has no text.
         """
         if pooling == NO_POOLING:
             raise UserError(f"`pooling` must be one of {', '.join(POOLINGS)}, got {pooling!r}")
         if isinstance(langs, str) or len(langs) != 2:
             raise UserError(f"`langs` must be the two languages, got {shown(langs)}")
-        checked.count("layer", layer, -self.num_layers - 1)
+        given = {"queries": queries, "texts": texts}
+        sides = {name: checked.lines(name, side) for name, side in given.items()}
+        for name, side in sides.items():
+            if not side:
+                raise UserError(f"`{name}` must have at least one text, got none")
+        low, high = -self.num_layers - 1, self.num_layers
+        if checked.count("layer", layer, low) > high:
+            raise UserError(f"`layer` must lie in [{low}, {high}], got {layer}")
         x, y = (
             self.encode(side, lang, layers=layer, pooling=pooling, unknown=unknown)
-            for side, lang in zip((queries, texts), langs, strict=True)
+            for side, lang in zip(sides.values(), langs, strict=True)
         )
         return measures.neighbours(x, y, top=top, way=way, k=k)
 

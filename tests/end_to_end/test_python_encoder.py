@@ -10,6 +10,7 @@ import fairseq_xling as xling
 from tests.end_to_end.test_translate import WORDS, Study
 
 TEXTS = ["dog cat", "", "sun moon tree", "one"]
+BOTH = ("en", "xx")
 OTHERS = ["xdog xcat", "xone", "xsun xmoon xtree"]
 
 
@@ -94,6 +95,9 @@ def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
         (lambda e: e.fill_mask("dog <mask>", "en", top_k=0), "`top_k` must be a whole number"),
         (lambda e: e.fill_mask("dog " * 50 + "<mask>", "en"), "`text` must have its mask among"),
         (lambda e: e.retrieve(["dog"], ["xdog"], "en"), "`langs` must be the two languages"),
+        (lambda e: e.retrieve("dog", ["xdog"], BOTH), "`queries` must be a list of strings, got"),
+        (lambda e: e.retrieve(["dog"], [], BOTH), "`texts` must have at least one text, got none"),
+        (lambda e: e.retrieve(["dog"], ["x"], BOTH, layer=9), r"`layer` must lie in \[-"),
     ],
 )
 def test_bad_arguments_are_named(encoder, call, message):
