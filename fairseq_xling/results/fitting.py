@@ -56,7 +56,7 @@ def fit(figure: Figure) -> None:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Make ``figure`` taller until its axes have room beside all that is written around them."""
+    """Make ``figure`` taller until its axes have room next to all that is written around them."""
     for _ in range(_TRIES):
         if _is_laid_out(figure):
             return
