@@ -66,6 +66,8 @@ every() {
     on_data analysis-six-languages "$here/analysis/2_six_languages.sh" "$data" \
         "$runs/transfer/encoder" "$runs/analysis/six-languages"
     on_data analysis-minilm "$here/analysis/3_minilm.sh" "$data" "$runs/analysis/minilm"
+    on_data analysis-measures "$here/analysis/4_measures.sh" "$data" "$runs/trelm/translators" \
+        combine-de-1-ctc.pt "$runs/analysis/measures"
     if [ -n "${PARSER:-}" ]; then
         on_data transfer-kbp37 "$here/transfer/5_structures.sh" kbp37 "$data" \
             "$runs/transfer/encoder" "$PARSER" "$runs/transfer/kbp37"
@@ -93,7 +95,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     local folder=$1 one finished=()
     shift
     for one in "$@"; do
-        if [ -f "$runs/$one/results.json" ]; then
+        if compgen -G "$runs/$one/*.json" > /dev/null; then
             finished+=("$runs/$one")
         else
             echo "$folder/README.md: nothing new of $one, which is not finished"
@@ -104,7 +106,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-objectives,-parallel,-compensated,-baselines} \
     trelm/{multi30k,minilm,translators}
-page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm}
+page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/trained-encoders,cdlm/new-weights} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \

@@ -2,8 +2,9 @@
 
     python examples/analysis/make_readme.py [RUN ...]
 
-Each RUN is the `--output` folder of a similarity study; what was run, where and when is taken from
-it. Results are kept in `results/`; without RUN, the page is made from them.
+Each RUN is the `--output` folder of a similarity study, or the folder of 4_measures.sh; what was
+run, where and when is taken from it. Results are kept in `results/`; without RUN, the page is made
+from them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.page import Result
+from fairseq_xling.results.result import make_page
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
 from fairseq_xling.studies.mbert.similarity_rows import ROWS
+from fairseq_xling.studies.pages.rows import spec_rows
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))
@@ -25,6 +29,10 @@ _ORDER = [
     *(("retrieval P@1", *rows) for rows in (*_UNMAPPED, *_MAPPED)),
     *(("BLI MRR", *rows) for rows in (*_UNMAPPED, *_MAPPED)),
 ]
+# Of every measure of one encoder, those with a figure by layer.
+_DRAWN = ("retrieval", "vector-translation", "cka", "words-in-context", "mean-difference")
+# Share of tokens in the other language, without a shift, above which a shift can do little.
+_CONVERTED = 0.9
 
 _HEAD = """\
 # Encoders trained jointly and independently
@@ -38,9 +46,11 @@ translations. Its models have 8 layers, 768 wide, and are trained on Wikipedia; 
     examples/analysis/1_synthetic.sh RUN --equal text --updates 400       ..., equal text, see there
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
+    examples/analysis/4_measures.sh DATA MIGRATION CHECKPOINT every measure of one encoder
     python examples/analysis/make_readme.py [RUN ...]         writes this page
 
-ENCODER is the folder of `examples/transfer/encoder.sh`. The scripts can be interrupted and resume
+ENCODER is the folder of `examples/transfer/encoder.sh`, MIGRATION that of
+`examples/trelm/5_translators.sh`. The scripts can be interrupted and resume
 when called again. `fairseq-xling ablate similarity --help` lists every option; the values used
 are in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Existing encoders can replace
 trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper, Pearson's correlation of CKA
@@ -87,6 +97,80 @@ def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> 
     return f"{above.sum()} of {above.size}"
 
 
+def measures(found: Sequence[Result]) -> list[str]:
+    """The lines of a run that left a result for each measure."""
+    pages = {result.name: make_page(result) for result in found}
+    measured = [one for page in pages.values() for one in page.measured]
+    rows = [
+        [code, row.title, one.what, one.value, row.paper]
+        for code, row in spec_rows().items()
+        for one in measured
+        if one.row == code
+    ]
+    header = ["row", "title", "measured", "value", "paper"]
+    lines = [
+        "An English MiniLM that was migrated to German on image captions, with one seed.",
+        *("", markdown_table(header, rows), "", *map("- {}".format, _expected(found))),
+    ]
+    for name, page in pages.items():
+        if name in _DRAWN:
+            lines += ["", f"![{page.title}]({name}.svg)"]
+    return lines
+
+
+def _expected(found: Sequence[Result]) -> list[str]:
+    """What the papers say of the measures, and whether it is so here."""
+    records = {result.name: result.record for result in found}
+    said = []
+
+    def note(paper: str, here: str, kept: bool | None) -> None:
+        verdict = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
+        said.append(f"{paper} Here: {here}. {verdict}.")
+
+    points = records["cka-and-retrieval"]["correlations"]
+    pearson = [one["Pearson"] for one in points if one["Pearson"] is not None]
+    note(
+        "CKA and retrieval rise together over the layers (Emerging Structure, Figure 7: Pearson's "
+        "correlation above .9).",
+        f"{min(pearson):.3f}",
+        min(pearson) > 0.9,
+    )
+    curves = records["vector-translation"]["curves"]
+    both = zip(curves["after"], curves["before"], strict=True)
+    higher = [after > before for after, before in both]
+    note(
+        "Adding the mean difference of two languages brings sentences to their translations (Pires "
+        "et al., section 5).",
+        f"in {sum(higher)} of {len(higher)} layers",
+        all(higher),
+    )
+    ratio = records["aligned-words"]["curves"]["ratio"]
+    note(
+        "States of aligned words are closer than those of others (TreLM, Table 9).",
+        f"their squared distance is {min(ratio):.2f} to {max(ratio):.2f} of it",
+        max(ratio) < 1,
+    )
+    for name, what in (("map-procrustes", "A rotation"), ("map-unconstrained", "A linear map")):
+        fits = records[name]["layers"].values()
+        raised = [fit["cosine"] > fit["cosine_unmapped"] for fit in fits]
+        note(
+            f"{what} brings aligned words together (Emerging Structure, 5.1.2).",
+            f"cosine {max(fit['cosine'] for fit in fits):.2f} instead of "
+            f"{max(fit['cosine_unmapped'] for fit in fits):.2f} in the best layer, higher in "
+            f"{sum(raised)} of {len(raised)}",
+            all(raised),
+        )
+    plain, best = (records["mean-difference"]["chosen"][one] for one in ("no shift", "best"))
+    note(
+        "Shifted by the mean difference, an encoder writes the other language (mBERT study, 4.2).",
+        f"convert rate {best['convert_rate']:.2f} instead of {plain['convert_rate']:.2f}, BLEU-1 "
+        f"{best['precision']:.1f} instead of {plain['precision']:.1f}; trained by CdLM, this "
+        "encoder writes German without it",
+        None if plain["convert_rate"] > _CONVERTED else best["precision"] > plain["precision"],
+    )
+    return said
+
+
 def _facts(record: dict[str, Any]) -> str:
     config, lines = record["config"], record["lines"]
     ready = [str(one).partition("=")[0] for one in config["encoder"]]
@@ -105,4 +189,4 @@ def _facts(record: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    write_page(__file__, __doc__, _HEAD, body)
+    write_page(__file__, __doc__, _HEAD, body, measures)

@@ -5,7 +5,7 @@ format gets a page without changes here, and a row and a source by an entry in `
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,12 +30,14 @@ _MOST_LINES = 6  # in one panel
 
 
 class Source(NamedTuple):
-    """Where the papers have a measure: row, paper, unit, and its row on raw embeddings alone."""
+    """Where the papers have a measure: row, paper, unit, its row on raw embeddings alone, and which
+    of its values is the best."""
 
     row: str
     paper: str
     unit: str
     static: str = ""
+    best: Callable[[Sequence[float]], float] = max
 
 
 _EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
@@ -44,7 +46,9 @@ SOURCES = {
     "tatoeba": Source("S7", f"{_EMERGING}, 5.1.3", "P@1 (share of sentences)"),
     "cka": Source("S8", f"{_EMERGING}, 5.2 and Figure 7", "linear CKA (0 to 1)"),
     "meanshift": Source("S15", "Pires et al. (2019), 5", "accuracy (share of sentences)"),
-    "aligned": Source("T23", "TreLM (Li et al., 2021), Table 9", "mean squared distance, ratio"),
+    "aligned": Source(
+        "T23", "TreLM (Li et al., 2021), Table 9", "mean squared distance, ratio", best=min
+    ),
 }
 
 
@@ -82,7 +86,7 @@ class ComparisonPage:
             lead=[f"Compared: {' and '.join(record['folders'])}."],
             sections=sections,
             tables=tables,
-            measured=_measured(record, (record["layers"] == [0] and known.static) or known.row),
+            measured=_measured(record, known),
         )
 
     def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
@@ -162,11 +166,11 @@ def _groups(names: Sequence[str]) -> dict[str, list[str]]:
     return groups
 
 
-def _measured(record: Mapping[str, Any], row: str) -> list[Measured]:
+def _measured(record: Mapping[str, Any], known: Source) -> list[Measured]:
+    row = (record["layers"] == [0] and known.static) or known.row
     values = record["curves"].get(record["headline"])
     if not row or not values:
         return []
-    best = max(range(len(values)), key=lambda n: values[n])
-    layer = record["layers"][best]
-    what = f"{record['headline']}, {record['pair']}, best layer {layer}"
-    return [Measured(row, what, values[best])]
+    best = known.best(values)
+    layer = record["layers"][values.index(best)]
+    return [Measured(row, f"{record['headline']}, {record['pair']}, best layer {layer}", best)]

@@ -193,6 +193,14 @@ def test_many_curves_have_a_panel_for_each_way_of_search(tmp_path):
     assert page.sections[0].svg.count("layer (0 = embedding output)") == 2
 
 
+def test_of_distances_the_least_is_the_best(tmp_path):
+    curves = {"curves": {"ratio": [0.5, 0.25]}, "means": {"ratio": 0.375}, "headline": "ratio"}
+    for measure, best in (("cka", 0.5), ("aligned", 0.25)):
+        record = RECORDS["comparison"] | curves | {"measure": measure}
+        (found,) = make_page(Result(tmp_path / "r.json", record)).measured
+        assert found.value == best
+
+
 def test_a_measure_that_is_new_is_a_page_without_a_row(tmp_path):
     record = RECORDS["comparison"] | {"measure": "unheard"}
     page = make_page(Result(tmp_path / "r.json", record))
