@@ -16,7 +16,9 @@ from fairseq_xling.analysis.ranks import nearest, rank_scores, ranks
 from fairseq_xling.analysis.vector_translation import vector_translation
 from fairseq_xling.api import checked
 from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.csls import local_densities
 from fairseq_xling.mapping.nearest import WAYS, paired_accuracy
+from fairseq_xling.mapping.normalize import unit
 
 
 class Neighbours(NamedTuple):
@@ -78,6 +80,22 @@ def pwcca(x: Any, y: Any) -> float:
     return cca.pwcca(_sums(x, y))
 
 
+def csls(x: Any, y: Any, *, k: int = 10) -> np.ndarray:
+    """Cosines of all rows with all rows, (N, M), less their hubs' (Conneau et al. 2018, section
+    2.3): 2 cos(x, y) less the mean cosine of x, and of y, to its ``k`` nearest.
+
+    For search, `neighbours` needs no memory for all pairs.
+
+    >>> csls(np.eye(2), np.eye(2), k=1)
+    array([[ 0., -2.],
+           [-2.,  0.]])
+    """
+    first, second = checked.matrices(x, y)
+    checked.same_width(first, second)
+    of_x, of_y = local_densities(first, second, checked.count("k", k))
+    return (2 * unit(first) @ unit(second).T - of_x[:, None] - of_y).numpy()
+
+
 def neighbours(x: Any, y: Any, *, top: int = 1, way: str = "csls", k: int = 10) -> Neighbours:
     """The ``top`` nearest rows of ``y`` (M, D) of each row of ``x`` (N, D); at most M.
 
@@ -134,6 +152,18 @@ def bli(x: Any, y: Any, pairs: Any = None, *, way: str = "csls", k: int = 10) ->
 def mrr(x: Any, y: Any, pairs: Any = None, *, way: str = "cosine", k: int = 10) -> float:
     """Mean reciprocal rank of the right rows, in (0, 1]; arguments as in `bli`."""
     return bli(x, y, pairs, way=way, k=k)["MRR"]
+
+
+def mds(x: Any, y: Any) -> np.ndarray:
+    """The mean of ``y`` (M, D) less the mean of ``x`` (N, D), (D,): what is added to states of one
+    language for states of another (Liu et al. 2020, section 4.1).
+
+    >>> mds(np.zeros((2, 2)), [[1.0, 2.0]])
+    array([1., 2.])
+    """
+    first, second = checked.matrices(x, y)
+    checked.same_width(first, second)
+    return (second.mean(0) - first.mean(0)).numpy()
 
 
 def mean_shift(x: Any, y: Any, *, held_out: float = 0.5, seed: int = 0) -> Shift:

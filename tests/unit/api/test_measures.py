@@ -71,6 +71,11 @@ def test_a_word_with_several_translations_counts_once_by_its_best():
     assert found == pytest.approx(np.mean([1 / rank for rank in ranks]))
 
 
+def test_csls_and_the_mean_difference_are_their_formulas():
+    assert np.allclose(xling.measures.csls(X, Y[:20], k=3), csls(X, Y[:20], 3))
+    assert np.allclose(X.mean(0) + xling.measures.mds(X, Y[:4]), Y[:4].mean(0))
+
+
 def test_the_mean_shift_finds_sentences_that_a_constant_separates():
     before, after = xling.measures.mean_shift(X, X + 50, held_out=0.5, seed=1)
     assert (before, after) == (pytest.approx(1 / 15, abs=1 / 14), 1.0)
@@ -91,6 +96,8 @@ NAN[4, 2] = np.nan
         ("bli", X, NAN, "`y` must be finite"),
         ("mrr", X.astype(complex), Y, "`x` must be an array of numbers, got dtype complex128"),
         ("mean_shift", X[:1], Y[:1], "`x` must have at least 2 rows"),
+        ("csls", X, Y[:, :3], "`x` and `y` must be equally wide, got 5 and 3"),
+        ("mds", NAN, Y, "`x` must be finite, got NaN or infinity in row 4"),
     ],
 )
 def test_an_array_of_another_form_is_named(measure, x, y, message):
