@@ -134,8 +134,11 @@ def repair_engine() -> bool:
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     compose.install()
     from fairseq import options
+    from fairseq.tasks import FairseqTask
     from fairseq.trainer import Trainer
 
+    FairseqTask.get_checkpoint_dict = _early_stopping_of
+    FairseqTask.set_checkpoint_dict = _restore_early_stopping_of
     options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
     Trainer.train_step = _without_cuda(Trainer.train_step)
     return True
@@ -244,6 +247,14 @@ def restore_early_stopping(state: dict[str, Any]) -> None:
 
     for name, value in state.items():
         setattr(should_stop_early, name, value)
+
+
+def _early_stopping_of(task: Any) -> dict[str, Any]:
+    return {type(task).__name__: {"early_stopping": early_stopping_state()}}
+
+
+def _restore_early_stopping_of(task: Any, state: dict[str, Any]) -> None:
+    restore_early_stopping(state.get("early_stopping", {}))
 
 
 def own_store(seconds: int) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from fairseq.tasks import FairseqTask
 
-from fairseq_xling.compat import early_stopping_state, restore_early_stopping, task_config
+from fairseq_xling.compat import task_config
 from fairseq_xling.errors import UserError
 from fairseq_xling.guards.commands import check_hydra_options
 from fairseq_xling.ranges import check_fields, option_name
@@ -45,12 +45,6 @@ class Task(InPrecision, FairseqTask):
     def optimizer_step(self, optimizer, model, update_num):
         with leaving_alone(optimizer, self._untouched):
             optimizer.step()
-
-    def get_checkpoint_dict(self) -> dict[str, Any]:
-        return {type(self).__name__: {"early_stopping": early_stopping_state()}}
-
-    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
-        restore_early_stopping(state.get("early_stopping", {}))
 
     @property
     def source_dictionary(self) -> Any:

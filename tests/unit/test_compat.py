@@ -137,10 +137,18 @@ def test_a_verb_called_in_passing_leaves_the_engine_as_loud_as_it_was():
 
 
 def test_what_patience_has_counted_survives():
+    from fairseq.tasks.translation import TranslationTask
     from fairseq_cli.train import should_stop_early
 
+    compat.repair_engine()
     compat.restore_early_stopping({"best": 1.5, "num_runs": 2})
     assert (should_stop_early.best, should_stop_early.num_runs) == (1.5, 2)
+    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
+    task = object.__new__(TranslationTask)  # one of fairseq's own
+    (name,) = kept = task.get_checkpoint_dict()
+    compat.restore_early_stopping({"best": 1.0, "num_runs": 0})
+    task.set_checkpoint_dict(kept[name])
+    assert name == "TranslationTask"  # fairseq looks it up by the name of the class
     assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
     del should_stop_early.best, should_stop_early.num_runs
     assert compat.early_stopping_state() == {}
