@@ -306,7 +306,10 @@ def test_typed_lines_have_predicted_orders_but_no_oracle(relabelled):
 def test_an_input_that_is_missing_or_no_text_is_one_line(relabelled, tmp_path):
     done = interactive(relabelled, "", "--input", str(tmp_path / "none.txt"))
     assert done.returncode == 1
-    assert done.stderr == f"fairseq-xling: error: {tmp_path}/none.txt: no such file\n"
+    # In a process of its own, the engine may say before that tensorboardX is missing.
+    line = f"fairseq-xling: error: {tmp_path}/none.txt: no such file"
+    assert done.stderr.splitlines()[-1] == line
+    assert "Traceback" not in done.stderr
     (tmp_path / "latin.txt").write_bytes(b"dog\n\xff\n")
     done = interactive(relabelled, "", "--input", str(tmp_path / "latin.txt"))
     assert done.returncode == 1 and "Traceback" not in done.stderr
