@@ -66,18 +66,25 @@ def _of_table(
     for column in needed:
         if column not in schema.names:
             raise UserError(f"{path}: has no column `{column}`, only {', '.join(schema.names)}")
-    wanted = [*needed, *(column for column in further if column in schema.names)]
-    names = {column: class_names(schema, column) for column in wanted}
-    for first, arrays in column_batches(path, wanted):
+    yield from table_rows(path, [*needed, *(c for c in further if c in schema.names)], schema)
+
+
+def table_rows(
+    path: Path, columns: Sequence[str], schema: Any
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each row of a Parquet or Arrow file, from 1, and its values by column.
+
+    Raises:
+        UserError: for a damaged file, or a class without a name; names the row.
+    """
+    names = {column: class_names(schema, column) for column in columns}
+    for first, arrays in column_batches(path, columns):
         rows = zip(*(array.to_pylist() for array in arrays), strict=True)
-        for line, values in enumerate(rows, start=first):
-            row = dict(zip(wanted, values, strict=True))
+        for line, row in enumerate(rows, start=first):
+            where, values = f"{path}:{line}", zip(columns, row, strict=True)
             yield (
                 line,
-                {
-                    column: named(f"{path}:{line}", value, names[column], column)
-                    for column, value in row.items()
-                },
+                {column: named(where, value, names[column], column) for column, value in values},
             )
 
 

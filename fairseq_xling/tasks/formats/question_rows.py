@@ -10,11 +10,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
 from fairseq_xling.json_fields import check_columns, get_value
 from fairseq_xling.tasks.formats import formats
-from fairseq_xling.tasks.formats.squad import QuestionItem, Squad, question_item
+from fairseq_xling.tasks.formats.squad import (
+    QuestionItem,
+    Squad,
+    context_of,
+    question_item,
+    with_own_ids,
+)
 from fairseq_xling.tasks.rows import read_rows
 
 _NEEDED, _FURTHER = ("id", "context", "question"), ("answers", "is_impossible")
@@ -28,19 +33,16 @@ class QuestionRows(Squad):
     def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
         """See `Format`; errors name the row, or the question's id."""
         check_columns(list(columns), "rows of questions as")
-        names: set[str] = set()
-        for line, row in read_rows(path, _NEEDED, _FURTHER):
-            where = f"{path}:{line}"
-            context = get_value(where, row, "context", str)
-            check_bound("context", len(context), where)
-            answers = _answers(where, row.get("answers"))
-            impossible = row.get("is_impossible") or False
-            question = {**row, "answers": answers, "is_impossible": impossible}
-            item = question_item(path, where, context, question)
-            if item.id in names:
-                raise UserError(f"{item.place}: the id occurs twice in the file")
-            names.add(item.id)
-            yield item
+        yield from with_own_ids(_questions(path))
+
+
+def _questions(path: Path) -> Iterator[QuestionItem]:
+    for line, row in read_rows(path, _NEEDED, _FURTHER):
+        where = f"{path}:{line}"
+        context, answers = context_of(where, row), _answers(where, row.get("answers"))
+        impossible = row.get("is_impossible") or False
+        question = {**row, "answers": answers, "is_impossible": impossible}
+        yield question_item(path, where, context, question)
 
 
 def _answers(where: str, given: Any) -> list[dict[str, Any]]:

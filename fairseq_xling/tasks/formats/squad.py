@@ -11,7 +11,7 @@ read.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,20 +63,10 @@ class Squad(Format):
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, read_text(path, "json"))
-        names: set[str] = set()
-        for a, article in enumerate(get_value(str(path), content, "data", list), start=1):
-            where = f"{path}: article {a}"
-            for p, paragraph in enumerate(get_value(where, article, "paragraphs", list), start=1):
-                where = f"{path}: article {a}, paragraph {p}"
-                context = get_value(where, paragraph, "context", str)
-                check_bound("context", len(context), where)
-                for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
-                    item = question_item(path, f"{where}, question {q}", context, question)
-                    if item.id in names:
-                        raise UserError(f"{item.place}: the id occurs twice in the file")
-                    names.add(item.id)
-                    yield item
-        if not names:
+        item = None
+        for item in with_own_ids(_questions(path, content)):
+            yield item
+        if item is None:
             raise UserError(f"{path}: contains no questions")
 
     @staticmethod
@@ -92,6 +82,37 @@ class Squad(Format):
         with atomic_write(path, "w") as file:
             json.dump(texts, file, ensure_ascii=False, indent=1)
             file.write("\n")
+
+
+def _questions(path: Path, content: Any) -> Iterator[QuestionItem]:
+    for a, article in enumerate(get_value(str(path), content, "data", list), start=1):
+        where = f"{path}: article {a}"
+        for p, paragraph in enumerate(get_value(where, article, "paragraphs", list), start=1):
+            where = f"{path}: article {a}, paragraph {p}"
+            context = context_of(where, paragraph)
+            for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
+                yield question_item(path, f"{where}, question {q}", context, question)
+
+
+def with_own_ids(items: Iterable[QuestionItem]) -> Iterator[QuestionItem]:
+    """``items``.
+
+    Raises:
+        UserError: for one that has the id of another.
+    """
+    names: set[str] = set()
+    for item in items:
+        if item.id in names:
+            raise UserError(f"{item.place}: the id occurs twice in the file")
+        names.add(item.id)
+        yield item
+
+
+def context_of(where: str, given: Any) -> str:
+    """The context of an object, of bounded length; errors begin with ``where``."""
+    context = get_value(where, given, "context", str)
+    check_bound("context", len(context), where)
+    return context
 
 
 def question_item(path: Path, where: str, context: str, question: Any) -> QuestionItem:

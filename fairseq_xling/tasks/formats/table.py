@@ -10,13 +10,13 @@ columns.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fairseq_xling.columns import check_text, class_names, column_batches, column_type, schema_of
+from fairseq_xling.columns import check_text, column_type, schema_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.json_fields import get_value
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.json_lines import JsonLines, ObjectItem, keys_of, label_of
-from fairseq_xling.tasks.rows import named
+from fairseq_xling.tasks.rows import table_rows
 
 
 @formats.register("table")
@@ -36,16 +36,12 @@ class Table(JsonLines):
         wanted = [*texts, keys["label"]] if labelled else texts
         if labelled:
             _check_label(path, keys["label"], schema)
-        names, line = class_names(schema, keys["label"]), 0
-        for first, arrays in column_batches(path, wanted):
-            rows = zip(*(array.to_pylist() for array in arrays), strict=True)
-            for line, row in enumerate(rows, start=first):
-                where, given = f"{path}:{line}", dict(zip(wanted, row, strict=True))
-                found = tuple(get_value(where, given, column, str) for column in texts)
-                if labelled:
-                    given[keys["label"]] = named(where, row[-1], names, keys["label"])
-                label = label_of(where, given.get(keys["label"]), keys["label"])
-                yield ObjectItem(str(path), line, found, label, (), None, None, given)
+        line = 0
+        for line, given in table_rows(path, wanted, schema):
+            where = f"{path}:{line}"
+            found = tuple(get_value(where, given, column, str) for column in texts)
+            label = label_of(where, given.get(keys["label"]), keys["label"])
+            yield ObjectItem(str(path), line, found, label, (), None, None, given)
         if not line:
             raise UserError(f"{path}: contains no rows")
 
