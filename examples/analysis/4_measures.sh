@@ -19,23 +19,22 @@ mkdir -p "$text" "$states" "$maps" "$run"
 once() { # FILE_OR_FOLDER COMMAND...: the file or folder is written by the command
     [ -e "$1" ] || "${@:2}"
 }
-lower() { # FILE NAME
-    [ -f "$text/$2" ] || { gzip -dc "$1" | python -c \
-        'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)' \
-        > "$text/$2.part" && mv "$text/$2.part" "$text/$2"; }
+put() { # FILE COMMAND...: what the command prints, whole or not at all
+    [ -f "$1" ] || { "${@:2}" > "$1.part" && mv "$1.part" "$1"; }
 }
+lower() { gzip -dc "$1" | python -c \
+    'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)'; }
 for lang in en de; do
-    lower "$data/multi30k/test_2016_flickr.$lang.gz" "test.$lang"
-    lower "$data/multi30k/val.$lang.gz" "valid.$lang"
-    lower "$data/multi30k/train.$lang.gz" "train.$lang"
-    [ -f "$text/contexts.$lang" ] || { head -n "${CONTEXTS:-10000}" "$text/train.$lang" \
-        > "$text/contexts.$lang.part" && mv "$text/contexts.$lang.part" "$text/contexts.$lang"; }
+    put "$text/test.$lang" lower "$data/multi30k/test_2016_flickr.$lang.gz"
+    put "$text/valid.$lang" lower "$data/multi30k/val.$lang.gz"
+    put "$text/train.$lang" lower "$data/multi30k/train.$lang.gz"
+    put "$text/contexts.$lang" head -n "${CONTEXTS:-10000}" "$text/train.$lang"
 done
 for part in 0-5000 5000-6500; do
-    lower "$data/muse_dict/en-de.$part.txt.gz" "dictionary.$part"
+    put "$text/dictionary.$part" lower "$data/muse_dict/en-de.$part.txt.gz"
 done
 # No map is fitted on words, so that all of them can be tested.
-cat "$text"/dictionary.{0-5000,5000-6500} > "$text/dictionary"
+put "$text/dictionary" cat "$text"/dictionary.{0-5000,5000-6500}
 
 extract() { # UNIT LANG TEXT NAME [options]
     once "$states/$4" fairseq-xling extract "$checkpoint" --data "$prepared" --lang "$2" \
