@@ -74,7 +74,7 @@ def update_page(
     sections = _sections(page)
     renewed = {run.name for run in runs}
     for kept in sorted(folder.glob("*")):
-        if kept.stem not in renewed:
+        if kept.stem not in renewed and (kept.is_dir() or kept.suffix == ".json"):
             found, lines = _results(kept, kept, body, several)
             sections[kept.stem] = _section(kept.stem, found, lines, page.parent, None)
     for run in runs:
