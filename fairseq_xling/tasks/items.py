@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 
@@ -31,7 +32,7 @@ class Item:
 
 
 def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
-    """Items ``LANG=FILE`` separated by commas.
+    """Items ``LANG=FILE`` separated by commas; a folder of Hugging Face's datasets is its files.
 
     >>> parse_files("--train-file", "en=a.tsv,de=b.tsv")
     [('en', PosixPath('a.tsv')), ('de', PosixPath('b.tsv'))]
@@ -44,7 +45,8 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
         lang, equals, path = piece.partition("=")
         if not equals or not path:
             raise UserError(f"`{option}` must look like en=FILE, got {piece!r}")
-        found.append((parse_languages(lang, option)[0], Path(path)))
+        name = parse_languages(lang, option)[0]
+        found.extend((name, file) for file in files_of(path))
     if not found:
         raise UserError(f"`{option}` must name a file, as in en=FILE")
     return found

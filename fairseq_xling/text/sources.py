@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_xling.data.splits import check_split, in_order, is_split
+from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.languages import parse_pair
 from fairseq_xling.registry import unknown_name
@@ -175,7 +176,7 @@ def _existing(path: str | Path) -> Path | None:
 
 def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, ...]]:
     key, equals, names = text.partition("=")
-    files = tuple(Path(name) for name in names.split(",") if name)
+    files = tuple(file for name in names.split(",") if name for file in files_of(name))
     if not equals or not files:
         raise UserError(f"`{option}` must look like {form}, got {text!r}")
     return key, files
