@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,11 @@ pytest_plugins = [
 # Results are compared with thresholds, so they must not depend on the processor: `--precision auto`
 # is fp32 wherever the tests run. Those of the choice itself unset it.
 os.environ["FAIRSEQ_XLING_NATIVE_BF16"] = "0"
+
+# A shell's `&` ignores Ctrl-C for what it starts, and all below inherits that: tests that send it
+# would wait in vain.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Millions of objects are made while tests are collected, and nearly all of them stay: looking
 # through them for garbage, then and whenever a test makes many more, takes a twentieth of the time.

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestNeighbors
 
 import fairseq_xling as xling
 from fairseq_xling.errors import UserError
@@ -58,6 +59,16 @@ def test_sentence_and_word_retrieval_count_the_ranks_of_all_scores(way):
     assert words["P@5"] == pytest.approx((ranks <= 5).mean())
     assert words["MRR"] == pytest.approx((1 / ranks).mean())
     assert xling.measures.mrr(X, Y, way=way) == words["MRR"]
+
+
+def test_translations_found_are_those_of_scikit_learns_neighbours():
+    noisy = X + np.random.default_rng(5).normal(size=X.shape)
+    nearest = NearestNeighbors(n_neighbors=10, metric="cosine").fit(noisy).kneighbors(X)[1]
+    found = xling.measures.bli(X, noisy, way="cosine")
+    for most in (1, 5, 10):
+        hits = [row in nearest[row, :most] for row in range(30)]
+        assert found[f"P@{most}"] == pytest.approx(np.mean(hits))
+    assert 0 < found["P@1"] < found["P@10"] <= 1
 
 
 def test_a_word_with_several_translations_counts_once_by_its_best():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from sklearn.metrics import accuracy_score
 
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
@@ -11,6 +12,8 @@ from fairseq_xling.tasks.formats.json_lines import JsonLines
 from fairseq_xling.tasks.formats.squad import Squad
 from fairseq_xling.tasks.formats.tsv import Tsv
 from fairseq_xling.tasks.formats.xnli import Xnli, XnliJsonl
+from fairseq_xling.tasks.heads import find_labels, total_counts
+from fairseq_xling.tasks.heads.classification import Classification
 from fairseq_xling.text.anchors import read_entries
 
 HEADINGS = (
@@ -68,6 +71,18 @@ def test_paws_x_is_a_table_with_headings(tmp_path):
     file = tsv(tmp_path / "dev_2k.tsv", *rows)
     (item,) = Tsv.read(file, {"text": "sentence1", "pair": "sentence2", "label": "label"})
     assert (item.texts, item.label) == (('Der "Rat" tagt.', "Es tagt."), "0")
+
+
+@pytest.mark.parametrize("form", [Xnli, Tsv])
+def test_the_score_of_sentence_pairs_is_scikit_learns_accuracy(form, tmp_path):
+    gold = ["neutral", "contradiction", "neutral", "entailment", "entailment"]
+    rows = [("de", label, "", f"Satz {n}.", "Ein Satz.", "1") for n, label in enumerate(gold)]
+    columns = {} if form is Xnli else {"text": "sentence1", "label": "gold_label"}
+    items = list(form.read(tsv(tmp_path / "a.tsv", HEADINGS, *rows), columns))
+    found = ["neutral", "neutral", "neutral", "entailment", "contradiction"]
+    head = Classification(find_labels(Classification, items))
+    scores = head.scores(total_counts(head, items, found))
+    assert scores["accuracy"] == pytest.approx(100 * accuracy_score(gold, found)) == 60
 
 
 ANSWER = {"text": "am Rhein", "answer_start": 11}
