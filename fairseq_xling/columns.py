@@ -201,7 +201,8 @@ def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[An
         raise UserError(
             f"{file}: needs the library pyarrow: pip install 'fairseq_xling[tables]'"
         ) from None
-    with open(file, "rb") as source:
+    # Not Python's own file: what Arrow's threads still hold of it when the program ends aborts it.
+    with pyarrow.OSFile(str(file)) as source:
         if file.suffix == ".parquet":
             with _damage(file):
                 table = parquet.ParquetFile(source, page_checksum_verification=True)

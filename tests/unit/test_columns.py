@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import subprocess
 import sys
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from fairseq_xling import columns
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, open_binary, read_lines, sha256
+from tests.end_to_end.engine import BIN
 
 TEXTS = [
     "ein Hund",
@@ -166,3 +168,17 @@ def test_the_library_that_is_missing_is_named_with_its_extra(tmp_path, monkeypat
     assert message(f"{file}:text") == (
         ": needs the library pyarrow: pip install 'fairseq_xling[tables]'"
     )
+
+
+def test_a_refused_table_ends_the_program_with_one_line_and_does_not_abort_it(tmp_path):
+    rows = pa.table({"text": [f"n{n}" for n in range(40)]})
+    with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as writer:
+        writer.write_table(rows)
+    mono = ("--mono", f"train.de={tmp_path / 'a.arrow'}:nothing")
+    command = [BIN / "fairseq-xling", "prepare", tmp_path / "out", "--languages", "de", *mono]
+    # Threads of Arrow that held a Python file aborted nearly every such program at its end.
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1, done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.endswith("has no column `nothing`, only text")
