@@ -53,6 +53,7 @@ every() {
     run transfer-adversarial env DATA= "$here/transfer/4_adversarial.sh" \
         "$runs/transfer/adversarial-synthetic"
     run transfer-structures "$here/transfer/5_structures.sh" synthetic "$runs/transfer/structures"
+    run transfer-measures "$here/transfer/6_measures.sh" "$runs/transfer/measures"
 
     on_data emerging-multi30k "$here/emerging_structure/2_multi30k.sh" "$data" "$runs/emerging/multi30k"
     on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
@@ -111,4 +112,4 @@ page clcr clcr/{synthetic,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/trained-encoders,cdlm/new-weights} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
-    transfer/kbp37/kbp37-{words,order,head,tree}
+    transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures

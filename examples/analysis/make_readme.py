@@ -7,7 +7,7 @@ run, where and when is taken from it. Results are kept in `results/`; without RU
 from them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,13 @@ from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.examples_page import (
+    measured_table,
+    table_lines,
+    verdict,
+    write_page,
+)
 from fairseq_xling.studies.mbert.similarity_rows import ROWS
-from fairseq_xling.studies.pages.rows import spec_rows
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))
@@ -99,37 +103,23 @@ def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> 
 
 def measures(found: Sequence[Result]) -> list[str]:
     """The lines of a run that left a result for each measure."""
-    pages = {result.name: make_page(result) for result in found}
-    measured = [one for page in pages.values() for one in page.measured]
-    rows = [
-        [code, row.title, one.what, one.value, row.paper]
-        for code, row in spec_rows().items()
-        for one in measured
-        if one.row == code
-    ]
-    header = ["row", "title", "measured", "value", "paper"]
     lines = [
         "An English MiniLM that was migrated to German on image captions, with one seed.",
-        *("", markdown_table(header, rows), "", *map("- {}".format, _expected(found))),
+        *("", measured_table(found), "", *_expected(found)),
     ]
+    pages = {result.name: make_page(result) for result in found}
     for name, page in pages.items():
         if name in _DRAWN:
             lines += ["", f"![{page.title}]({name}.svg)"]
     return lines
 
 
-def _expected(found: Sequence[Result]) -> list[str]:
+def _expected(found: Sequence[Result]) -> Iterator[str]:
     """What the papers say of the measures, and whether it is so here."""
     records = {result.name: result.record for result in found}
-    said = []
-
-    def note(paper: str, here: str, kept: bool | None) -> None:
-        verdict = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
-        said.append(f"{paper} Here: {here}. {verdict}.")
-
     points = records["cka-and-retrieval"]["correlations"]
     pearson = [one["Pearson"] for one in points if one["Pearson"] is not None]
-    note(
+    yield verdict(
         "CKA and retrieval rise together over the layers (Emerging Structure, Figure 7: Pearson's "
         "correlation above .9).",
         f"{min(pearson):.3f}",
@@ -138,14 +128,14 @@ def _expected(found: Sequence[Result]) -> list[str]:
     curves = records["vector-translation"]["curves"]
     both = zip(curves["after"], curves["before"], strict=True)
     higher = [after > before for after, before in both]
-    note(
+    yield verdict(
         "Adding the mean difference of two languages brings sentences to their translations (Pires "
         "et al., section 5).",
         f"in {sum(higher)} of {len(higher)} layers",
         all(higher),
     )
     ratio = records["aligned-words"]["curves"]["ratio"]
-    note(
+    yield verdict(
         "States of aligned words are closer than those of others (TreLM, Table 9).",
         f"their squared distance is {min(ratio):.2f} to {max(ratio):.2f} of it",
         max(ratio) < 1,
@@ -153,7 +143,7 @@ def _expected(found: Sequence[Result]) -> list[str]:
     for name, what in (("map-procrustes", "A rotation"), ("map-unconstrained", "A linear map")):
         fits = records[name]["layers"].values()
         raised = [fit["cosine"] > fit["cosine_unmapped"] for fit in fits]
-        note(
+        yield verdict(
             f"{what} brings aligned words together (Emerging Structure, 5.1.2).",
             f"cosine {max(fit['cosine'] for fit in fits):.2f} instead of "
             f"{max(fit['cosine_unmapped'] for fit in fits):.2f} in the best layer, higher in "
@@ -161,14 +151,13 @@ def _expected(found: Sequence[Result]) -> list[str]:
             all(raised),
         )
     plain, best = (records["mean-difference"]["chosen"][one] for one in ("no shift", "best"))
-    note(
+    yield verdict(
         "Shifted by the mean difference, an encoder writes the other language (mBERT study, 4.2).",
         f"convert rate {best['convert_rate']:.2f} instead of {plain['convert_rate']:.2f}, BLEU-1 "
         f"{best['precision']:.1f} instead of {plain['precision']:.1f}; trained by CdLM, this "
         "encoder writes German without it",
         None if plain["convert_rate"] > _CONVERTED else best["precision"] > plain["precision"],
     )
-    return said
 
 
 def _facts(record: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@
 # About an hour and a half on 2 cores. If interrupted, the same command resumes. JOBS
 # (default 2) steps run at a time.
 set -euo pipefail
+here=$(dirname "$0")
 run=${1:-runs/transfer/cdlm}
 shift || true
 text=$run-text
@@ -34,31 +35,15 @@ done
 fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" "${mono[@]}" \
     --vocab union --vocab-type word --vocab-size 2000 --aligner none --segment zh=space
 
-train() { # FOLDER [further options of fairseq-train]
-    local folder=$1
-    shift
-    [ ! -f "$folder.done" ] || return 0
-    mkdir -p "$folder"
-    fairseq-train "$run/data" --user-dir "$(fairseq-xling user-dir)" --cpu --cpu-precision auto \
-        --task cdlm --objectives cdlm,mlm --mix-in-batch --mono-languages en,de,zh,id \
-        --directions en-de,de-en,en-zh,zh-en,en-id,id-en \
-        --arch tri_bert_tiny --attention-dropout 0 --criterion unified_lm \
-        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-        --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
-        --num-workers 0 --log-format json --log-interval 100 --no-epoch-checkpoints \
-        --save-dir "$folder" "$@" >"$folder/train.log" 2>&1 ||
-        { tail -n 1 "$folder/train.log" >&2; exit 1; }
-    touch "$folder.done"
-}
 for seed in ${SEEDS:-1 2 3}; do
     echo "encoder of seed $seed: see $run/encoders/seed$seed/train.log"
-    train "$run/encoders/seed$seed" --seed "$seed" --max-update "${UPDATES:-3500}" \
+    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/seed$seed" --seed "$seed" --max-update "${UPDATES:-3500}" \
         --epoch-updates 500 &
     [ "$(jobs -r | wc -l)" -lt "${JOBS:-2}" ] || wait -n
 done
 for job in $(jobs -p); do wait "$job"; done
 for seed in ${SEEDS:-1 2 3}; do # a step with learning rate 0 leaves the weights as they were drawn
-    train "$run/encoders/new$seed" --seed "$seed" --max-update 1 --lr 0
+    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/new$seed" --seed "$seed" --max-update 1 --lr 0
 done
 
 read_above() { # NAME ENCODER [further options of ablate]

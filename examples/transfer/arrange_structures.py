@@ -1,8 +1,9 @@
-"""Prepare what 5_structures.sh reads.
+"""Prepare what 5_structures.sh and 6_measures.sh read.
 
     python examples/transfer/arrange_structures.py vectors TEXT OUT
     python examples/transfer/arrange_structures.py kbp37 DATA OUT --records 4000
     python examples/transfer/arrange_structures.py head RUN OUT --files FILES
+    python examples/transfer/arrange_structures.py frames TEXT OUT
 
 `vectors` writes word vectors of one space from the dictionaries of the embedded corpus TEXT: a
 random vector for each English word; a word of another language has the mean of those of its
@@ -10,11 +11,15 @@ translations. It stands for vectors that were mapped by a perfect dictionary. `k
 from each split of DATA/kbp37 (at most that many for training, a quarter for the others, seed 1),
 and writes them as they are, and as a text with its label for the head `classification`. `head`
 scores the predictions of such a head, the run RUN of `eval transfer` on the folder FILES that
-`kbp37` wrote, as `struct matrix` does, and writes them in its form, for its `--compare`.
+`kbp37` wrote, as `struct matrix` does, and writes them in its form, for its `--compare`. `frames`
+writes the events of the embedded corpus TEXT as CoNLL-2009 has predicates: a verb, and its roles at
+the head words of those that take part.
 """
 
 import argparse
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -109,12 +114,41 @@ def arrange_head(run: Path, output: Path, files: Path) -> None:
     })  # fmt: skip
 
 
+def arrange_frames(text: Path, output: Path) -> None:
+    """frames.{SPLIT}.{LANG}.conll of each file of structures."""
+    for path in sorted((text / "gold").glob("structures.*.jsonl")):
+        _, split, lang, _ = path.name.split(".")
+        with atomic_write(output / f"frames.{split}.{lang}.conll", "w") as file:
+            for line in read_lines(path):
+                file.write(frames_of(json.loads(line)) + "\n")
+
+
+def frames_of(structure: dict[str, Any]) -> str:
+    """The lines of a sentence in CoNLL-2009."""
+    words, heads = structure["words"], structure["heads"]
+    verbs = [trigger["span"][0] for trigger in structure["triggers"]]
+    order = sorted(range(len(verbs)), key=verbs.__getitem__)  # columns follow the verbs
+    roles = [["_"] * len(verbs) for _ in words]
+    for argument in structure["arguments"]:
+        first, end = structure["entities"][argument["entity"]]["span"]
+        own = range(first, end)
+        (head,) = (place for place in own if heads[place] - 1 not in own)
+        roles[head][order.index(argument["trigger"])] = argument["role"]
+    rows = []
+    for place, (word, pos) in enumerate(zip(words, structure["upos"], strict=True)):
+        verb = place in verbs
+        fill = ["Y", f"{word}.01"] if verb else ["_", "_"]
+        row = [str(place + 1), word, word, word, pos, pos, *"______", *fill, *roles[place]]
+        rows.append("\t".join(row) + "\n")
+    return "".join(rows)
+
+
 @exits_on_user_error
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["vectors", "kbp37", "head"])
+    parser.add_argument("what", choices=["vectors", "kbp37", "head", "frames"])
     parser.add_argument("source", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--records", type=int, default=4000)
@@ -124,6 +158,8 @@ def main() -> None:
         arrange_vectors(args.source, args.output)
     elif args.what == "head":
         arrange_head(args.source, args.output, args.files)
+    elif args.what == "frames":
+        arrange_frames(args.source, args.output)
     else:
         arrange_kbp37(args.source, args.output, args.records)
 

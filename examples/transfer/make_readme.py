@@ -3,18 +3,28 @@
     python examples/transfer/make_readme.py [RUN ...]
 
 Each RUN is the `--output` folder of `fairseq-xling eval transfer`, of `fairseq-xling ablate
-emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`, or of `fairseq-xling struct
-matrix`; what was run, where and when is taken from
-it. Results are kept in `results/`; without RUN, the page is made from them.
+emerging-structure --tasks`, `mapped-layers` or `adversarial-tagging`, of `fairseq-xling struct
+matrix`, or the folder of 6_measures.sh; what was run, where and when is taken from it. Results are
+kept in `results/`; without RUN, the page is made from them.
 """
 
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.results.paired import in_words
+import numpy as np
+
+from fairseq_xling.results.page import Result
+from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.examples_page import (
+    measured_table,
+    table_lines,
+    verdict,
+    write_page,
+)
 from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared
 
 _HEAD = """\
@@ -34,6 +44,7 @@ layers.
     examples/transfer/4_adversarial.sh                      names; with DATA set, WikiANN
     examples/transfer/5_structures.sh synthetic             relations and roles on trees
     examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER
+    examples/transfer/6_measures.sh                         every other measure, of one encoder
     python examples/transfer/make_readme.py [RUN ...]       writes this page
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
@@ -65,6 +76,14 @@ def body(record: dict[str, Any]) -> list[str]:
     return [_facts(config), "", *table_lines(record)]
 
 
+# Of the measures of one encoder, those whose figure is shown.
+_DRAWN = {
+    "names-overlap": "Names: zero-shot F1 by shared subwords of entities",
+    "tags-word-order": "Parts of speech: zero-shot accuracy by shared order of words",
+    "probe-pos": "Probes of parts of speech, by layer",
+    "probe-deps": "Probes of relations of words, by layer",
+    "size-window": "Size of the text and length of its segments",
+}
 # The transfer note, Table of section 3: F1 in en / zh / ar of what was trained on each.
 _PAPER = {
     "relations": (
@@ -115,6 +134,77 @@ def _paired(record: dict[str, Any]) -> list[str]:
     return found
 
 
+def measures(found: Sequence[Result]) -> list[str]:
+    """The lines of 6_measures.sh, which left a result for each measure."""
+    records = {result.name: result.record for result in found}
+    lines = [
+        "One encoder of English, German, Chinese and Indonesian of the embedded corpus (CdLM and "
+        "MLM, 4 layers, 64 wide). Heads were trained with seeds "
+        f"{records['names']['config']['seeds']}; states are shifted and mapped in layer "
+        f"{records['tags-shifted']['config']['shift_layer']}.",
+        *("", measured_table(found), "", *_expected(records)),
+    ]
+    for name, title in _DRAWN.items():
+        lines += ["", f"![{title}]({name}.svg)"]
+    return lines
+
+
+def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the papers say of the measures, and whether it is so here."""
+    for name, paper in (
+        ("names-overlap", "Names that two languages share are not what transfer of names lives on "
+         "(Pires et al., Figure 2: F1 hardly rises with the overlap)."),
+        ("tags-word-order", "Tags transfer better between languages of a similar order of words "
+         "(Pires et al., Figure 3)."),
+    ):  # fmt: skip
+        (one,) = records[name]["correlations"]
+        found, points = one["Pearson"], one["points"]
+        if found is None:
+            yield verdict(paper, f"all {points} figures are equal", None)
+            continue
+        # With so few points, a correlation within this of zero could be by chance.
+        clear = abs(found) > 2 / points**0.5
+        kept = (found > 0) == (name == "tags-word-order") if clear else None
+        yield verdict(paper, f"Pearson's correlation {found:.2f}, {points} points", kept)
+    shifted = records["tags-shifted"]
+    (one,) = (one for one in shifted["results"] if not one["how"])
+    means = [_means(test, one["metric"]) for test in one["tests"]]
+    gains = paired_difference(*zip(*means, strict=True))
+    low, high = gains["low"], gains["high"]
+    yield verdict(
+        "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
+        in_words(gains),
+        None if low is None or low <= 0 <= high else low > 0,
+    )
+    lines = records["mapped-layers"]["lines"]
+    for measure in dict.fromkeys(line["measure"] for line in lines):
+        mapped, plain = (
+            {
+                x["pair"]: np.mean(x["values"])
+                for x in lines
+                if (x["row"], x["measure"]) == (row, measure)
+            }
+            for row in ("bilingual-mapped", "bilingual")
+        )
+        gains = [mapped[pair] - plain[pair] for pair in plain]
+        higher = sum(gain > 0 for gain in gains)
+        yield verdict(
+            "Mapped by aligned words, states below a head transfer better (Emerging Structure, "
+            f"5.1.2); {measure}.",
+            f"{np.mean(gains):+.1f} points, higher in {higher} of {len(gains)} pairs of languages",
+            {0: False, len(gains): True}.get(higher),
+        )
+
+
+def _means(test: Mapping[str, Any], metric: str) -> tuple[float, float]:
+    """Over the languages whose states were shifted, with the shift and without it."""
+    shifted = test["shifted"]
+    return (
+        statistics.fmean(one["scores"][metric] for one in shifted.values()),
+        statistics.fmean(test["scores"][lang][metric] for lang in shifted),
+    )
+
+
 def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
     """The table of an ablation with a column for each setting: it has many figures of few."""
     names = [f"{code}: {name}" for code, name, *_ in rows]
@@ -163,4 +253,4 @@ def _encoders(config: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    write_page(__file__, __doc__, _HEAD, body)
+    write_page(__file__, __doc__, _HEAD, body, measures)

@@ -17,6 +17,7 @@ from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import find_results, kind_of, make_page
 from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.studies.pages.rows import spec_rows
 
 Body = Callable[[dict[str, Any]], list[str]]
 Several = Callable[[Sequence[Result]], list[str]]
@@ -174,6 +175,31 @@ def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
         with atomic_write(copy) as to:
             to.write((run / file).read_bytes())
     return f"![{title}]({copy.name})"
+
+
+def measured_table(found: Sequence[Result]) -> str:
+    """What results measured of rows of the specification, in its order, next to the papers'."""
+    measured = [one for result in found for one in make_page(result).measured]
+    rows = [
+        [code, row.title, one.what, one.value, row.paper]
+        for code, row in spec_rows().items()
+        for one in measured
+        if one.row == code
+    ]
+    return markdown_table(["row", "title", "measured", "value", "paper"], rows)
+
+
+def verdict(paper: str, here: str, kept: bool | None) -> str:
+    """A line of a list: what a paper says, what was found here, and whether it is the same.
+
+    >>> verdict("Maps help.", "not", False)
+    '- Maps help. Here: not. Not kept.'
+
+    Args:
+        kept: None where what was found is too little to tell.
+    """
+    found = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
+    return f"- {paper} Here: {here}. {found}."
 
 
 def table_lines(record: dict[str, Any]) -> list[str]:

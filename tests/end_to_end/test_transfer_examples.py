@@ -10,6 +10,7 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.results.paired import in_words
+from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
@@ -267,3 +268,46 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "README.md").read_text()
     assert f"- gcn over classification head (head), trained on en: {in_words(one)}" in page
+
+
+def test_events_are_frames_of_conll_2009(tmp_path):
+    structure = {
+        "words": ["Ana", "Lee", "sah", "den", "Hund", "rennen"],
+        "upos": ["PROPN", "PROPN", "VERB", "DET", "NOUN", "VERB"],
+        "heads": [3, 1, 0, 5, 3, 3],
+        "entities": [{"span": [0, 2]}, {"span": [3, 5]}],
+        "triggers": [{"span": [5, 6]}, {"span": [2, 3]}],  # in any order
+        "arguments": [
+            {"trigger": 1, "entity": 0, "role": "Agent"},
+            {"trigger": 1, "entity": 1, "role": "Theme"},
+            {"trigger": 0, "entity": 1, "role": "Agent"},
+        ],
+    }
+    (tmp_path / "gold").mkdir()
+    write_json(tmp_path / "one.json", structure)
+    line = " ".join((tmp_path / "one.json").read_text().split())
+    (tmp_path / "gold/structures.test.de.jsonl").write_text(f"{line}\n{line}\n")
+    done = arrange("arrange_structures.py", "frames", tmp_path, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    items = list(Conll09.read(tmp_path / "out/frames.test.de.conll", {}))
+    assert len(items) == 2 and items[0].words == tuple(structure["words"])
+    assert items[0].predicates == (2, 5)
+    see, run_ = items[0].roles
+    assert see == ("Agent", "_", "_", "_", "Theme", "_")
+    assert run_ == ("_", "_", "_", "_", "Agent", "_")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_every_measure_of_one_encoder_runs_from_nothing_and_makes_its_section(tmp_path):
+    sizes = {"SENTENCES": "300", "HELD_OUT": "40", "ANNOTATED": "40", "STRUCTURES": "30"}
+    few = {"UPDATES": "3", "SMALL_UPDATES": "2", "SIZES": "100", "SEEDS": "1", "EPOCHS": "1"}
+    script("6_measures.sh", "run", folder=tmp_path, **sizes, **few)
+    done = arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "README.md").read_text()
+    for row in ("S6", "S14", "E5", "E7", "E8", "E11", "E14"):
+        assert f"| {row} " in page, row
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoint*.pt")}
+    script("6_measures.sh", "run", folder=tmp_path, **sizes, **few)
+    assert before and all(path.stat().st_mtime_ns == when for path, when in before.items())

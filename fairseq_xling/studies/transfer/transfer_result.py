@@ -119,7 +119,7 @@ class Transfer(Kind):
             ],
             sections=sections,
             tables=tables,
-            measured=list(_measured(record, lines, matrix)),
+            measured=list(_measured(record, matrix)),
         )
 
 
@@ -200,13 +200,18 @@ def _notes(
     return [*notes, f"{where}."]
 
 
-def _measured(record: Mapping[str, Any], lines: Sequence[Line], matrix: bool) -> Iterator[Measured]:
+def _measured(record: Mapping[str, Any], matrix: bool) -> Iterator[Measured]:
     metric, head = record["metric"], record["config"]["head"]
     row = "E7" if matrix else ROWS.get(head)
-    for line in lines:
-        if row and line.mean is not None:
-            what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
-            yield Measured(row, what, line.mean)
+    for one in record["results"]:
+        for line in lines_of(one["name"], one["sources"], one):
+            if one["how"]:
+                for lang, values in line.values.items():
+                    what = f"{metric} (%) of {lang}, {line.name}"
+                    yield Measured("E14", what, statistics.fmean(values))
+            elif row and line.mean is not None:
+                what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
+                yield Measured(row, what, line.mean)
     for one in record["results"]:
         gains = [
             shifted["scores"][metric] - test["scores"][lang][metric]

@@ -235,6 +235,8 @@ def _measured(found: Sequence[Migration]) -> Iterator[Measured]:
         target, days = one["target"], one["cost"]["sums"]["device_days"]
         last = one["phases"][-1]["bpw"][target]
         yield Measured("T9", f"bits per word of {target} at the end", last)
+        if target != found[0]["target"]:
+            yield Measured("T26", f"bits per word of the further target {target} at the end", last)
         yield Measured("T25", f"device-days of a migration to {target}", days)
         if scores := one["translation"].get("identity"):
             what = f"1-gram precision to {target} in the source's order, percent"

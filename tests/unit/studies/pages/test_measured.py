@@ -1,0 +1,44 @@
+"""Which rows of the specification a result measures, where that depends on what was run."""
+
+import copy
+import json
+
+from fairseq_xling.files import write_json
+from fairseq_xling.results.result import find_results, make_page
+from tests.unit.studies.pages.records import RECORDS
+
+
+def measured(record, folder):
+    write_json(folder / "results.json", record)
+    (found,) = find_results(folder / "results.json")
+    return [(one.row, one.what, one.value) for one in make_page(found).measured]
+
+
+def test_translated_files_are_a_row_of_their_own_and_not_zero_shot(tmp_path):
+    record = copy.deepcopy(RECORDS["transfer"])
+    (first,) = record["results"]
+    for how, sources, scores in (
+        ("translate-train", ["de"], {"de": {"f1": 70.0}}),
+        ("translate-test", ["en"], {"de": {"f1": 60.0}}),
+    ):
+        tests = [{"seed": seed, "setting": "lr0.001-b32", "scores": scores} for seed in (1, 2)]
+        about = {"name": f"model, {how}", "how": how, "sources": sources, "tests": tests}
+        record["results"].append({**first, **about})
+    zero_shot = "zero-shot f1 (%), mean of the target languages, model"
+    assert measured(record, tmp_path) == [
+        ("E3", zero_shot, 50.5),
+        ("E3", f"{zero_shot}, shifted", 52.5),
+        ("E14", "f1 (%) of de, model, translate-train", 70.0),
+        ("E14", "f1 (%) of de, model, translate-test", 60.0),
+        ("S14", "gain in f1 (points) by shifted states, model", 2.0),
+    ]
+
+
+def test_the_targets_after_the_first_are_further_languages(tmp_path):
+    record = copy.deepcopy(RECORDS["trelm-run"])
+    (one,) = record["migrations"]
+    other = json.loads(json.dumps(one).replace('"de"', '"id"'))
+    other["phases"][-1]["bpw"]["id"] = 3.5
+    record["migrations"] += [{**one, "seed": 2}, other]
+    found = [value for row, _, value in measured(record, tmp_path) if row == "T26"]
+    assert found == [3.5]
