@@ -87,6 +87,10 @@ def update_page(
             kept = folder / (f"{run.name}.json" if one.path.name == RESULTS else name)
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, one.record)
+        names = {one.path.name for one in found}
+        for old in (folder / run.name).glob("*.json"):  # of a measure that has another name now
+            if old.name not in names:
+                old.unlink()
     with atomic_write(page, "w") as file:
         file.write("\n".join([head, *sections.values()]))
 

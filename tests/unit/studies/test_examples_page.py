@@ -103,6 +103,11 @@ def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path
     ]
     kept = tmp_path / "results" / "measures"
     assert sorted(file.name for file in kept.iterdir()) == ["first.json", "second.json"]
+    (run / "second.json").rename(run / "third.json")
+    update_page(page, "# Runs\n", body, [run], several)
+    made = page.read_text()
+    assert "third: of second" in made
+    assert sorted(file.name for file in kept.iterdir()) == ["first.json", "third.json"]
     shutil.rmtree(run)
     update_page(page, "# Runs\n", body, [], several)
     assert page.read_text() == made
