@@ -129,6 +129,9 @@ def from_outside(paths: Sequence[Path], before: Sequence[Step]) -> list[Path]:
 def digests(steps: Sequence[Step]) -> dict[str, str]:
     """Digest of every step by name; a change anywhere changes all steps that build on it.
 
+    Files from outside count by their names and contents, not by their folders: the same encoder in
+    another environment, or on another machine, leaves done what is done.
+
     Raises:
         UserError: if an input from outside is missing.
         ValueError: if a name stands twice.
@@ -143,13 +146,28 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
             "commands": [list(command) for command in step.commands],
             "settings": dict(step.settings),
             "before": [result[other.name] for other in before],
-            "outside": {str(path): content(path) for path in outside},
+            "outside": [content(path) for path in outside],
+            "unread": [_surface(path) for path in unread],
             "version": fairseq_xling.__version__,
-            **({"unread": {str(path): _surface(path) for path in unread}} if unread else {}),
         }
-        text = json.dumps(facts, sort_keys=True, default=str)
+        folders = [*outside, *unread, fairseq_xling.USER_DIR]
+        text = _without_folders(json.dumps(facts, sort_keys=True, default=str), folders)
         result[step.name] = hashlib.sha256(text.encode()).hexdigest()
     return result
+
+
+def _without_folders(text: str, paths: Sequence[Path]) -> str:
+    """JSON in which each of ``paths`` has its number instead of the folder that it lies in.
+
+    >>> _without_folders('["cut", "/home/me/a.txt", "--with=/home/me/a.txt.gz"]',
+    ...                  [Path("/home/me/a.txt"), Path("/home/me/a.txt.gz")])
+    '["cut", "0/a.txt", "--with=1/a.txt.gz"]'
+    """
+    numbered = sorted(enumerate(paths), key=lambda one: -len(str(one[1])))  # a.txt is in a.txt.gz
+    for number, path in numbered:
+        if len(path.parts) > 1:
+            text = text.replace(json.dumps(str(path))[1:-1], f"{number}/{path.name}")
+    return text
 
 
 def _content(path: Path) -> Any:

@@ -51,6 +51,45 @@ def test_a_changed_setting_or_command_changes_the_digest():
     assert len(set(digests(steps).values())) == 3
 
 
+def test_the_same_file_in_another_folder_leaves_a_step_done_and_another_name_does_not(tmp_path):
+    def digest(folder, name="text", content="a", seed=1):
+        source = tmp_path / folder / name
+        source.parent.mkdir(exist_ok=True)
+        source.write_text(content)
+        command = ["train", f"--source={source}", f"en={source},de={source}.gz", f"{source}"]
+        settings = {"seed": seed, "source": str(source)}
+        return digests([Step("a", commands=[command], settings=settings, inputs=[source])])["a"]
+
+    first = digest("here")
+    assert digest("elsewhere") == first
+    others = [
+        digest("elsewhere", name="other"),
+        digest("elsewhere", content="b"),
+        digest("elsewhere", seed=2),
+    ]
+    assert len({first, *others}) == 4
+
+
+def test_a_step_stays_done_where_the_package_is_installed_in_another_folder(monkeypatch):
+    def digest(user_dir):
+        monkeypatch.setattr("fairseq_xling.USER_DIR", user_dir)
+        return digests([Step("a", commands=[["fairseq-train", "--user-dir", str(user_dir)]])])
+
+    assert digest(Path("/one/user_dir")) == digest(Path("/other/user_dir"))
+
+
+def test_which_of_two_files_stands_where_counts(tmp_path):
+    one, other = tmp_path / "one" / "x", tmp_path / "other" / "x"
+    for path in (one, other):
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+    steps = [
+        Step(f"{n}", commands=[["join", str(a), str(b)]], inputs=[one, other])
+        for n, (a, b) in enumerate([(one, other), (other, one)])
+    ]
+    assert len(set(digests(steps).values())) == 2
+
+
 def test_a_file_inside_an_output_belongs_to_the_step_that_made_it(tmp_path):
     folder = tmp_path / "data"
     maker = Step("make", commands=[["true"]], outputs=[folder])
