@@ -74,11 +74,14 @@ class Probing(Kind):
         probes, tested = record["probes"], record.get("tested", {})
         header, rows = record["header"], [list(map(read_cell, row)) for row in record["rows"]]
         layers = sorted({one["layers"][0] for one in probes if len(one["layers"]) == 1})
-        names = {file: shown(tested, file) for file in probes[0]["scores"]} | {"valid": "dev"}
+        files = sorted(probes[0]["scores"], key="valid".__ne__)  # dev first, then what is tested
+        names = {file: "dev" if file == "valid" else shown(tested, file) for file in files}
         seeds = sorted({one["options"]["seed"] for one in probes})
         facts = ("Micro F1 in percent.", seeds_in_words(seeds, whiskers=len(layers) < 2))
         if len(layers) > 1:
-            figure = partial(draw, [_curves(probes, names, layers, record["baseline"]["valid"])])
+            panel = _curves(probes, names, layers, record["baseline"]["valid"])
+            # The legend is below: with some languages, it would lie on their curves.
+            figure = partial(draw, [panel], common=True)
         else:
             figure = partial(draw_bars, list(_bars(probes, names)))
         notes = caption(result, SOURCE, *facts)
