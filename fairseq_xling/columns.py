@@ -79,7 +79,7 @@ def column_type(file: Path, column: str, schema: Any) -> Any:
 
     if column not in (known := _names(schema)):
         raise UserError(f"{file}: has no column `{column}`, only {', '.join(known)}")
-    first, *inner = _steps(column, schema)
+    first, *inner = _steps(file, column, schema)
     found = schema.field(first).type
     for name in inner:
         found = found.field(name).type
@@ -124,7 +124,7 @@ def column_batches(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, li
 
     row = 1
     with _opened(file) as (schema, batches):
-        steps = [_steps(column, schema) for column in columns]
+        steps = [_steps(file, column, schema) for column in columns]
         found = batches([first for first, *_ in steps])
         while True:
             with _damage(file, row):
@@ -187,8 +187,12 @@ def _names(schema: Any) -> list[str]:
     return names
 
 
-def _steps(column: str, schema: Any) -> list[str]:
-    return [column] if column in schema.names else column.split(".")
+def _steps(file: Path, column: str, schema: Any) -> list[str]:
+    """The names that lead to a column, from the outside."""
+    steps = [column] if column in schema.names else column.split(".")
+    if (count := schema.names.count(steps[0])) > 1:
+        raise UserError(f"{file}: has {count} columns `{steps[0]}`")
+    return steps
 
 
 @contextmanager

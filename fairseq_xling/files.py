@@ -30,14 +30,15 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """A file that is written to ``path`` atomically.
 
     It is written in the same folder, flushed to disk and renamed; if killed or after an error, the
-    previous file is kept. What killed writes of the same file have left is removed.
+    previous file is kept. What killed writes of the same file have left is removed. A link stays,
+    and the file that it leads to is written.
 
     Raises:
-        UserError: if ``path`` is a folder.
+        UserError: if ``path`` is a folder, a pipe or a device.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder, not a file")
+    path = Path(os.path.realpath(path) if os.path.islink(path) else path)
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: {_what(path)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     handle, name = _unfinished(path)
@@ -240,9 +241,12 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
     """
     for path in paths:
         if path is not None and not on_disk(path).is_file():
-            kind = "a folder" if Path(path).is_dir() else "a pipe or a device"
-            what = f"is {kind}, not a file" if Path(path).exists() else "no such file"
+            what = _what(Path(path)) if Path(path).exists() else "no such file"
             raise UserError(f"{of} {path}: {what}".lstrip())
+
+
+def _what(path: Path) -> str:
+    return f"is {'a folder' if path.is_dir() else 'a pipe or a device'}, not a file"
 
 
 def open_binary(path: str | Path) -> IO[bytes]:

@@ -20,7 +20,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import atomic_write, exclusive, is_unfinished, read_json, write_json
+from fairseq_xling.files import (
+    atomic_write,
+    exclusive,
+    is_unfinished,
+    read_json,
+    same_place,
+    write_json,
+)
 
 META = "meta.json"
 _SETTINGS = "settings.json"
@@ -75,8 +82,10 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
     it would be useless once the error is corrected.
 
     Raises:
-        UserError: if another process is filling it.
+        UserError: if another process is filling it, or it is the current folder.
     """
+    if same_place(output, "."):
+        raise UserError(f"`--output` must be another folder than the current one, got {output}")
     folder = _partial(output)
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(folder, f"`--output` {output}: another `{verb}` is writing it"):
@@ -91,13 +100,15 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
             shutil.rmtree(folder, ignore_errors=True)
             raise
         begun.unlink()
-        if output.exists():
-            output.rmdir()  # empty, or `is_finished` would have refused it
-        os.replace(folder, output)
+        place = Path(os.path.realpath(output))
+        if place.exists():
+            place.rmdir()  # empty, or `is_finished` would have refused it
+        os.replace(folder, place)
 
 
 def _partial(output: Path) -> Path:
-    return output.parent / f".{output.name}.partial"
+    place = Path(os.path.realpath(output))  # where a link leads to
+    return place.parent / f".{place.name}.partial"
 
 
 class WorkFolder:

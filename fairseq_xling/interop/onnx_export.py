@@ -79,6 +79,8 @@ def export_onnx(
     write_vocabulary(encoder.folder, folder)
     size = sum((folder / f"{name}.onnx").stat().st_size for name in found) / 1e6
     before = " before it was written in 8 bits" if int8 else ""
+    if hasattr(encoder.task, "head"):
+        said += f", without the head {encoder.task.cfg.head!r}"
     return f"{said}, {size:.1f} MB, at most {worst:.1g} from the model{before}"
 
 

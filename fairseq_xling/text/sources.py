@@ -71,7 +71,8 @@ def parse_sources(
     """
     named = Sources()
     for text in mono:
-        key, files = _split_option("--mono", text, "train.en=FILE[,FILE...]")
+        key, named_files = _split_option("--mono", text, "train.en=FILE[,FILE...]")
+        files = tuple(file for name in named_files for file in files_of(name))
         split, lang = _split_key("--mono", key)
         _check_language("--mono", key, lang, languages)
         _add("--mono", named.mono, (split, lang), files, key)
@@ -79,11 +80,12 @@ def parse_sources(
         key, files = _split_option("--parallel", text, "train.en-de=FILE_EN,FILE_DE")
         if len(files) != 2:
             raise UserError(f"`--parallel` {key} needs two files, got {len(files)}")
+        a, b = (_whole("--parallel", key, file) for file in files)
         split, name = _split_key("--parallel", key)
         pair = _pair("--parallel", key, name, languages)
         if (split, pair[::-1]) in named.parallel:
             raise UserError(f"`--parallel` {key} is given twice (the other way round)")
-        _add("--parallel", named.parallel, (split, pair), (files[0], files[1]), key)
+        _add("--parallel", named.parallel, (split, pair), (a, b), key)
     for text in alignment:
         key, files = _split_option("--alignment", text, "train.en-de=FILE")
         split, name = _split_key("--alignment", key)
@@ -176,7 +178,7 @@ def _existing(path: str | Path) -> Path | None:
 
 def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, ...]]:
     key, equals, names = text.partition("=")
-    files = tuple(file for name in names.split(",") if name for file in files_of(name))
+    files = tuple(Path(name) for name in names.split(",") if name)
     if not equals or not files:
         raise UserError(f"`{option}` must look like {form}, got {text!r}")
     return key, files
@@ -203,6 +205,17 @@ def _check_language(option: str, key: str, lang: str, languages: Sequence[str]) 
 def _only(option: str, key: str, files: tuple[Path, ...]) -> Path:
     if len(files) != 1:
         raise UserError(f"`{option}` {key} needs one file, got {len(files)}")
+    return _whole(option, key, files[0])
+
+
+def _whole(option: str, key: str, path: Path) -> Path:
+    """The one file of ``path``, which may be a folder of Hugging Face's datasets."""
+    files = files_of(path)
+    if len(files) != 1:
+        raise UserError(
+            f"`{option}` {key} needs one file, got {len(files)} in {path}; save it with "
+            "`num_shards=1`"
+        )
     return files[0]
 
 

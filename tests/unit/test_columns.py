@@ -170,6 +170,22 @@ def test_the_library_that_is_missing_is_named_with_its_extra(tmp_path, monkeypat
     )
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_two_columns_of_one_name_are_refused(kind, tmp_path):
+    rows = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    file = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        parquet.write_table(rows, file)
+    else:
+        with pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_table(rows)
+    with pytest.raises(UserError) as caught:
+        list(read_lines(f"{file}:text"))
+    assert str(caught.value) == f"{file}: has 2 columns `text`"
+    with pytest.raises(UserError, match="has 2 columns `text`"):
+        list(columns.column_batches(file, ["text"]))
+
+
 def test_a_refused_table_ends_the_program_with_one_line_and_does_not_abort_it(tmp_path):
     rows = pa.table({"text": [f"n{n}" for n in range(40)]})
     with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as writer:

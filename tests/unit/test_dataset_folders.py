@@ -50,8 +50,15 @@ def test_text_and_labelled_rows_are_read_from_a_folder(folder):
 
 
 def test_several_files_are_refused_where_one_is_read(folder):
-    with pytest.raises(UserError, match=r"`--parallel` train.en-de needs two files, got 6"):
-        parse_sources(["en", "de"], parallel=[f"train.en-de={folder}:text,{folder}:text"])
+    texts = [f"train.en-de={folder}:text,{folder}:text"]
+    message = f"`--parallel` train.en-de needs one file, got 3 in {folder}:text; save it with"
+    with pytest.raises(UserError, match=message):
+        parse_sources(["en", "de"], parallel=texts)
+    # Its files are never taken for the two sides.
+    with pytest.raises(UserError, match=r"`--parallel` train.en-de needs two files, got 1"):
+        parse_sources(["en", "de"], parallel=[f"train.en-de={folder}:text"])
+    whole = [f"train.en-de={folder}/{NAMES[0]}:text,{folder}/{NAMES[1]}:text"]
+    assert parse_sources(["en", "de"], parallel=whole).parallel
     with pytest.raises(UserError, match="has two files of language 'en'"):
         parse_tests("--test", [f"en={folder}"])
 

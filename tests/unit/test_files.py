@@ -212,6 +212,25 @@ def test_a_folder_is_not_written_over(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    message = f"{tmp_path}/pipe: is a pipe or a device, not a file"
+    with pytest.raises(UserError, match=message), atomic_write(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_through_a_link_the_file_is_written_that_it_leads_to(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/file")  # not there yet
+    for text in ("a", "b"):
+        with atomic_write(tmp_path / "link", "w") as file:
+            file.write(text)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "folder" / "file").read_text() == text
+    assert os.listdir(tmp_path / "folder") == ["file"]
+
+
 def test_xz_is_read_by_its_name_and_named_when_damaged(tmp_path):
     path, packed = tmp_path / "a.txt.xz", lzma.compress("▁ü\nb\n".encode() * 999)
     path.write_bytes(packed)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,26 @@ def test_an_empty_folder_may_be_filled_and_anything_else_may_not(tmp_path):
     for name in ("list", "file"):
         with pytest.raises(UserError, match=f"`--output` .*{name}: must be new"):
             is_finished(tmp_path / name, SETTINGS)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_leads_to_the_folder_that_is_filled(tmp_path, there):
+    target = tmp_path / "other" / "target"
+    (target if there else target.parent).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(target)
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in target.iterdir()) == ["meta.json", "rows"]
+    assert [path.name for path in target.parent.iterdir()] == ["target"]
+
+
+def test_the_current_folder_is_refused_before_anything_is_done(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for output in (Path("."), tmp_path / "here"):
+        with pytest.raises(UserError, match="`--output` must be another folder than the current"):
+            write(output)
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 def test_two_runs_on_one_folder_are_refused(tmp_path):

@@ -157,7 +157,11 @@ class Demo(Kind):
                 *migration_sections(record["migration"]),
                 Section("Settings", header=["setting", "value"], rows=list(settings.items())),
             ],
-            tables={"training": _training_rows(models), "neighbours": neighbours},
+            tables={
+                "table": _scores(record),
+                "training": _training_rows(models),
+                "neighbours": neighbours,
+            },
             measured=[
                 Measured(row, f"{words}, demo", models["default"]["scores"][key])
                 for row, key, words in (
@@ -248,6 +252,28 @@ def _curve_rows(models: Models) -> Table:
         for key, points in model[split].items()
         for update, value in points
     ]
+
+
+def _scores(record: Mapping[str, Any]) -> Table:
+    """Every score, at the chosen checkpoint."""
+    rows: list[list[Any]] = []
+    for name, model in record["models"].items():
+        for measure, value in model["scores"].items():
+            if measure.endswith("_layer"):
+                continue
+            of, _, lang = measure.rpartition("_")
+            about = [lang, of] if of == "bpw" else [TARGET, measure]
+            rows.append([NAMES[name], *about, value])
+    for task, found in record["transfer"].items():
+        title = TASKS[task].title
+        rows += [
+            [NAMES[name], lang, title, value]
+            for name, scores in found.items()
+            for lang, value in scores.items()
+        ]
+    for ordering, found in record["migration"]["translation"].items():
+        rows += [[f"migrated, {ordering}", TARGET, name, found[name]] for name in ("bleu", "chrf")]
+    return ["model", "language", "measure", "value"], rows
 
 
 def _training_rows(models: Models) -> Table:

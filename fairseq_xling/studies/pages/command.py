@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import same_place
 from fairseq_xling.results.lines import write_lines
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.page_file import write_page
@@ -37,6 +38,8 @@ def run_report(args: argparse.Namespace) -> None:
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
     results = [result for run in args.runs for result in find_results(Path(run))]
+    if args.jsonl and any(same_place(args.jsonl, result.path) for result in results):
+        raise UserError(f"`--jsonl` must be another file than the results, got {args.jsonl}")
     made = [(result, make_page(result)) for result in results] + make_joined(results)
     names = page_names([result for result, _ in made])
     pages = [(*one, f"{name}.html") for one, name in zip(made, names, strict=True)]

@@ -86,7 +86,9 @@ def write_model(folder: Path, data: DataFolder, language: str, made: Published) 
     config = {**made.config, "architectures": [made.architecture], SEGMENTATION: segment}
     write_json(folder / "config.json", config)
     tensors = {name: tensor.contiguous() for name, tensor in made.weights.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    weights = folder / "model.safetensors"
+    save_file(tensors, weights, metadata={"format": "pt"})
+    weights.chmod(0o644)  # the library lets none but the owner read it
     return content
 
 

@@ -19,7 +19,7 @@ def found(kind):
 
 
 # What they measure is a drawing, or is measured by other kinds.
-DRAWN = {"clcr-curves", "demo", "neighbourhood"}
+DRAWN = {"clcr-curves", "neighbourhood"}
 
 
 @pytest.mark.parametrize("kind", RECORDS)
@@ -38,6 +38,9 @@ def test_each_kind_of_result_has_scores_with_the_same_keys(kind):
     ("kind", "wanted"),
     [
         ("transfer", ("model", 1, "ner", "de", "f1", 50.5)),
+        ("demo", ("shared", None, "demo", "de", "retrieval", 0.5)),
+        ("demo", ("shared", None, "demo", "en", "POS", 90.0)),
+        ("demo", ("migrated, identity", None, "demo", "de", "bleu", 20.5)),
         ("ablation", ("A1", 2, "ablation", "de", "sentence P@1", 0.51)),
         ("size-window", ("GloVe", 1, "size-window", "de", "word_mrr", 0.21)),
         ("trelm-run", ("trelm-run", 1, "translation", "de", "BLEU", 20.5)),

@@ -73,3 +73,15 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path):
     paths = ["a/ner/results.json", "b/ner/results.json", "c/eval.json", "index/results.json"]
     results = [Result(tmp_path / path, {}) for path in paths]
     assert page_names(results) == ["a-ner", "b-ner", "eval", f"{tmp_path.name}-index"]
+
+
+def test_scores_are_not_written_over_the_results_that_they_come_from(tmp_path, capsys):
+    path = tmp_path / "cka.json"
+    write_json(path, RECORDS["comparison"])
+    before = path.read_bytes()
+    (tmp_path / "link.json").symlink_to(path)
+    for target in (path, tmp_path / "link.json"):
+        assert main(["report", str(path), "--jsonl", str(target)]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(f"`--jsonl` must be another file than the results, got {target}")
+    assert path.read_bytes() == before
