@@ -37,13 +37,14 @@ fairseq-xling prepare "$run/data" --languages en,de,zh,id --from "$text" "${mono
 
 for seed in ${SEEDS:-1 2 3}; do
     echo "encoder of seed $seed: see $run/encoders/seed$seed/train.log"
-    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/seed$seed" --seed "$seed" --max-update "${UPDATES:-3500}" \
-        --epoch-updates 500 &
+    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/seed$seed" --seed "$seed" \
+        --max-update "${UPDATES:-3500}" --epoch-updates 500 &
     [ "$(jobs -r | wc -l)" -lt "${JOBS:-2}" ] || wait -n
 done
 for job in $(jobs -p); do wait "$job"; done
 for seed in ${SEEDS:-1 2 3}; do # a step with learning rate 0 leaves the weights as they were drawn
-    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/new$seed" --seed "$seed" --max-update 1 --lr 0
+    "$here/cdlm_encoder.sh" "$run/data" "$run/encoders/new$seed" --seed "$seed" \
+        --max-update 1 --lr 0
 done
 
 read_above() { # NAME ENCODER [further options of ablate]

@@ -169,12 +169,9 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     shifted = records["tags-shifted"]
     (one,) = (one for one in shifted["results"] if not one["how"])
     means = [_means(test, one["metric"]) for test in one["tests"]]
-    gains = paired_difference(*zip(*means, strict=True))
-    low, high = gains["low"], gains["high"]
-    yield verdict(
+    yield _paired_verdict(
         "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
-        in_words(gains),
-        None if low is None or low <= 0 <= high else low > 0,
+        *zip(*means, strict=True),
     )
     lines = records["mapped-layers"]["lines"]
     for measure in dict.fromkeys(line["measure"] for line in lines):
@@ -194,6 +191,27 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             f"{np.mean(gains):+.1f} points, higher in {higher} of {len(gains)} pairs of languages",
             {0: False, len(gains): True}.get(higher),
         )
+    most = max(model["sentences"] for model in records["size-window"]["models"])
+    found: dict[int, list[float]] = {}
+    for model in records["size-window"]["models"]:
+        if (model["model"], model["sentences"]) == ("masked LM", most):
+            found.setdefault(model["window"], []).append(100 * model["word_mrr"])
+    yield _paired_verdict(
+        "A masked LM that reads text in long segments finds translations better than one that "
+        f"reads it cut short (mBERT study, 3.2); MRR times 100, {most:,} sentences, segments of "
+        f"{max(found)} tokens less those of {min(found)}. Sentences here do not continue each "
+        "other.",
+        found[max(found)],
+        found[min(found)],
+    )
+
+
+def _paired_verdict(paper: str, better: Sequence[float], worse: Sequence[float]) -> str:
+    """Decided by the interval of the difference over seeds."""
+    found = paired_difference(better, worse)
+    low, high = found["low"], found["high"]
+    undecided = low is None or low <= 0 <= high
+    return verdict(paper, in_words(found), None if undecided else low > 0)
 
 
 def _means(test: Mapping[str, Any], metric: str) -> tuple[float, float]:

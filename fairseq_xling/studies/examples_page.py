@@ -121,11 +121,11 @@ def _sections(page: Path) -> dict[str, str]:
 def _portable(found: Any) -> Any:
     """A record without folders of the machine that it comes from.
 
-    >>> _portable({"commands": ["train /home/me/data/a,b=/tmp/c.pt --lr 1/3"]})
-    {'commands': ['train a,b=c.pt --lr 1/3']}
+    >>> _portable({"inputs": {"run /home/me/a": 1}, "command": "train /a/b,c=/tmp/c.pt --lr 1/3"})
+    {'inputs': {'run a': 1}, 'command': 'train b,c=c.pt --lr 1/3'}
     """
     if isinstance(found, dict):
-        return {key: _portable(value) for key, value in found.items()}
+        return {_portable(key): _portable(value) for key, value in found.items()}
     if isinstance(found, list):
         return [_portable(value) for value in found]
     return _FOLDERS.sub("", found) if isinstance(found, str) else found

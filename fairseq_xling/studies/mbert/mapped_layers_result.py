@@ -175,6 +175,7 @@ class MappedLayers(Kind):
                     sum(map(sum, line["values"])) / sum(map(len, line["values"])),
                 )
                 for line in lines
+                if line["row"] != line["title"]  # of the target; others are the source's own
             ],
         )
 
