@@ -161,7 +161,7 @@ def _pieces(value: Any, most: int) -> Iterator[str]:
     elif isinstance(value, int) and value.bit_length() > 4 * most:
         yield f"a number of {value.bit_length()} bits"  # Python refuses to format the largest
     else:
-        yield repr(value)
+        yield " ".join(repr(value).split())  # an array's has several lines
 
 
 def exits_on_user_error(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 
 T = TypeVar("T")
 
@@ -29,14 +29,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return question(difflib.get_close_matches(name, list(known)))
 
 
-def unknown_name(kind: str, name: str, known: list[str]) -> UserError:
+def unknown_name(kind: str, name: Any, known: list[str]) -> UserError:
     """The error for a name that is not among ``known``: near matches first, then all.
+
+    From Python, ``name`` may be no string at all.
 
     >>> str(unknown_name("objective", "mlmm", ["mlm", "tlm"]))
     "unknown objective 'mlmm'; did you mean 'mlm'? known: mlm, tlm"
     """
-    hint = did_you_mean(name, known) or ";"
-    return UserError(f"unknown {kind} {name!r}{hint} known: {', '.join(known) or 'none'}")
+    text = isinstance(name, str)
+    hint = did_you_mean(name, known) if text else ""
+    said = repr(name) if text else shown(name)
+    return UserError(f"unknown {kind} {said}{hint or ';'} known: {', '.join(known) or 'none'}")
 
 
 class Registry(Generic[T]):
@@ -80,8 +84,7 @@ class Registry(Generic[T]):
         self._packages = ()  # only now: after a failed import the next question must fail too
 
     def __getitem__(self, name: str) -> T:
-        self._load()
-        if name not in self._entries:
+        if name not in self:
             raise unknown_name(self.kind, name, sorted(self._entries))
         return self._entries[name]
 
@@ -99,4 +102,4 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         self._load()
-        return name in self._entries
+        return isinstance(name, str) and name in self._entries

@@ -6,7 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, shown
+# What is not about arrays is checked below this room, too.
+from fairseq_xling.arguments import choice as choice
+from fairseq_xling.arguments import count as count
+from fairseq_xling.arguments import lines as lines
+from fairseq_xling.arguments import number as number
+from fairseq_xling.errors import UserError
 
 
 def matrix(name: str, value: Any, least: int = 1, width: int | None = None) -> Tensor:
@@ -69,32 +74,3 @@ def same_width(x: Tensor, y: Tensor) -> None:
     """
     if x.shape[1] != y.shape[1]:
         raise UserError(f"`x` and `y` must be equally wide, got {x.shape[1]} and {y.shape[1]}")
-
-
-def count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least ``least``.
-
-    Raises:
-        UserError: for anything else.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UserError(f"`{name}` must be a whole number of at least {least}, got {shown(value)}")
-    return int(value)
-
-
-def lines(name: str, value: Any) -> list[str]:
-    """Texts, one string each.
-
-    Raises:
-        UserError: for a single string, or anything in it that is none.
-    """
-    if isinstance(value, str):
-        raise UserError(f"`{name}` must be a list of strings, got one string; put it into a list")
-    try:
-        found = list(value)
-    except TypeError:
-        raise UserError(f"`{name}` must be a list of strings, got {shown(value)}") from None
-    for number, one in enumerate(found):
-        if not isinstance(one, str):
-            raise UserError(f"`{name}` must be strings, got {shown(one)} at index {number}")
-    return found

@@ -15,6 +15,7 @@ from typing import Any
 
 from fairseq.utils import apply_to_sample
 
+from fairseq_xling import arguments
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.errors import UserError, program_error
@@ -146,7 +147,11 @@ class Translator:
         return cls(encoder)
 
     def translate(self, lines: Sequence[str], batch_tokens: int = BATCH_TOKENS) -> list[str]:
-        """The best translation of each line; an empty line's is empty."""
+        """The best translation of each line; an empty line's is empty.
+
+        Raises:
+            UserError: as `hypotheses`.
+        """
         return [found[0].text for found in self.hypotheses(lines, batch_tokens=batch_tokens)]
 
     def hypotheses(
@@ -161,16 +166,28 @@ class Translator:
         """The ``nbest`` translations of each line, best first, in the order of the lines.
 
         Args:
+            lines: may be a stream, of which ``buffer`` lines are read at a time.
             alignment: also find which piece of the source each piece comes from.
             batch_tokens: maximum padded source tokens per batch.
             buffer: how many lines are read, and sorted by length, before they are translated.
 
         Raises:
-            UserError: for more than the ordering has candidates, and, with ``too_long`` of
-                ``refuse``, for a line that the model has no positions for.
+            UserError: at once for numbers below 1, or a string in place of lines. Where the next
+                translation is asked for: for a line that is no string, for more translations than
+                the ordering has candidates, and, with ``too_long`` of ``refuse``, for a line that
+                the model has no positions for.
         """
+        arguments.count("nbest", nbest)
+        arguments.flag("alignment", alignment)
+        arguments.count("batch_tokens", batch_tokens)
+        arguments.count("buffer", buffer)
+        rest = arguments.each_line("lines", lines)
+        return self._streamed(rest, nbest, alignment, batch_tokens, buffer)
+
+    def _streamed(
+        self, rest: Iterator[str], nbest: int, alignment: bool, batch_tokens: int, buffer: int
+    ) -> Iterator[list[Translation]]:
         asked = SimpleNamespace(nbest=nbest, print_alignment="hard" if alignment else None)
-        rest = iter(lines)
         with _raising():
             generator = self.task.build_generator(self.models, asked)
         while block := list(itertools.islice(rest, buffer)):

@@ -32,6 +32,11 @@ def exported(study, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def translator(study):
+    return Translator.load(study.checkpoint, ordering="identity")
+
+
 def translate(*arguments, typed=None):
     """As a process; both streams."""
     return launch([BIN / "fairseq-xling", "translate", *arguments], typed=typed)
@@ -102,6 +107,40 @@ def test_the_ordering_is_that_of_the_models_head(study):
     with pytest.raises(UserError) as error:
         next(translator.hypotheses(["dog"], nbest=3))
     assert str(error.value).startswith("`--nbest` must be at most 2, the number of candidates")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: t.translate("abc"), "`lines` must be a list of strings, got one string; put"),
+        (lambda t: t.translate(None), "`lines` must be a list of strings, got None"),
+        (lambda t: t.translate(["dog", b"a"]), "`lines` must be strings, got b'a' at index 1"),
+        (lambda t: t.translate([float("nan")]), "`lines` must be strings, got nan at index 0"),
+        (lambda t: t.translate(["a"], batch_tokens=0), "`batch_tokens` must be a whole number of"),
+        (lambda t: t.translate(["a"], None), "`batch_tokens` must be a whole number of"),
+        (lambda t: t.hypotheses(["a"], batch_tokens=1.5), "`batch_tokens` must be a whole number"),
+        (lambda t: t.hypotheses(["a"], nbest=0), "`nbest` must be a whole number of at least 1"),
+        (lambda t: t.hypotheses(["a"], nbest="a"), "`nbest` must be a whole number of at least 1"),
+        (lambda t: t.hypotheses(["a"], buffer=0), "`buffer` must be a whole number of at least 1"),
+        (lambda t: t.hypotheses(["a"], alignment="no"), "`alignment` must be True or False, got"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(translator, call, message):
+    with pytest.raises(UserError) as error:
+        call(translator)
+    assert str(error.value).startswith(message)
+
+
+def test_lines_are_read_from_a_stream_as_they_are_needed(translator):
+    def lines():
+        yield from ["dog", "cat", "sun"]
+        yield 3
+        raise AssertionError("the line after the one that is refused")
+
+    found = translator.hypotheses(lines(), buffer=2)
+    assert [next(found)[0].text for _ in range(2)] == ["xdog", "xcat"]
+    with pytest.raises(UserError, match="`lines` must be strings, got 3 at index 3"):
+        next(found)
 
 
 def test_an_exported_folder_translates_without_the_data_folder(study, exported, tmp_path):

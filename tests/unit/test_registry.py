@@ -35,6 +35,14 @@ def test_an_unknown_name_like_no_other_gets_the_list_alone(shapes):
     assert str(caught.value) == "unknown shape 'xyz'; known: ground, round, square"
 
 
+@pytest.mark.parametrize("name", [None, 3, [], {"a": 1}])
+def test_what_is_no_name_at_all_is_unknown(shapes, name):
+    assert name not in shapes
+    with pytest.raises(UserError) as caught:
+        shapes[name]
+    assert str(caught.value) == f"unknown shape {name}; known: ground, round, square"
+
+
 def test_a_name_is_registered_once(shapes):
     with pytest.raises(ValueError, match="shape 'round' is already registered"):
         shapes.register("round")(4)
