@@ -18,7 +18,7 @@ def usable_device(device: str | torch.device) -> torch.device:
     """
     try:
         chosen = torch.device(device)
-    except (RuntimeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         chosen = None
     # torch knows more kinds, such as meta, and counts processors of which it has one.
     if chosen is None or chosen.type not in KINDS or (chosen.type == "cpu" and chosen.index):

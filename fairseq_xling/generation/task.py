@@ -1,5 +1,6 @@
 """What a task needs for fairseq-generate and fairseq-interactive to translate with its models."""
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -8,7 +9,9 @@ from typing import Any, Optional
 import numpy as np
 import torch
 from fairseq.data import Dictionary
+from omegaconf import OmegaConf
 
+from fairseq_xling import arguments
 from fairseq_xling.compat import keep_freed_memory, keep_shapes_of_sentences
 from fairseq_xling.data.feeds import parse_directions
 from fairseq_xling.data.folder import SEP
@@ -26,6 +29,7 @@ from fairseq_xling.models.emissions import Emission, Reading
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.tasks.encode import TOO_LONG
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +86,18 @@ class Translates:
         """Set options of translation, and forget what earlier ones have led to.
 
         Raises:
-            UserError: for an option that there is not, an unknown ordering or language.
+            UserError: for an option that there is not, a value of another type or out of range, an
+                unknown ordering or language. No option is set then but for the last two.
         """
+        config, checked = OmegaConf.get_type(self.cfg), {}
+        known = {field.name for field in dataclasses.fields(config)}
         for name, value in settings.items():
-            if not hasattr(self.cfg, name):
+            if name not in known:
                 raise UserError(f"there is no option `{name}` of translation")
+            checked[name] = arguments.option(config, name, value)
+        if "too_long" in checked:
+            arguments.choice("too_long", checked["too_long"], TOO_LONG)
+        for name, value in checked.items():
             setattr(self.cfg, name, value)
         for name in ("direction", "_rescorer"):
             self.__dict__.pop(name, None)

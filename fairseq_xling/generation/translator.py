@@ -24,7 +24,7 @@ from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
-from fairseq_xling.precision import AUTO, resolve
+from fairseq_xling.precision import AUTO, CHOICES, resolve
 from fairseq_xling.text.encoder import TextEncoder
 
 BATCH_TOKENS, BUFFER = 4096, 2048
@@ -93,8 +93,9 @@ class Translator:
 
         Raises:
             UserError: as `Encoder.load`, for a model that cannot translate, and for options that
-                have no effect on it.
+                have no effect on it, are of another type or out of their range.
         """
+        arguments.path("model", model)
         return cls.of(
             Encoder.load(model, data, device),
             str(model),
@@ -127,6 +128,10 @@ class Translator:
             raise UserError(
                 f"{name}: must be a model with a TRILayer, of `--task cdlm`, to translate"
             )
+        for argument, lang in (("source", source), ("target", target)):
+            if lang is not None:
+                arguments.text(argument, lang)
+        arguments.choice("precision", precision, CHOICES)
         kind = encoder.device.type
         number = "fp32" if int8 and precision == AUTO else resolve(precision, kind)
         if number == "fp16":

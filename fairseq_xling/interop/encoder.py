@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling import arguments
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, side_of
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder, text_mask
@@ -59,6 +60,9 @@ class Encoder:
         import fairseq_xling.plugin  # noqa: F401
 
         device = usable_device(device)
+        arguments.path("checkpoint", checkpoint)
+        if data is not None:
+            arguments.path("data", data)
         if Path(checkpoint, MODEL).is_file():
             checkpoint, data = Path(checkpoint, MODEL), checkpoint if data is None else data
         if not Path(checkpoint).is_file():
@@ -85,7 +89,7 @@ class Encoder:
         Raises:
             UserError: otherwise, with near matches.
         """
-        if lang not in self.languages:
+        if not isinstance(lang, str) or lang not in self.languages:
             raise unknown_name("language", lang, self.languages)
 
     @torch.no_grad()

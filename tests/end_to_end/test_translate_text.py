@@ -131,6 +131,40 @@ def test_arguments_of_another_kind_are_named(translator, call, message):
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"length_candidates": "a"}, "`length_candidates` must be a whole number, got 'a'"),
+        ({"length_candidates": 0}, "`length_candidates` must lie in [1, 16], got 0"),
+        ({"slot_beam": -1}, "`slot_beam` must lie in [1, 1000], got -1"),
+        ({"blank_penalty": "a"}, "`blank_penalty` must be a number, got 'a'"),
+        ({"blank_penalty": float("nan")}, "`blank_penalty` must be finite, got nan"),
+        ({"ordering": None}, "`ordering` must be a string, got None"),
+        ({"cpu": "x"}, "`cpu` must be True or False, got 'x'"),
+        ({"int8": "yes"}, "`int8` must be True or False, got 'yes'"),
+        ({"too_long": "x"}, "unknown `too_long` 'x'; known: truncate, refuse"),
+        ({"source": 3}, "`source` must be a string, got 3"),
+        ({"beam": 3}, "there is no option `beam` of translation"),
+        ({"data": 3}, "`data` must be a path, got 3"),
+        ({"device": None}, "`--device` must be cpu, cuda or cuda:N, got 'None'"),
+        ({"precision": 3}, "unknown `precision` 3; known: auto, fp32, bf16, fp16"),
+        ({"keys": 3}, "there is no option `keys` of translation"),
+    ],
+)
+def test_options_of_another_kind_are_named(study, options, message):
+    with pytest.raises(UserError) as error:
+        Translator.load(study.checkpoint, **options)
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("model", [None, 3])
+def test_a_model_is_a_path(model):
+    with pytest.raises(UserError, match=f"^`model` must be a path, got {model}$"):
+        Translator.load(model)
+    with pytest.raises(UserError, match=f"^`checkpoint` must be a path, got {model}$"):
+        Encoder.load(model)
+
+
 def test_lines_are_read_from_a_stream_as_they_are_needed(translator):
     def lines():
         yield from ["dog", "cat", "sun"]

@@ -6,7 +6,7 @@ from fairseq_xling.errors import UserError
 
 
 @pytest.mark.parametrize(
-    "device", ["meta", "cpuu", "", "cpu:7", "cuda:x", "xla", torch.device("meta")]
+    "device", ["meta", "cpuu", "", "cpu:7", "cuda:x", "xla", torch.device("meta"), None]
 )
 def test_a_device_is_a_processor_or_an_accelerator(device):
     with pytest.raises(UserError) as error:
