@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairseq_xling.api import checked, measures
 from fairseq_xling.mapping.fit import fit_rows
 from fairseq_xling.mapping.fitted import LayerMap, Side
+from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.paired import PAIRED
 
 
@@ -46,7 +47,9 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 method or step, and as `fairseq_xling.mapping.fit_rows`.
         """
         moving, fixed = checked.matrices(X, y, paired=True, names=("X", "y"))
+        checked.choice("method", self.method, PAIRED)
         steps = PAIRED[self.method].normalize if self.normalize is None else self.normalize
+        parse_steps(steps, "normalize")
         self.map_ = fit_rows(moving, fixed, self.method, steps)
         self.n_features_in_ = moving.shape[1]
         return self
@@ -78,9 +81,9 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         normalisation changes them.
 
         Raises:
-            UserError: as `fit`.
+            UserError: as `fit`, and for fewer than 2 rows.
         """
-        checked.matrices(X, y, paired=True, names=("X", "y"))
+        checked.matrices(X, y, paired=True, least=2, names=("X", "y"))
         return measures.tatoeba(self.transform(X), self.transform_fixed(y)).forward
 
     def _mapped(self, name: str, value: Any, side: str) -> np.ndarray:

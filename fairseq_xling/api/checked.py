@@ -1,5 +1,6 @@
 """Arguments of the API, checked before anything is computed with them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,29 @@ from fairseq_xling.arguments import choice as choice
 from fairseq_xling.arguments import count as count
 from fairseq_xling.arguments import lines as lines
 from fairseq_xling.arguments import number as number
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 
 
-def matrix(name: str, value: Any, least: int = 1, width: int | None = None) -> Tensor:
+def array(name: str, value: Any) -> np.ndarray:
+    """What numpy makes of it; of a tensor its values, wherever it is and whatever was recorded.
+
+    Raises:
+        UserError: for rows of several lengths, masked values, and what else numpy refuses.
+    """
+    if np.ma.is_masked(value):
+        raise UserError(f"`{name}` must have no masked values, got {np.ma.count_masked(value)}")
+    if isinstance(value, Tensor):
+        value = value.detach().cpu()
+        value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has none
+    try:
+        return np.asarray(value)
+    except (RuntimeError, TypeError, ValueError):
+        raise UserError(f"`{name}` must be an array of numbers, got {shown(value)}") from None
+
+
+def matrix(
+    name: str, value: Any, least: int = 1, width: int | None = None, double: bool = False
+) -> Tensor:
     """Vectors in rows, (N, D), as a tensor.
 
     Float32 and float64 are kept, half precision and whole numbers become float32 and float64.
@@ -23,42 +43,61 @@ def matrix(name: str, value: Any, least: int = 1, width: int | None = None) -> T
         name: of the argument, for messages.
         least: the smallest number of rows.
         width: D, if only one will do.
+        double: whether all that is computed with it is computed in double precision.
 
     Raises:
-        UserError: unless it is a matrix of finite numbers with enough rows.
+        UserError: unless it is a matrix of finite numbers, with finite squares, and enough rows.
     """
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise UserError(f"`{name}` must be an array of numbers, got dtype {array.dtype}")
-    if array.ndim != 2:
-        raise UserError(f"`{name}` must have 2 dimensions (rows, width), got {array.ndim}")
-    if len(array) < least or not array.shape[1]:
+    rows = array(name, value)
+    if rows.dtype.kind not in "fiub":
+        raise UserError(f"`{name}` must be an array of numbers, got dtype {rows.dtype}")
+    if rows.ndim != 2:
+        raise UserError(f"`{name}` must have 2 dimensions (rows, width), got {rows.ndim}")
+    if len(rows) < least or not rows.shape[1]:
         raise UserError(
-            f"`{name}` must have at least {least} rows of width 1 or more, got shape {array.shape}"
+            f"`{name}` must have at least {least} rows of width 1 or more, got shape {rows.shape}"
         )
-    if width not in (None, array.shape[1]):
-        raise UserError(f"`{name}` must be {width} wide, got {array.shape[1]}")
-    wide = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
-    array = np.array(array, dtype=wide)  # a copy: torch warns of arrays that cannot be written
-    finite = np.isfinite(array).all(1)
+    if width not in (None, rows.shape[1]):
+        raise UserError(f"`{name}` must be {width} wide, got {rows.shape[1]}")
+    wide = np.float32 if rows.dtype in (np.float16, np.float32) else np.float64
+    rows = np.array(rows, dtype=wide)  # a copy: torch warns of arrays that cannot be written
+    finite = np.isfinite(rows).all(1)
     if not finite.all():
         raise UserError(f"`{name}` must be finite, got NaN or infinity in row {finite.argmin()}")
-    return torch.from_numpy(array)
+    # Lengths that overflow are infinite, and such rows would have cosine 0 with everything. So far
+    # below that, the squared differences of all rows together have a finite sum, too.
+    number = np.dtype(np.float64 if double else wide)
+    largest = np.maximum(rows.max(1), -rows.min(1))
+    if float(largest.max()) > math.sqrt(float(np.finfo(number).max) / (4 * rows.size)):
+        raise UserError(
+            f"`{name}` must have values whose squares are finite in {number}, got "
+            f"{largest.max():.3g} in row {largest.argmax()}"
+        )
+    return torch.from_numpy(rows)
 
 
 def matrices(
-    x: Any, y: Any, *, paired: bool = False, least: int = 1, names: tuple[str, str] = ("x", "y")
+    x: Any,
+    y: Any,
+    *,
+    paired: bool = False,
+    least: int = 1,
+    names: tuple[str, str] = ("x", "y"),
+    double: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Two arguments as `matrix`, of one dtype.
 
     Args:
         paired: row n of both belongs together.
+        least, double: as of `matrix`.
         names: of the arguments, for messages.
 
     Raises:
         UserError: as `matrix`, and if paired sides differ in length.
     """
-    first, second = matrix(names[0], x, least), matrix(names[1], y, least)
+    first, second = (
+        matrix(name, side, least, double=double) for name, side in zip(names, (x, y), strict=True)
+    )
     if paired and len(first) != len(second):
         what = " and ".join(f"`{name}`" for name in names)
         raise UserError(f"{what} must have equally many rows, got {len(first)} and {len(second)}")

@@ -1,8 +1,9 @@
 """Measures on numpy arrays: two spaces compared, row by row or by search.
 
 Rows are vectors: ``x`` is (N, D), ``y`` (M, E). All measures raise UserError, a ``ValueError``, for
-arguments of another shape or dtype, and for values that are not finite. `fairseq_xling.analysis`
-and `fairseq_xling.mapping` have the definitions and their sources.
+arguments of another shape or dtype, for values that are not finite or whose squares are not, and
+for settings of another kind. `fairseq_xling.analysis` and `fairseq_xling.mapping` have the
+definitions and their sources.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.csls import local_densities
 from fairseq_xling.mapping.nearest import WAYS, paired_accuracy
 from fairseq_xling.mapping.normalize import unit
+from fairseq_xling.seeds import SEEDS
 
 
 class Neighbours(NamedTuple):
@@ -63,7 +65,7 @@ def cka(x: Any, y: Any) -> float:
     >>> cka(np.eye(3), 5 * np.eye(3) + 7)
     1.0
     """
-    return linear_cka(*checked.matrices(x, y, paired=True, least=2))
+    return linear_cka(*checked.matrices(x, y, paired=True, least=2, double=True))
 
 
 def svcca(x: Any, y: Any, variance: float = cca.VARIANCE) -> float:
@@ -72,7 +74,7 @@ def svcca(x: Any, y: Any, variance: float = cca.VARIANCE) -> float:
     Args:
         variance: the share that each side keeps, in (0, 1]; 1 is plain CCA.
     """
-    return cca.svcca(_sums(x, y), variance)
+    return cca.svcca(_sums(x, y), checked.number("variance", variance))
 
 
 def pwcca(x: Any, y: Any) -> float:
@@ -108,7 +110,7 @@ def neighbours(x: Any, y: Any, *, top: int = 1, way: str = "csls", k: int = 10) 
     """
     queries, targets = checked.matrices(x, y)
     checked.same_width(queries, targets)
-    penalty = WAYS[way](targets, queries, checked.count("k", k))
+    penalty = WAYS[checked.choice("way", way, WAYS)](targets, queries, checked.count("k", k))
     scores, index = nearest(queries, targets, checked.count("top", top), penalty=penalty)
     return Neighbours(index.numpy(), scores.numpy())
 
@@ -123,6 +125,7 @@ def tatoeba(x: Any, y: Any, *, way: str = "cosine", k: int = 10) -> Accuracy:
     """
     first, second = checked.matrices(x, y, paired=True, least=2)
     checked.same_width(first, second)
+    checked.choice("way", way, WAYS)
     return Accuracy(*paired_accuracy(first, second, way, checked.count("k", k)))
 
 
@@ -145,7 +148,7 @@ def bli(x: Any, y: Any, pairs: Any = None, *, way: str = "csls", k: int = 10) ->
         rows = _pairs(pairs, len(sources), len(targets))
     asked, place = np.unique(rows[:, 0], return_inverse=True)
     right = torch.from_numpy(np.stack([place, rows[:, 1]], axis=1))
-    penalty = WAYS[way](targets, sources, checked.count("k", k))
+    penalty = WAYS[checked.choice("way", way, WAYS)](targets, sources, checked.count("k", k))
     return rank_scores(ranks(sources[torch.from_numpy(asked)], targets, right, penalty=penalty))
 
 
@@ -171,25 +174,26 @@ def mean_shift(x: Any, y: Any, *, held_out: float = 0.5, seed: int = 0) -> Shift
 
     Args:
         held_out: share of the rows to test on; the others give the mean difference.
-        seed: of the split.
+        seed: of the split, a whole number below 2^32.
 
     >>> mean_shift(np.arange(8.0)[:, None], np.arange(8.0)[:, None] - 100)
     Shift(before=0.25, after=1.0)
     """
-    first, second = checked.matrices(x, y, paired=True, least=2)
+    first, second = checked.matrices(x, y, paired=True, least=2, double=True)
     checked.same_width(first, second)
-    (found,) = vector_translation(first[None], second[None], held_out, seed).tolist()
+    share, start = checked.number("held_out", held_out), checked.number("seed", seed, int, SEEDS)
+    (found,) = vector_translation(first[None], second[None], share, start).tolist()
     return Shift(*found)
 
 
 def _sums(x: Any, y: Any) -> Sums:
     both = CKA()
-    both.update(*checked.matrices(x, y, paired=True, least=2))
+    both.update(*checked.matrices(x, y, paired=True, least=2, double=True))
     return both.sums()
 
 
 def _pairs(pairs: Any, sources: int, targets: int) -> np.ndarray:
-    rows = np.asarray(pairs)
+    rows = checked.array("pairs", pairs)
     if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows) or rows.dtype.kind not in "iu":
         raise UserError(
             f"`pairs` must be whole numbers of shape (P, 2), got {rows.dtype} of shape {rows.shape}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError, about
+from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.registry import Registry
 
 if TYPE_CHECKING:
@@ -114,18 +114,20 @@ def normalize(x: Tensor, steps: str) -> Tensor:
     return x
 
 
-def parse_steps(steps: str) -> list[str]:
-    """The names in a comma-separated list, each checked.
+def parse_steps(steps: str, name: str = "--normalize") -> list[str]:
+    """The names in a comma-separated list, each checked; ``name`` is the option, for messages.
 
     >>> parse_steps("unit, centre"), parse_steps("none")
     (['unit', 'centre'], [])
     """
+    if not isinstance(steps, str):
+        raise UserError(f"`{name}` must be names separated by commas, got {shown(steps)}")
     if steps.strip() in ("", "none"):
         return []
     names = [step.strip() for step in steps.split(",")]
-    for name in names:
-        if not name:
-            raise UserError(f"`--normalize` must be names separated by commas, got {steps!r}")
-        with about("`--normalize`"):
-            NORMALIZATIONS.check(name)
+    for step in names:
+        if not step:
+            raise UserError(f"`{name}` must be names separated by commas, got {steps!r}")
+        with about(f"`{name}`"):
+            NORMALIZATIONS.check(step)
     return names

@@ -87,8 +87,19 @@ def test_half_precision_is_computed_as_float32():
         ((), X[0], Y, "`X` must have 2 dimensions"),
         ((), X, np.where(Y > 2, np.inf, Y), "`y` must be finite"),
         ((), X.astype(str), Y, "`X` must be an array of numbers"),
-        (("procruste",), X, Y, "did you mean 'procrustes'"),
-        (("procrustes", "middle"), X, Y, "normalisation"),
+        (("procruste",), X, Y, "^unknown `method` 'procruste'; did you mean 'procrustes'"),
+        ((None,), X, Y, "^unknown `method` None; known: "),
+        ((3,), X, Y, "^unknown `method` 3; known: "),
+        (([],), X, Y, "^unknown `method` \\[\\]; known: "),
+        (("procrustes", "middle"), X, Y, "^`normalize`: unknown normalisation 'middle'"),
+        (("procrustes", "unit,"), X, Y, "^`normalize` must be names separated by commas, got"),
+        (("procrustes", 3), X, Y, "^`normalize` must be names separated by commas, got 3"),
+        (("procrustes", []), X, Y, "^`normalize` must be names separated by commas, got \\[\\]"),
+        ((), [[1, 2], [3]], Y, "^`X` must be an array of numbers, got"),
+        ((), np.ma.masked_less(X, 0), Y, "^`X` must have no masked values, got"),
+        (("contextual",), (X * 1e37).astype("f4"), Y, "^`X` must have values whose squares are"),
+        (("anchored",), X, (Y * 1e37).astype("f4"), "^`y` must have values whose squares are"),
+        ((), X * 1e300, Y, "^`X` must have values whose squares are finite in float64"),
     ],
 )
 def test_bad_input_is_named(arguments, x, y, message):
@@ -99,3 +110,14 @@ def test_bad_input_is_named(arguments, x, y, message):
 def test_rows_of_another_width_than_learnt_are_refused():
     with pytest.raises(ValueError, match="`X` must be 6 wide, got 5"):
         xling.Aligner().fit(X, Y).transform(X[:, :5])
+
+
+def test_a_score_needs_two_rows_and_names_its_own_arguments():
+    with pytest.raises(ValueError, match=r"^`X` must have at least 2 rows"):
+        xling.Aligner().fit(X, Y).score(X[:1], Y[:1])
+
+
+def test_tensors_with_gradients_are_mapped_as_their_values():
+    tensor = torch.tensor(X, requires_grad=True)
+    aligner = xling.Aligner().fit(tensor, Y)
+    assert np.array_equal(aligner.transform(tensor), xling.Aligner().fit(X, Y).transform(X))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.neighbors import NearestNeighbors
 
 import fairseq_xling as xling
@@ -109,6 +110,15 @@ NAN[4, 2] = np.nan
         ("mean_shift", X[:1], Y[:1], "`x` must have at least 2 rows"),
         ("csls", X, Y[:, :3], "`x` and `y` must be equally wide, got 5 and 3"),
         ("mds", NAN, Y, "`x` must be finite, got NaN or infinity in row 4"),
+        (
+            "tatoeba",
+            [[1, 2], [3]],
+            Y,
+            "`x` must be an array of numbers, got \\[\\[1, 2\\], \\[3\\]\\]",
+        ),
+        ("cka", np.ma.masked_less(X, 0), Y, "`x` must have no masked values, got [1-9]"),
+        ("cka", X * 1e300, Y, "`x` must have values whose squares are finite in float64"),
+        ("csls", X, Y * 1e300, "`y` must have values whose squares are finite in float64, got"),
     ],
 )
 def test_an_array_of_another_form_is_named(measure, x, y, message):
@@ -120,7 +130,10 @@ def test_an_array_of_another_form_is_named(measure, x, y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"way": "csl"}, "did you mean 'csls'"),
+        ({"way": "csl"}, "unknown `way` 'csl'; did you mean 'csls'"),
+        ({"way": None}, "unknown `way` None; known: cosine, csls"),
+        ({"way": []}, "unknown `way` \\[\\]; known: cosine, csls"),
+        ({"pairs": [[1, 2], [3]]}, "`pairs` must be an array of numbers"),
         ({"k": 0}, "`k` must be a whole number of at least 1, got 0"),
         ({"pairs": [[0, 30]]}, "`pairs` must be rows of `x` .* and `y` \\(below 30\\)"),
         ({"pairs": [[0.0, 1.0]]}, "`pairs` must be whole numbers of shape"),
@@ -129,3 +142,57 @@ def test_an_array_of_another_form_is_named(measure, x, y, message):
 def test_a_setting_of_another_form_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         xling.measures.bli(X, Y, **options)
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "message"),
+    [
+        ("neighbours", {"way": 3}, "unknown `way` 3; known"),
+        ("tatoeba", {"way": "x"}, "unknown `way` 'x'; known"),
+        ("svcca", {"variance": "a"}, "`variance` must be a number, got 'a'"),
+        ("mean_shift", {"held_out": "a"}, "`held_out` must be a number, got 'a'"),
+        ("mean_shift", {"held_out": None}, "`held_out` must be a number, got None"),
+        ("mean_shift", {"seed": "a"}, "`seed` must be a whole number, got 'a'"),
+        ("mean_shift", {"seed": None}, "`seed` must be a whole number, got None"),
+        ("mean_shift", {"seed": 1.5}, "`seed` must be a whole number, got 1.5"),
+        ("mean_shift", {"seed": 2**64}, "`seed` must lie in \\[0, 4294967295\\], got"),
+    ],
+)
+def test_a_setting_of_another_kind_is_named(measure, options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        getattr(xling.measures, measure)(X, Y, **options)
+
+
+@pytest.mark.parametrize("measure", ["mds", "bli", "mrr", "csls", "neighbours", "tatoeba"])
+@pytest.mark.parametrize(("kind", "factor"), [("f4", 1e38), ("f8", 1e300)])
+def test_values_whose_lengths_would_be_infinite_are_refused(measure, kind, factor):
+    large = (X / abs(X).max() * factor).astype(kind)
+    with pytest.raises(UserError, match=r"^`x` must have values whose squares are finite"):
+        getattr(xling.measures, measure)(large, Y.astype(kind))
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("f4", 1e17), ("f8", 1e151)])
+def test_values_below_that_are_measured_as_any_others(kind, factor):
+    x, y = ((side / abs(side).max()).astype(kind) for side in (X, Y))
+    for measure in ("cka", "bli", "csls", "mean_shift"):
+        small, large = (getattr(xling.measures, measure)(x * f, y * f) for f in (1, factor))
+        assert small == pytest.approx(large, abs=1e-5)
+
+
+def test_what_is_computed_in_double_precision_takes_all_of_single_precision():
+    x, y = ((side / abs(side).max()).astype("f4") for side in (X, Y))
+    for measure in ("cka", "svcca", "pwcca", "mean_shift"):
+        small, large = (getattr(xling.measures, measure)(x * f, y * f) for f in (1, 3e38))
+        assert small == pytest.approx(large, abs=1e-5)
+
+
+def test_tensors_are_taken_whatever_was_recorded_and_in_any_precision():
+    tensor = torch.tensor(X, requires_grad=True)
+    assert xling.measures.cka(tensor, Y) == xling.measures.cka(X, Y)
+    half = tensor.bfloat16()
+    assert xling.measures.cka(half, Y) == xling.measures.cka(half.detach().float().numpy(), Y)
+    assert xling.measures.mds(half, half).dtype == np.float32
+
+
+def test_an_array_in_which_nothing_is_masked_is_an_array():
+    assert xling.measures.cka(np.ma.array(X), Y) == xling.measures.cka(X, Y)
