@@ -6,7 +6,7 @@ encoder.encode(["A dog runs."], "en")                    # (1, D)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.retrieval import collect_vectors, sentence_vectors
 from fairseq_xling.api import checked, measures
 from fairseq_xling.data.folder import SEP, SPECIALS
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.interop import encoder as interop
 from fairseq_xling.registry import Registry
 from fairseq_xling.text.encoder import TextEncoder
@@ -65,7 +65,8 @@ class Encoder(interop.Encoder):
         Raises:
             UserError: for a language that the model does not have.
         """
-        self.check_language(lang)
+        with about("`lang`"):
+            self.check_language(lang)
         known: dict[str, TextEncoder] = self.__dict__.setdefault("_text_encoders", {})
         if lang not in known:
             known[lang] = TextEncoder.load(self.folder.path, lang)
@@ -176,8 +177,12 @@ class Encoder(interop.Encoder):
         """
         if pooling == NO_POOLING:
             raise UserError(f"`pooling` must be one of {', '.join(POOLINGS)}, got {pooling!r}")
-        if isinstance(langs, str) or len(langs) != 2:
+        both = list(langs) if isinstance(langs, Iterable) and not isinstance(langs, str) else []
+        if len(both) != 2:
             raise UserError(f"`langs` must be the two languages, got {shown(langs)}")
+        with about("`langs`"):
+            for lang in both:
+                self.check_language(lang)
         given = {"queries": queries, "texts": texts}
         sides = {name: checked.lines(name, side) for name, side in given.items()}
         for name, side in sides.items():
@@ -188,7 +193,7 @@ class Encoder(interop.Encoder):
             raise UserError(f"`layer` must lie in [{low}, {high}], got {layer}")
         x, y = (
             self.encode(side, lang, layers=layer, pooling=pooling, unknown=unknown)
-            for side, lang in zip(sides.values(), langs, strict=True)
+            for side, lang in zip(sides.values(), both, strict=True)
         )
         return measures.neighbours(x, y, top=top, way=way, k=k)
 

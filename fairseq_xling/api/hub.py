@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling import arguments
 from fairseq_xling.api import checked
 from fairseq_xling.api.encoder import Encoder, Filled
 from fairseq_xling.data.folder import CLS, PAD, SEP
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.precision import AUTO, resolve
 
@@ -50,10 +51,10 @@ def load(
         UserError: as `Encoder.load`, for a folder that is missing, an unknown language, and a model
             of another class.
     """
-    place = Path(folder)
+    place = arguments.path("folder", folder)
     if not place.is_dir():
         raise UserError(f"{place}: no such folder; models are loaded from folders, not downloaded")
-    file = place / checkpoint_file
+    file = place / arguments.path("checkpoint_file", checkpoint_file)
     encoder = Encoder.load(file if file.is_file() else place, data, device)
     if kind is not None and not isinstance(encoder.model, kind):
         found = type(encoder.model).__name__
@@ -74,7 +75,8 @@ class HubInterface(nn.Module):
         self.langs = list(encoder.languages)
         self._encoder = encoder
         self.lang = self.langs[0] if lang is None else lang
-        encoder.check_language(self.lang)
+        with about("`lang`"):
+            encoder.check_language(self.lang)
 
     @property
     def device(self) -> torch.device:

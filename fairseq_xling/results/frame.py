@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_xling import arguments
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.result import find_results, kind_of, make_page
@@ -38,7 +39,7 @@ def read_study(folder: str | Path, table: str | None = None) -> pandas.DataFrame
         raise UserError(
             "`read_study` needs the library pandas: pip install 'fairseq_xling[pandas]'"
         ) from None
-    path = Path(folder)
+    path = arguments.path("folder", folder)
     if not path.exists():
         raise UserError(f"{path}: no such folder or file of results")
     results = find_results(path)

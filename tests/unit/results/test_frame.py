@@ -69,6 +69,8 @@ def test_what_is_no_finished_run_is_refused_in_one_line(tmp_path):
     write_json(tmp_path / "results.json", {"kind": "ablation", "config": {}})
     assert "damaged results of kind 'ablation'" in refusal(tmp_path)
     run = run_of(tmp_path / "run", "ablation")
+    assert refusal(run, 3) == "unknown table 3; known: table"
+    assert refusal(None) == "`folder` must be a path, got None"
     assert refusal(run, "tabel") == "unknown table 'tabel'; did you mean 'table'? known: table"
     for name in ("one", "two"):
         write_json(tmp_path / "many" / f"{name}.json", RECORDS["evaluation"])
