@@ -36,7 +36,11 @@ def number(name: str, value: Any, kind: type = float, range: Range = ANY) -> Any
     """
     if not _is_number(value, kind):
         raise UserError(f"`{name}` must be {WORDS[kind]}, got {shown(value)}")
-    return kind(range.check(name, value))
+    try:
+        found = kind(value)
+    except OverflowError:  # a whole number too large for a float
+        raise UserError(f"`{name}` must be finite, got {shown(value)}") from None
+    return range.check(name, found)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -21,8 +21,11 @@ def array(name: str, value: Any) -> np.ndarray:
     Raises:
         UserError: for rows of several lengths, masked values, and what else numpy refuses.
     """
-    if np.ma.is_masked(value):
-        raise UserError(f"`{name}` must have no masked values, got {np.ma.count_masked(value)}")
+    parts = value if isinstance(value, list | tuple) else [value]
+    if masked := sum(
+        int(np.ma.getmaskarray(part).sum()) for part in parts if np.ma.is_masked(part)
+    ):
+        raise UserError(f"`{name}` must have no masked values, got {masked}")
     if isinstance(value, Tensor):
         value = value.detach().cpu()
         value = value.float() if value.dtype == torch.bfloat16 else value  # numpy has none

@@ -47,6 +47,7 @@ def test_values_that_fit_are_returned():
         (lambda a: a.count("k", True), "`k` must be a whole number of at least 1, got True"),
         (lambda a: a.number("x", "a"), "`x` must be a number, got 'a'"),
         (lambda a: a.number("x", float("nan")), "`x` must be finite, got nan"),
+        (lambda a: a.number("x", 10**999), "`x` must be finite, got a number of 3319 bits"),
         (lambda a: a.number("x", 2, int, SHARE), "`x` must lie in [0, 1], got 2"),
         (lambda a: a.number("x", 0.5, int, SHARE), "`x` must be a whole number, got 0.5"),
         (lambda a: a.flag("x", "yes"), "`x` must be True or False, got 'yes'"),

@@ -117,6 +117,7 @@ NAN[4, 2] = np.nan
             "`x` must be an array of numbers, got \\[\\[1, 2\\], \\[3\\]\\]",
         ),
         ("cka", np.ma.masked_less(X, 0), Y, "`x` must have no masked values, got [1-9]"),
+        ("cka", list(np.ma.masked_less(X, 0)), Y, "`x` must have no masked values, got [1-9]"),
         ("cka", X * 1e300, Y, "`x` must have values whose squares are finite in float64"),
         ("csls", X, Y * 1e300, "`y` must have values whose squares are finite in float64, got"),
     ],
