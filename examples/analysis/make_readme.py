@@ -107,7 +107,7 @@ def measures(found: Sequence[Result]) -> list[str]:
         "An English MiniLM that was migrated to German on image captions, with one seed.",
         *("", measured_table(found), "", *_expected(found)),
     ]
-    pages = {result.name: make_page(result) for result in found}
+    pages = {result.name: make_page(result, figures=False) for result in found}
     for name, page in pages.items():
         if name in _DRAWN:
             lines += ["", f"![{page.title}]({name}.svg)"]

@@ -47,7 +47,7 @@ def read_study(folder: str | Path, table: str | None = None) -> pandas.DataFrame
         names = ", ".join(result.path.name for result in results)
         raise UserError(f"{path}: contains several files of results, name one of them: {names}")
     (result,) = results
-    page = make_page(result)
+    page = make_page(result, figures=False)
     tables = list(page.tables)
     if not tables:
         raise UserError(f"{result.path}: contains no table")

@@ -138,8 +138,8 @@ def kind_of(record: Mapping[str, Any]) -> str | None:
     return names[0] if names else None
 
 
-def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
-    """The pages that are made of several of ``results``."""
+def make_joined(results: Sequence[Result], figures: bool = True) -> list[tuple[Result, Page]]:
+    """The pages that are made of several of ``results``; ``figures`` as in `make_page`."""
     by_kind: dict[str, list[Result]] = {}
     for result in results:
         by_kind.setdefault(kind_of(result.record) or "", []).append(result)
@@ -148,19 +148,27 @@ def make_joined(results: Sequence[Result]) -> list[tuple[Result, Page]]:
         kind = KINDS[name]()
         found = [one for other in getattr(kind, "joins", (name,)) for one in by_kind.get(other, [])]
         if found and hasattr(kind, "join"):
-            pages += [(result, _drawn(page)) for result, page in kind.join(found)]
+            pages += kind.join(found)
+    if figures:
+        for _, page in pages:
+            _drawn(page)
     return pages
 
 
-def make_page(result: Result) -> Page:
+def make_page(result: Result, figures: bool = True) -> Page:
     """The page of one file of results.
+
+    Args:
+        figures: whether its figures are drawn now, so that damage in them shows before anything is
+            written; without it, each is drawn when it is asked for.
 
     Raises:
         UserError: if its fields are damaged.
     """
     name = kind_of(result.record) or ""
     try:
-        return _drawn(KINDS[name]().page(result))
+        page = KINDS[name]().page(result)
+        return _drawn(page) if figures else page
     except UserError:
         raise
     except MALFORMED as error:

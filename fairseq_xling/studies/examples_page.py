@@ -155,7 +155,7 @@ def _as_shown(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a run; where its page has the table and notes, with these."""
     if kind_of(record) is None or {"header", "notes"} <= record.keys():
         return dict(record)
-    for section in make_page(Result(Path(RESULTS), record)).sections:
+    for section in make_page(Result(Path(RESULTS), record), figures=False).sections:
         if section.name == "table":
             return {
                 **record,
@@ -183,7 +183,7 @@ def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
 
 def measured_table(found: Sequence[Result]) -> str:
     """What results measured of rows of the specification, in its order, next to the papers'."""
-    measured = [one for result in found for one in make_page(result).measured]
+    measured = [one for result in found for one in make_page(result, figures=False).measured]
     rows = [
         [code, row.title, one.what, one.value, row.paper]
         for code, row in spec_rows().items()
@@ -214,5 +214,5 @@ def table_lines(record: dict[str, Any]) -> list[str]:
 
 def table_section(record: dict[str, Any]) -> Section:
     """The section of its page that a run also leaves as ``table.md``."""
-    page = make_page(Result(Path(RESULTS), record))
+    page = make_page(Result(Path(RESULTS), record), figures=False)
     return next(section for section in page.sections if section.name == "table")

@@ -24,7 +24,7 @@ def join_clcr(results: Sequence[Result]) -> list[tuple[Result, Page]]:
         return []
     sections, tables, sources = [], {}, []
     for result in ours:
-        page = make_page(result)
+        page = make_page(result, figures=False)
         sources.append(page.source)
         for section in page.sections:
             title = f"{section.title}: {result.name}"

@@ -40,7 +40,9 @@ def run_report(args: argparse.Namespace) -> None:
     results = [result for run in args.runs for result in find_results(Path(run))]
     if args.jsonl and any(same_place(args.jsonl, result.path) for result in results):
         raise UserError(f"`--jsonl` must be another file than the results, got {args.jsonl}")
-    made = [(result, make_page(result)) for result in results] + make_joined(results)
+    drawn = args.output is not None or args.figures is not None
+    made = [(result, make_page(result, drawn)) for result in results]
+    made += make_joined(results, drawn)
     names = page_names([result for result, _ in made])
     pages = [(*one, f"{name}.html") for one, name in zip(made, names, strict=True)]
     figures = named_figures((name, page) for name, (_, page) in zip(names, made, strict=True))

@@ -92,7 +92,7 @@ def write_scatter(
     (result,) = find_results(output)
     tables = [
         text_table(section.header, section.rows)
-        for section in make_page(result).sections
+        for section in make_page(result, figures=False).sections
         if section.header
     ]
     return "\n\n".join([*tables[::-1], f"report: {output / PAGE}"])

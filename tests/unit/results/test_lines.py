@@ -15,7 +15,7 @@ KEYS = ["run", "kind", "table", "model", "seed", "language", "metric", "value", 
 
 def found(kind):
     result = Result(Path(f"{kind}.json"), RECORDS[kind])
-    return list(scores(result, make_page(result)))
+    return list(scores(result, make_page(result, figures=False)))
 
 
 # What they measure is a drawing, or is measured by other kinds.

@@ -36,7 +36,7 @@ def pages(tmp_path, *kinds, **dates):
     for kind in kinds:
         record = RECORDS[kind] | {"provenance": {"command": "c", "date": dates.get(kind, "2026")}}
         result = Result(tmp_path / kind / "results.json", record)
-        found.append((result, make_page(result), f"{kind}.html"))
+        found.append((result, make_page(result, figures=False), f"{kind}.html"))
     return found
 
 
