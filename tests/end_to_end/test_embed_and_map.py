@@ -40,6 +40,7 @@ def study(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_vectors_are_the_same_whatever_the_hash_seed(study, monkeypatch):
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)

@@ -235,6 +235,7 @@ torch.nn.functional.linear(torch.ones(2, 16).bfloat16(), torch.ones(16, 16).bflo
 """
 
 
+@pytest.mark.slow
 def test_the_bound_holds_where_products_are_compiled():
     """oneDNN's own log says of every product whether it was in the cache."""
     env = {k: v for k, v in os.environ.items() if k not in compat.SHAPE_CACHES}
