@@ -69,11 +69,11 @@ def matrix(
         raise UserError(f"`{name}` must be finite, got NaN or infinity in row {finite.argmin()}")
     # Lengths that overflow are infinite, and such rows would have cosine 0 with everything. So far
     # below that, the squared differences of all rows together have a finite sum, too.
-    number = np.dtype(np.float64 if double else wide)
+    computed = np.dtype(np.float64 if double else wide)
     largest = np.maximum(rows.max(1), -rows.min(1))
-    if float(largest.max()) > math.sqrt(float(np.finfo(number).max) / (4 * rows.size)):
+    if float(largest.max()) > math.sqrt(float(np.finfo(computed).max) / (4 * rows.size)):
         raise UserError(
-            f"`{name}` must have values whose squares are finite in {number}, got "
+            f"`{name}` must have values whose squares are finite in {computed}, got "
             f"{largest.max():.3g} in row {largest.argmax()}"
         )
     return torch.from_numpy(rows)

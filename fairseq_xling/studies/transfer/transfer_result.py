@@ -71,7 +71,8 @@ class Transfer(Kind):
         metric, languages, results = (record[key] for key in ("metric", "languages", "results"))
         matrix = len({tuple(one["sources"]) for one in results if not one["how"]}) > 1
         source = MATRIX if matrix else SOURCE
-        lines = [line for one in results for line in lines_of(one["name"], one["sources"], one)]
+        by_result = [(one, lines_of(one["name"], one["sources"], one)) for one in results]
+        lines = [line for _, own in by_result for line in own]
         about = f"Head {config['head']}, {metric}"
         seeds = seeds_in_words(config["seeds"], dots=True)
         header, cells = table(lines, languages)
@@ -119,7 +120,7 @@ class Transfer(Kind):
             ],
             sections=sections,
             tables=tables,
-            measured=list(_measured(record, matrix)),
+            measured=list(_measured(record, by_result, matrix)),
         )
 
 
@@ -200,11 +201,15 @@ def _notes(
     return [*notes, f"{where}."]
 
 
-def _measured(record: Mapping[str, Any], matrix: bool) -> Iterator[Measured]:
+def _measured(
+    record: Mapping[str, Any],
+    by_result: Sequence[tuple[Mapping[str, Any], Sequence[Line]]],
+    matrix: bool,
+) -> Iterator[Measured]:
     metric, head = record["metric"], record["config"]["head"]
     row = "E7" if matrix else ROWS.get(head)
-    for one in record["results"]:
-        for line in lines_of(one["name"], one["sources"], one):
+    for one, lines in by_result:
+        for line in lines:
             if one["how"]:
                 for lang, values in line.values.items():
                     what = f"{metric} (%) of {lang}, {line.name}"

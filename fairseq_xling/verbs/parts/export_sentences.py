@@ -65,7 +65,6 @@ def write(job: Job, layer: int | None) -> str:
         "2_Pooling": {"word_embedding_dimension": loaded.width, "pooling_mode_mean_tokens": True},
     }
     for path, content in parts.items():
-        (job.folder / path).mkdir(exist_ok=True)  # of a call that was killed
         write_json(job.folder / path / "config.json", content)
     listed = [
         {"idx": n, "name": str(n), "path": path, "type": f"{_LIBRARY}.models.{path[2:] or _FIRST}"}
