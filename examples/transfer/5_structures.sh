@@ -11,18 +11,14 @@
 # If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/by_language.sh"
 which=${1:?synthetic or kbp37}
 shift
 
-by_language() { # FOLDER SPLIT, as LANG=FILE,...
-    local lang items=()
-    for lang in en de zh id; do items+=("$lang=$1/$2.$lang.jsonl"); done
-    (IFS=,; echo "${items[*]}")
-}
 if [ "$which" = synthetic ]; then
     run=${1:-runs/transfer/structures}
     shift || true
-    text=$run-text
+    text=$run-text gold=$run-text/gold/structures languages=(en de zh id)
     if [ ! -f "$text/provenance.json" ]; then
         fairseq-xling synthesize "$text" --languages en,de,zh,id --sentences 2000 --held-out 200 \
             --structures "${STRUCTURES:-400}" --spaced
@@ -31,10 +27,10 @@ if [ "$which" = synthetic ]; then
     vectors=$run-vectors
     for task in relations roles; do
         fairseq-xling struct matrix --config "$here/structures.yaml" --task "$task" \
-            --train "$(by_language "$text/gold" structures.train)" \
-            --valid "$(by_language "$text/gold" structures.valid)" \
-            --test "$(by_language "$text/gold" structures.test)" \
-            --vectors "en=$vectors/en.vec,de=$vectors/de.vec,zh=$vectors/zh.vec,id=$vectors/id.vec" \
+            --train "$(by_language "$gold.train.{}.jsonl" "${languages[@]}")" \
+            --valid "$(by_language "$gold.valid.{}.jsonl" "${languages[@]}")" \
+            --test "$(by_language "$gold.test.{}.jsonl" "${languages[@]}")" \
+            --vectors "$(by_language "$vectors/{}.vec" "${languages[@]}")" \
             --output "$run/structures-$task" "$@"
     done
 else

@@ -9,6 +9,7 @@
 # core. If interrupted, the same command resumes. JOBS (default 1) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/by_language.sh"
 run=${1:-runs/transfer/measures}
 text=$run-text files=$run-files made=$run-runs
 data=$files/data encoder=$files/encoder/checkpoint_last.pt
@@ -18,12 +19,6 @@ mkdir -p "$files" "$made" "$run"
 
 once() { # FILE_OR_FOLDER COMMAND...: the file or folder is written by the command
     [ -e "$1" ] || "${@:2}"
-}
-by_language() { # PATTERN LANG...: LANG=FILE,...; {} in the pattern is the language
-    local pattern=$1 lang items=()
-    shift
-    for lang in "$@"; do items+=("$lang=${pattern//\{\}/$lang}"); done
-    (IFS=,; echo "${items[*]}")
 }
 study() { # NAME VERB... : a study whose results and figure are kept
     local name=$1
