@@ -298,7 +298,7 @@ class TrelmParts(TrelmStudy):
 
 @STUDIES.register("trelm-translators")
 class TrelmTranslators(TrelmStudy):
-    """Emissions, with glancing, and with an autoregressive teacher.
+    """Emissions, with glancing, and with a teacher, which `--teacher` may name.
 
     Without `--translator-steps` as many as of a direction of the transfer phase.
     """
@@ -316,10 +316,15 @@ class TrelmTranslators(TrelmStudy):
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        steps = {"translator_steps": config.translator_steps or config.transfer_steps}
-        ctc = {**steps, "emission": "ctc", "upsample": 2}
-        lattice = {**steps, "emission": "lattice", "upsample": 4, "slot_beam": 1}
-        glancing, teacher = {"glancing": 0.5}, {"teacher": "autoregressive"}
+        from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE
+
+        own = {
+            "translator_steps": config.translator_steps or config.transfer_steps,
+            "teacher": "",
+        }
+        ctc = {**own, "emission": "ctc", "upsample": 2}
+        lattice = {**own, "emission": "lattice", "upsample": 4, "slot_beam": 1}
+        glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
         return [
             Variation("ctc", "CTC", ctc),
             Variation("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),

@@ -33,16 +33,29 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
         The forward model.
     """
     models = []
-    options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
     for way in directions(config, outcome.target):
         folder, model = train_autoregressive(book, config, facts, outcome, way)
         models.append(model)
-        for split in config.translate_list:
-            build = functools.partial(
-                beam_search, book.run, config, folder, model, way.pair, split, options
-            )
-            add_translation(book, config, outcome, way, NAME, split, build, f"{NAME}, beam 5")
+        add_beam_search(book, config, outcome, way, folder, model, NAME)
     return models[0]
+
+
+def add_beam_search(
+    book: Book,
+    config: TrelmConfig,
+    outcome: Outcome,
+    direction: Direction,
+    folder: Path,
+    model: Path,
+    what: str,
+) -> None:
+    """What an autoregressive ``model`` writes for every split to translate, with beam 5."""
+    options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
+    for split in config.translate_list:
+        build = functools.partial(
+            beam_search, book.run, config, folder, model, direction.pair, split, options
+        )
+        add_translation(book, config, outcome, direction, what, split, build, f"{what}, beam 5")
 
 
 def train_autoregressive(

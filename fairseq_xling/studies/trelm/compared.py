@@ -16,7 +16,7 @@ def add_compared(
     outcome = add_migration(book, config, facts, target, seed, label)
     if not (outcome.translations and config.predicts_translations):
         return outcome
-    model = peer = None
+    model, peer = None, config.teacher_checkpoint
     if config.translator_steps:
         model = add_translator(book, config, facts, outcome)
     if config.autoregressive or config.teacher == AUTOREGRESSIVE:

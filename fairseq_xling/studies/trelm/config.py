@@ -235,6 +235,12 @@ class TrelmConfig(TargetTasks):
         return names_in(self.orderings)
 
     @property
+    def teacher_checkpoint(self) -> Path | None:
+        """The finished model that teaches, if `--teacher` names one."""
+        path = Path(self.teacher)
+        return path if path.suffix == ".pt" else None
+
+    @property
     def predicts_translations(self) -> bool:
         """Whether an objective of the transfer phase predicts words in another order."""
         chosen = names_in(self.transfer_objectives)

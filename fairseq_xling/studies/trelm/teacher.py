@@ -19,6 +19,7 @@ from fairseq_xling.files import read_lines
 from fairseq_xling.generation.autoregressive import check_autoregressive
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.autoregressive import (
+    add_beam_search,
     beam_search,
     linked_data,
     train_autoregressive,
@@ -45,11 +46,15 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
         return data
     direction = forward(config, outcome.target)
     pair = direction.pair
+    model = config.teacher_checkpoint
     if config.teacher == AUTOREGRESSIVE:
         _, model = train_autoregressive(book, config, facts, outcome, direction)
-        files = _translations(book, config, outcome, data, model)
-    elif Path(config.teacher).suffix == ".pt":
-        files = _translations(book, config, outcome, data, Path(config.teacher))
+    if model:
+        folder = linked_data(book, outcome, data, direction)
+        checked = _checked(book, outcome, data, model, pair)
+        files = _translations(book, config, outcome, data, folder, checked)
+        if config.teacher_checkpoint:
+            add_beam_search(book, config, outcome, direction, folder, checked, NAME)
     else:
         files = [Path(config.teacher)]
     read = _of_file if config.teacher == str(files[0]) else of_model
@@ -70,19 +75,21 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
     return book.run / "data" / book.add(kind, outcome.label, build)
 
 
-def _translations(
-    book: Book, config: TrelmConfig, outcome: Outcome, data: Path, model: Path
-) -> list[Path]:
-    """What ``model`` writes for the training text of ``data``, a file for each shard."""
-    direction = forward(config, outcome.target)
-    pair = direction.pair
-    folder = linked_data(book, outcome, data, direction)
+def _checked(book: Book, outcome: Outcome, data: Path, model: Path, pair: tuple[str, str]) -> Path:
+    """A link to the teacher ``model``, which is known to translate ``data``."""
     check = functools.partial(_check, book.run, data, model, pair)
     name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, check)
-    checked = book.run / "models" / f"{name}.pt"
+    return book.run / "models" / f"{name}.pt"
+
+
+def _translations(
+    book: Book, config: TrelmConfig, outcome: Outcome, data: Path, folder: Path, model: Path
+) -> list[Path]:
+    """What ``model`` writes for the training text of ``data``, a file for each shard."""
+    pair = forward(config, outcome.target).pair
     files = []
     for shard in range(SHARDS):
-        build = functools.partial(_translate, book.run, config, data, folder, checked, pair, shard)
+        build = functools.partial(_translate, book.run, config, data, folder, model, pair, shard)
         kind = f"{NAME}-{outcome.target}-{outcome.seed}-{shard + 1}of{SHARDS}"
         name = book.add(kind, outcome.label, build)
         files.append(book.run / "translations" / name / "generate-train.txt")

@@ -72,6 +72,17 @@ def test_a_row_alone_takes_steps_of_the_same_names(study, name):
         assert set(names(alone)) <= set(names(steps))
 
 
+def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
+    given = tmp_path / "teacher.pt"
+    given.touch()
+    for option, expected in (("", "autoregressive"), (str(given), str(given))):
+        rows, _ = study("trelm-translators", teacher=option, transfer_steps=5)
+        teachers = {row.code: row.changes["teacher"] for row in rows}
+        taught = {"ctc-teacher", "ctc-all", "ctc-both", "lattice-teacher"}
+        assert {code for code, teacher in teachers.items() if teacher} == taught
+        assert {teachers[code] for code in taught} == {expected}
+
+
 def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
     rows, steps = study("trelm-init", commonality_steps=100)
     figures = {row.code: row.paper for row in rows if row.paper is not None}

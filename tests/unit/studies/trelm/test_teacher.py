@@ -100,6 +100,23 @@ def test_a_teacher_is_trained_once_and_also_translates(config, facts):
     assert steps["autoregressive-de-1"].late is None
 
 
+def test_a_finished_teacher_translates_and_chooses_among_what_the_search_finds(
+    config, facts, tmp_path
+):
+    model = tmp_path / "model.pt"
+    model.touch()
+    settings = config(transfer_steps=3, translator_steps=3, slot_beam=7, teacher=str(model))
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    assert not any(name.startswith("autoregressive-de") for name in steps)
+    (command,) = steps["translate-teacher-de-1"].commands
+    assert command[command.index("--beam") + 1] == "5"
+    assert command[command.index("--gen-subset") + 1] == "test"
+    assert steps["translate-teacher-de-1"].reads(steps["teacher-de-1"])
+    (command,) = steps["translate-ctc-rescored-de-1"].commands
+    assert command[command.index("--rescore") + 1] == str(model)
+    assert model in steps["translate-ctc-rescored-de-1"].inputs
+
+
 @pytest.mark.parametrize("autoregressive", [False, True])
 def test_a_search_is_a_further_translation_and_so_is_what_another_model_chooses(
     autoregressive, config, facts
