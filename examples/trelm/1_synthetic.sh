@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A migration on the embedded corpus: an English encoder from scratch, then to German.
+# A migration on the embedded corpus: an English encoder from scratch, then to German and Indonesian.
 #   examples/trelm/1_synthetic.sh [RUN_FOLDER] [further options of trelm run]
 # Needs nothing. If interrupted, the same command resumes. SOURCE_STEPS (default 1600) are those
 # of the English encoder, SENTENCES (default 20000) those of each text.
@@ -10,11 +10,11 @@ shift || true
 sentences=${SENTENCES:-20000}
 
 if [ ! -f "$run-text/provenance.json" ]; then
-    fairseq-xling synthesize "$run-text" --languages en,de --sentences "$sentences" \
+    fairseq-xling synthesize "$run-text" --languages en,de,id --sentences "$sentences" \
         --parallel-sentences "$sentences" --held-out 1000
 fi
 "$here/source.sh" "$run-source" "$run-text/mono/train.en.txt" "$run-text/mono/valid.en.txt" \
     "${SOURCE_STEPS:-1600}" --vocab-type word --vocab-size 2000 -- \
     --arch separable_transformer_tiny --lm-head bert --lr 3e-3 --max-tokens 2048
-fairseq-xling trelm run "$here/synthetic.yaml" --output "$run" --text "$run-text" \
-    --source "$run-source/checkpoints/checkpoint_best.pt" "$@"
+fairseq-xling trelm run "$here/synthetic.yaml" --languages en,de,id --output "$run" \
+    --text "$run-text" --source "$run-source/checkpoints/checkpoint_best.pt" "$@"

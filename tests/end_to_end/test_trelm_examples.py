@@ -45,6 +45,7 @@ def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
     plan = script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
     assert "] language-de-1: run" in plan
     assert "] translate-autoregressive-de-1: run" in plan
+    assert "] language-id-1: run" in plan  # a further target
     assert (tmp_path / "run-source/checkpoints/checkpoint_best.pt").is_file()
 
 
