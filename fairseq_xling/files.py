@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import re
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -57,6 +58,11 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
         raise
     finally:
         os.close(held)
+
+
+def opened_output(path: str | Path | None) -> contextlib.AbstractContextManager[IO[Any]]:
+    """A text file that is written atomically, or standard output."""
+    return atomic_write(path, "w") if path else contextlib.nullcontext(sys.stdout)
 
 
 def _unfinished(path: Path) -> tuple[int, str]:

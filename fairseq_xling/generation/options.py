@@ -6,7 +6,7 @@ from typing import Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, ranged
+from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NOT_NEGATIVE, ranged
 
 
 @dataclass
@@ -74,6 +74,24 @@ class TranslationOptions(FairseqDataclass):
             "translation: prefixes that a search over the slots of --emission ctc or lattice "
             "keeps; 1 takes the likeliest alignment, or a path word by word",
             HYPOTHESES,
+        ),
+    )
+    ngram: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "translation: n-gram model (ARPA) of text in the target language's pieces, as "
+            "`fairseq-xling pieces` writes it, which the search over slots follows as well"
+        },
+    )
+    ngram_weight: float = field(
+        default=0.2,
+        metadata=ranged("translation: weight of the log-probability by --ngram", NOT_NEGATIVE),
+    )
+    ngram_bonus: float = field(
+        default=0.5,
+        metadata=ranged(
+            "translation: added to the score for each word with --ngram, in nats; more is longer",
+            ANY,
         ),
     )
     rescore: Optional[str] = field(

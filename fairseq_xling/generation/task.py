@@ -26,7 +26,9 @@ from fairseq_xling.generation.lister import Lister
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.rescoring import Rescorer
 from fairseq_xling.models.emissions import Emission, Reading
+from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.int8 import quantise
+from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
@@ -99,7 +101,7 @@ class Translates:
             arguments.choice("too_long", checked["too_long"], TOO_LONG)
         for name, value in checked.items():
             setattr(self.cfg, name, value)
-        for name in ("direction", "_rescorer"):
+        for name in ("direction", "_rescorer", "_ngram"):
             self.__dict__.pop(name, None)
         self.check_translation()
 
@@ -245,6 +247,11 @@ class Translates:
                 "`--slot-beam` must be 1 for a model with `--emission "
                 f"{_shown(emission.facts())}`, which has no search, got {self.cfg.slot_beam}"
             )
+        if self.cfg.ngram is not None and self.cfg.slot_beam == 1:
+            raise UserError(
+                "`--ngram` is followed by a search over the slots of `--emission ctc` or lattice: "
+                f"give a `--slot-beam` above 1, got {self.cfg.ngram}"
+            )
         if self.cfg.shortlist is not None and not emission.lists:
             raise UserError(
                 "`--shortlist` has no effect on a model with `--emission "
@@ -278,6 +285,7 @@ class Translates:
                 getattr(args, "unkpen", 0.0),
                 self.cfg.blank_penalty,
                 self.cfg.slot_beam,
+                guide=self._guide,
             ),
             align=align is not None,
             rescorer=rescorer,
@@ -287,6 +295,16 @@ class Translates:
     @cached_property
     def _rescorer(self) -> Rescorer:
         return Rescorer.load(self.cfg.rescore, self.folder.path, self.direction)
+
+    @property
+    def _guide(self) -> Guide | None:
+        if self.cfg.ngram is None:
+            return None
+        return Guide(self._ngram, self.cfg.ngram_weight, self.cfg.ngram_bonus)
+
+    @cached_property
+    def _ngram(self) -> Ngram:
+        return Ngram.load(self.cfg.ngram, self.folder, self.direction[1])
 
     @cached_property
     def _lister(self) -> Lister | None:

@@ -11,13 +11,19 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.models.ctc_beam import Prefixes
+from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.lattice_paths import NEVER, to_the_end
 
 _END = -1  # of the words of a prefix
 
 
 def lattice_beam(
-    steps: Tensor, tokens: Tensor, log_probs: Tensor, lengths: Tensor, beam: int
+    steps: Tensor,
+    tokens: Tensor,
+    log_probs: Tensor,
+    lengths: Tensor,
+    beam: int,
+    guide: Guide | None = None,
 ) -> Prefixes:
     """Search for the words that paths write.
 
@@ -30,6 +36,7 @@ def lattice_beam(
         tokens: (R, S, C) the words that each slot may write, all different.
         log_probs: (R, S, C) their log-probabilities.
         lengths: (R,) slots; the first and the last write nothing.
+        guide: adds to the log-probabilities of prefixes and translations.
     """
     names, words = _by_word(tokens, log_probs, lengths)
     ways, end = steps.exp(), to_the_end(steps, lengths)
@@ -39,15 +46,28 @@ def lattice_beam(
     text = tokens.new_full((rows, beam, max(1, slots - 2)), _END)
     live = Prefixes(text, torch.zeros_like(text), alpha.new_full((rows, beam), -NEVER))
     found = live
+    led = guide and guide.start(rows, beam, steps.device)
     for place in range(slots - 1):
-        found = _better(found, live._replace(nll=-(alpha + end[:, None]).logsumexp(2)))
+        ended, begun = (alpha + end[:, None]).logsumexp(2), alpha.logsumexp(2)
+        if led:
+            ended = ended + guide.whole(led)
+            begun = begun + led.score + guide.most(slots - 2 - place)
+        found = _better(found, live._replace(nll=-ended))
         # A translation is no more probable than its beginning.
-        hopeless = -alpha.logsumexp(2).amax(1) >= found.nll[:, -1]
+        hopeless = -begun.amax(1) >= found.nll[:, -1]
         if place == slots - 2 or bool(hopeless.all()):
             break
         reach = _product(alpha, ways)
-        best = _product(reach, words).flatten(1).topk(beam, 1)
+        grown = _product(reach, words).flatten(1)
+        if led:
+            further = guide.further(led, names.clamp(min=0)).flatten(1)
+            grown = grown + further
+        best = grown.topk(beam, 1)
         parent, word = best.indices // names.shape[1], best.indices % names.shape[1]
+        if led:
+            written = names.gather(1, word)
+            all_grow = torch.ones_like(word, dtype=torch.bool)
+            led = guide.after(led, parent, all_grow, written, further.gather(1, best.indices))
         emitted = words.gather(2, word[:, None].expand(-1, slots, -1)).transpose(1, 2)
         own = parent[..., None]
         alpha = _log(emitted) + reach.gather(1, own.expand(-1, -1, slots))

@@ -16,7 +16,7 @@ translation with --slot-beam and, by the other model, with --rescore.
 import argparse
 
 from fairseq_xling import precision
-from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, Number
+from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, NOT_NEGATIVE, Number
 
 GROUP = "Migrate"
 
@@ -46,6 +46,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Number(int, HYPOTHESES),
         metavar="N",
         help="for --emission ctc or lattice: prefixes that a search keeps (default: 1, no search)",
+    )
+    add(
+        "--ngram",
+        metavar="FILE",
+        help="n-gram model (ARPA) of the target language, in pieces as `fairseq-xling pieces` "
+        "writes them, which the search follows as well",
+    )
+    add(
+        "--ngram-weight",
+        type=Number(float, NOT_NEGATIVE),
+        metavar="X",
+        help="weight of its log-probability (default: 0.2)",
+    )
+    add(
+        "--ngram-bonus",
+        type=Number(float, ANY),
+        metavar="X",
+        help="added to the score for each word, in nats; more is longer (default: 0.5)",
     )
     add(
         "--rescore",

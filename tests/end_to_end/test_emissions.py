@@ -1,20 +1,28 @@
 """`--emission` through fairseq-train and fairseq-generate, from one that knows the words."""
 
+import collections
+import itertools
+import math
 import re
 from types import SimpleNamespace
 
 import pytest
 import sacrebleu
+import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
+from fairseq_xling.data.dictionary import read_dictionary
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import read_json
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.ngram import Ngram
 from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end.engine import in_process
 from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
+from tests.unit.models.test_ngram import MODEL as MODEL_OF_OTHER_WORDS
 
 MODEL = (
     f"--task cdlm --arch tri_bert_tiny --criterion unified_lm --encoder-layers {LAYERS} "
@@ -102,6 +110,57 @@ def test_an_autoregressive_model_chooses_among_what_a_search_finds(backwards, tr
     options = ("--slot-beam", "4", "--rescore", tmp_path / "other.pt")
     output = backwards.generate("--path", trained, *options)
     assert output.count("\nH-") + output.startswith("H-") == len(re.findall("^S-", output, re.M))
+
+
+@pytest.fixture(scope="module")
+def language(backwards, tmp_path_factory):
+    """A bigram model of the target language's pieces; what was seen has two thirds of the mass."""
+    folder = tmp_path_factory.mktemp("language")
+    main(["pieces", str(backwards.data), "--language", "xx", "--output", str(folder / "pieces")])
+    lines = (folder / "pieces").read_text(encoding="utf-8").splitlines()
+    texts = [("<s>", *line.split(), "</s>") for line in lines]
+    words = collections.Counter(word for text in texts for word in text)
+    pairs = collections.Counter(pair for text in texts for pair in itertools.pairwise(text))
+    total = sum(words.values())
+    rows = ["\\data\\", f"ngram 1={len(words)}", f"ngram 2={len(pairs)}", "", "\\1-grams:"]
+    rows += [f"{math.log10(n / total)}\t{word}\t{math.log10(1 / 3)}" for word, n in words.items()]
+    rows += ["", "\\2-grams:"]
+    rows += [
+        f"{math.log10(2 / 3 * n / words[first])}\t{first} {second}"
+        for (first, second), n in pairs.items()
+    ]
+    (folder / "xx.arpa").write_text("\n".join([*rows, "", "\\end\\", ""]), encoding="utf-8")
+    return folder / "xx.arpa"
+
+
+def test_a_search_follows_a_model_of_the_language(backwards, trained, language):
+    options = ("--slot-beam", "4", "--ngram", language, "--ngram-weight", "0.3")
+    plain, led = (
+        float(re.search(r"BLEU = (\d+\.\d+)", backwards.generate("--path", trained, *more))[1])
+        for more in (options[:2], options)
+    )
+    assert led >= plain - 1.0
+    # The best translation that both find has what the model of the language adds to its score, but
+    # for improbable alignments that one of the searches has dropped.
+    given = {"slot_beam": 16, "ngram": str(language), "ngram_bonus": 0.25}
+    lines = ["sun tree red blue", "dog cat"]
+    before, after = (
+        list(Translator.load(trained, **given, ngram_weight=weight).hypotheses(lines, nbest=16))
+        for weight in (0.0, 1.0)
+    )
+    folder = DataFolder(backwards.data)
+    model = Ngram.load(language, folder, "xx")
+    number = read_dictionary(folder.dictionary_path("xx")).index
+    for old, new in zip(before, after, strict=True):
+        scores = {tuple(one.tokens): one.score for one in old}
+        one = next(one for one in new if tuple(one.tokens) in scores)
+        prefix, added = model.start(1, 1), 0.0
+        for piece in one.tokens:
+            word = torch.tensor([[number(piece)]])
+            added += float(model.score(prefix, word))
+            prefix = model.extended(prefix, word)
+        added += float(model.stop(prefix))
+        assert one.score == pytest.approx(scores[tuple(one.tokens)] + added, abs=0.05)
 
 
 def test_a_blank_penalty_makes_translations_longer(trained):
@@ -254,6 +313,19 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             "larger `--slot-beam` has more, got 3",
         ),
         (
+            ("--ngram", "nowhere.arpa"),
+            "`--ngram` is followed by a search over the slots of `--emission ctc` or lattice: give "
+            "a `--slot-beam` above 1, got nowhere.arpa",
+        ),
+        (
+            ("--slot-beam", "2", "--ngram", "nowhere.arpa"),
+            "nowhere.arpa: no such file",
+        ),
+        (
+            ("--slot-beam", "2", "--ngram", "OTHER"),
+            "must be a model of text in pieces of this vocabulary, and knows 0 of its",
+        ),
+        (
             ("--rescore", "nowhere.pt"),
             "`--rescore` needs several hypotheses to choose from: give a larger `--slot-beam`, got "
             "1 for each sentence",
@@ -272,9 +344,12 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         ),
     ],
 )
-def test_slots_have_no_other_order_and_no_other_company(backwards, aligned, trained, options, line):
+def test_slots_have_no_other_order_and_no_other_company(
+    backwards, aligned, trained, options, line, tmp_path
+):
     both = f"{trained}:{aligned}"
-    paths = {"BOTH": both, "ALIGNED": aligned}
+    (other := tmp_path / "other.arpa").write_text(MODEL_OF_OTHER_WORDS, encoding="utf-8")
+    paths = {"BOTH": both, "ALIGNED": aligned, "OTHER": other}
     given = ("--path", trained, *(paths.get(option, option) for option in options))
     with pytest.raises(SystemExit) as error:
         backwards.generate(*given)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.best_tokens import Few
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.guide import Guide
 from fairseq_xling.registry import Registry
 
 emissions: Registry = Registry("`--emission`", __name__)
@@ -38,6 +39,7 @@ class Reading:
             model's own.
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
         tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
+        guide: what the search follows as well.
     """
 
     keep_repeats: bool = False
@@ -45,6 +47,7 @@ class Reading:
     blank_penalty: float | None = None
     beam: int = 1
     tokens: Tensor | None = None
+    guide: Guide | None = None
 
     def few(self, inside: Tensor) -> Few | None:
         """What `best_tokens` needs of them, for the slots ``inside`` (R, S)."""
@@ -106,7 +109,7 @@ class Emission(nn.Module):
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, 0 until
             `fairseq-xling tune` has found a better one, each with the values to try.
-        searches: whether `write` can search with a `Reading.beam` above 1.
+        searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
     """
 

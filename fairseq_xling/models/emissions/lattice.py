@@ -115,7 +115,8 @@ class Lattice(Repeated):
             log_probs = scores.new_zeros(tokens.shape)
             tokens[inside], log_probs[inside] = words, scores
             steps = self.steps(states[0], lengths)
-            return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam))
+            guide = reading.guide
+            return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam, guide))
         found = best_tokens([states[0][inside]], logits, allowed, few)
         best = lengths.new_full(inside.shape, SEP)
         best[inside] = found[0]

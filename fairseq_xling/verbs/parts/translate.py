@@ -1,18 +1,16 @@
 """The run of `fairseq-xling translate`."""
 
 import argparse
-import contextlib
 import sys
-from typing import IO, Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, check_files, read_lines, same_place
+from fairseq_xling.files import check_files, opened_output, read_lines, same_place
 from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
 
 _OPTIONS = (
-    *("ordering", "length_candidates", "blank_penalty", "slot_beam", "rescore", "shortlist"),
-    "too_long",
+    *("ordering", "length_candidates", "blank_penalty", "slot_beam", "ngram", "ngram_weight"),
+    *("ngram_bonus", "rescore", "shortlist", "too_long"),
 )
 _BETWEEN = " ||| "
 
@@ -48,7 +46,7 @@ def translate_text(args: argparse.Namespace) -> None:
     )
     plain = args.nbest == 1 and not args.alignment
     with (
-        _opened(args.output) as output,
+        opened_output(args.output) as output,
         progress(None, "translate", " lines", checks=at_terminal) as bar,
     ):
         for number, row in enumerate(found):
@@ -57,10 +55,6 @@ def translate_text(args: argparse.Namespace) -> None:
             if output is sys.stdout and at_terminal:
                 output.flush()
             bar.update()
-
-
-def _opened(path: str | None) -> contextlib.AbstractContextManager[IO[Any]]:
-    return atomic_write(path, "w") if path else contextlib.nullcontext(sys.stdout)
 
 
 def _shown(number: int, one: Translation, alignment: bool) -> str:
