@@ -8,8 +8,11 @@ run=${1:-runs/trelm/synthetic}
 shift || true
 studies=${STUDIES:-init objectives parallel compensated baselines}
 
+# Maps of small vocabularies: three seeds, a minute each.
+maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
 for study in $studies; do
     own=()
+    [ "$study" = init ] && own=(--map-seeds 1,2,3 --map-args "$maps")
     [ "$study" = parallel ] && own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}")
     [ "$study" = baselines ] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}")
     fairseq-xling ablate "trelm-$study" --config "$here/synthetic.yaml" --text "$run-text" \
