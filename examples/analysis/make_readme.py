@@ -14,13 +14,13 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.results.page import Result
+from fairseq_xling.results.paired import verdict
 from fairseq_xling.results.result import make_page
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
     measured_table,
     table_lines,
-    verdict,
     write_page,
 )
 from fairseq_xling.studies.mbert.similarity_rows import ROWS
@@ -105,7 +105,7 @@ def measures(found: Sequence[Result]) -> list[str]:
     """The lines of a run that left a result for each measure."""
     lines = [
         "An English MiniLM that was migrated to German on image captions, with one seed.",
-        *("", measured_table(found), "", *_expected(found)),
+        *("", measured_table(found), "", *(f"- {line}" for line in _expected(found))),
     ]
     pages = {result.name: make_page(result, figures=False) for result in found}
     for name, page in pages.items():

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import in_words, paired_difference
+from fairseq_xling.results.paired import in_words, paired_verdict, verdict
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
     measured_table,
     table_lines,
-    verdict,
     write_page,
 )
 from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared
@@ -142,7 +141,7 @@ def measures(found: Sequence[Result]) -> list[str]:
         "MLM, 4 layers, 64 wide). Heads were trained with seeds "
         f"{records['names']['config']['seeds']}; states are shifted and mapped in layer "
         f"{records['tags-shifted']['config']['shift_layer']}.",
-        *("", measured_table(found), "", *_expected(records)),
+        *("", measured_table(found), "", *(f"- {line}" for line in _expected(records))),
     ]
     for name, title in _DRAWN.items():
         lines += ["", f"![{title}]({name}.svg)"]
@@ -169,7 +168,7 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     shifted = records["tags-shifted"]
     (one,) = (one for one in shifted["results"] if not one["how"])
     means = [_means(test, one["metric"]) for test in one["tests"]]
-    yield _paired_verdict(
+    yield paired_verdict(
         "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
         *zip(*means, strict=True),
     )
@@ -196,7 +195,7 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for model in records["size-window"]["models"]:
         if (model["model"], model["sentences"]) == ("masked LM", most):
             found.setdefault(model["window"], []).append(100 * model["word_mrr"])
-    yield _paired_verdict(
+    yield paired_verdict(
         "A masked LM that reads text in long segments finds translations better than one that "
         f"reads it cut short (mBERT study, 3.2); MRR times 100, {most:,} sentences, segments of "
         f"{max(found)} tokens less those of {min(found)}. Sentences here do not continue each "
@@ -204,14 +203,6 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         found[max(found)],
         found[min(found)],
     )
-
-
-def _paired_verdict(paper: str, better: Sequence[float], worse: Sequence[float]) -> str:
-    """Decided by the interval of the difference over seeds."""
-    found = paired_difference(better, worse)
-    low, high = found["low"], found["high"]
-    undecided = low is None or low <= 0 <= high
-    return verdict(paper, in_words(found), None if undecided else low > 0)
 
 
 def _means(test: Mapping[str, Any], metric: str) -> tuple[float, float]:

@@ -19,3 +19,7 @@ for study in $studies; do
         --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \
         --autoregressive no "${own[@]}" "$@"
 done
+if [[ " $studies " == *" init "* ]]; then # what the adversarial maps of A.1 found
+    mkdir -p "$run-maps"
+    cp "$run-init"/vectors/map-*.json "$run-maps/"
+fi

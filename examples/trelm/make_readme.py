@@ -7,11 +7,13 @@ ablate`; what was run, where and when is taken from
 it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
 from fairseq_xling.studies.trelm.run_result import phase_table
 from fairseq_xling.studies.trelm.translation_result import bleu_table
 
@@ -88,5 +90,13 @@ def _study(record: dict[str, Any]) -> list[str]:
     return [*lines, f"- Minutes of training, with other work running: {', '.join(times)}."]
 
 
+def maps(found: Sequence[Result]) -> list[str]:
+    """The lines of the adversarial maps of a study."""
+    return [
+        "Maps of the rows of `synthetic-init`: words of both languages that are spelt alike.",
+        *("", measured_table(found)),
+    ]
+
+
 if __name__ == "__main__":
-    write_page(__file__, __doc__, _HEAD, body)
+    write_page(__file__, __doc__, _HEAD, body, maps)

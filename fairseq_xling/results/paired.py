@@ -32,18 +32,54 @@ def paired_difference(better: Sequence[float], worse: Sequence[float]) -> dict[s
     return found
 
 
-def in_words(found: Mapping[str, Any], unit: str = "points") -> str:
-    """For a note.
+def in_words(found: Mapping[str, Any], unit: str = "points", digits: int = 1) -> str:
+    """For a note, with so many ``digits`` after the point.
 
     >>> in_words({"gaps": [1.0], "mean": 1.0, "low": None, "high": None, "p": None})
     '+1.0 points'
     >>> in_words({"gaps": [1.0, 2.0, 3.0], "mean": 2.0, "low": -0.48, "high": 4.48, "p": 0.074})
     '+2.0 points (95 % interval -0.5 to +4.5), paired t-test over 3 seeds: p = 0.074'
     """
-    text = f"{found['mean']:+.1f} {unit}"
+    text = f"{found['mean']:+.{digits}f} {unit}"
     if found["p"] is None:
         return text
     return (
-        f"{text} ({LEVEL:.0%} interval {found['low']:+.1f} to {found['high']:+.1f}), paired t-test "
+        f"{text} ({LEVEL:.0%} interval {found['low']:+.{digits}f} to "
+        f"{found['high']:+.{digits}f}), paired t-test "
         f"over {len(found['gaps'])} seeds: p = {found['p']:.3f}"
     ).replace("%", " %")
+
+
+def verdict(paper: str, here: str, kept: bool | None) -> str:
+    """What a paper says, what was found here, and whether it is the same.
+
+    >>> verdict("Maps help.", "not", False)
+    'Maps help. Here: not. Not kept.'
+
+    Args:
+        kept: None where what was found is too little to tell.
+    """
+    found = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
+    return f"{paper} Here: {here}. {found}."
+
+
+def paired_verdict(
+    paper: str,
+    better: Sequence[float],
+    worse: Sequence[float],
+    unit: str = "points",
+    digits: int = 1,
+) -> str:
+    """The `verdict` on figures that a paper says are larger than others, by the interval of their
+    difference over seeds.
+
+    >>> paired_verdict("Maps help.", [3.0, 4.1, 5.0], [1.0, 2.0, 3.0])
+    'Maps help. Here: +2.0 points (95 % interval +1.9 to +2.2), paired t-test over 3 seeds: \
+p = 0.000. Kept.'
+    >>> paired_verdict("Maps help.", [3.0], [1.0])
+    'Maps help. Here: +2.0 points. Too little is left to tell.'
+    """
+    found = paired_difference(better, worse)
+    low, high = found["low"], found["high"]
+    undecided = low is None or low <= 0 <= high
+    return verdict(paper, in_words(found, unit, digits), None if undecided else low > 0)

@@ -193,19 +193,6 @@ def measured_table(found: Sequence[Result]) -> str:
     return markdown_table(["row", "title", "measured", "value", "paper"], rows)
 
 
-def verdict(paper: str, here: str, kept: bool | None) -> str:
-    """A line of a list: what a paper says, what was found here, and whether it is the same.
-
-    >>> verdict("Maps help.", "not", False)
-    '- Maps help. Here: not. Not kept.'
-
-    Args:
-        kept: None where what was found is too little to tell.
-    """
-    found = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
-    return f"- {paper} Here: {here}. {found}."
-
-
 def table_lines(record: dict[str, Any]) -> list[str]:
     """The table of a study and its notes."""
     table = markdown_table(record["header"], record["rows"])

@@ -2,11 +2,13 @@
 
 import argparse
 import functools
+import itertools
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
+from fairseq_xling.studies.trelm.study import Claim, TrelmStudy, Variation
 
 # ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
 
@@ -61,6 +63,15 @@ class TrelmBaselines(TrelmStudy):
             ),
         ]
 
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        beaten = {
+            "small-bert": "a small BERT of the target language",
+            "mlm": "a multilingual model (MLM)",
+            "mlm-tlm": "a multilingual model (MLM + TLM)",
+        }
+        text = "A migrated encoder is better than {} from scratch (Table 2)."
+        return [Claim(text.format(name), "migrated", code) for code, name in beaten.items()]
+
 
 # ---- Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3).
 
@@ -96,6 +107,10 @@ class TrelmCompensated(TrelmStudy):
                 {**more, "language_steps": 2 * config.language_steps},
             ),
         ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        text = "More text and steps do not compensate for the transfer phase (Table 3)."
+        return [Claim(text, "full", code) for code in ("without", "same-steps", "paper")]
 
 
 # ---- How the embeddings of the new words are initialised (TreLM, Table 5).
@@ -156,6 +171,13 @@ class TrelmInit(TrelmStudy):
             for code, (name, changes, paper) in _INITS.items()
         ]
 
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        names = {code: name.format(trained="skip-gram") for code, (name, *_) in _INITS.items()}
+        return [
+            Claim(f"Better than {names[worse]}: {names[better]} (Table 5).", better, worse)
+            for worse, better in itertools.pairwise(names)
+        ]
+
 
 # ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
 
@@ -213,6 +235,14 @@ class TrelmObjectives(TrelmStudy):
             ),
         ]
 
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        return [
+            Claim("CdLM is better than MLM + TLM (Table 7).", "cdlm", "tlm"),
+            Claim("The TRILayer helps without CdLM, too (Table 7).", "tlm", "tlm-no-trilayer"),
+            Claim("CdLM is better than BRLM by masked bridges (Table 8).", "cdlm", "brlm-mask"),
+            Claim("CdLM is better than BRLM by attention (Table 8).", "cdlm", "brlm-attn"),
+        ]
+
 
 # ---- How much parallel text the transfer phase needs (TreLM, Figure 2).
 
@@ -244,6 +274,11 @@ class TrelmParallel(TrelmStudy):
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
             for size in sorted(parse_sizes(args.sizes), reverse=True)
         ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        fewest, most = min(rows, key=self.size), max(rows, key=self.size)
+        text = "More sentence pairs are better (Figure 2)."
+        return [Claim(text, most.code, fewest.code)] if most is not fewest else []
 
     def size(self, row: Variation) -> float | None:
         return row.changes["parallel_limit"]

@@ -36,6 +36,15 @@ class Variation:
     needs_text: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What the paper says of two rows, by their codes: ``worse`` has more bits per word."""
+
+    text: str
+    better: str
+    worse: str
+
+
 class TrelmStudy:
     """Base class of the studies.
 
@@ -52,6 +61,10 @@ class TrelmStudy:
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        """What the paper says of ``rows``, to be checked on the figures of those that were run."""
+        return []
 
     def size(self, row: Variation) -> float | None:
         """The row's position on the horizontal axis, in a study that draws a curve."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.paired import paired_verdict
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -52,6 +53,9 @@ def write_study(
             row.code: [read_outcome(config, one) for one in many] for row, many in outcomes
         },
     }
+    claims = study.claims(rows)
+    if claims:
+        record["claims"] = [dataclasses.asdict(one) for one in claims]
     if study.axis:
         sizes = {row.code: study.size(row) for row in rows}
         record["axis"] = {"title": study.axis, "sizes": sizes}
@@ -78,7 +82,7 @@ class TrelmStudyKind(Kind):
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
             for one in record["variations"]
         ]
-        about = [*record["notes"], *_notes(record), f"{result.machine}."]
+        about = [*record["notes"], *_notes(record), *verdicts(record), f"{result.machine}."]
         about += [TASKS] if any(one.get("tasks") for one in _everything(record)) else []
         (target, bits), *_ = _figures(record)[BITS].items()
         return Page(
@@ -120,6 +124,23 @@ def study_table(record: Record) -> Table:
             row += [found[what][target][place] for what in found if what != BITS]
     papers = [one["paper"] for one in record["variations"]]
     return [*header, f"paper: {BITS}"], [[*row, x] for row, x in zip(rows, papers, strict=True)]
+
+
+def verdicts(record: Record) -> list[str]:
+    """What the paper says of the rows, and whether it is so here, by differences over seeds."""
+    found = _figures(record)[BITS]
+    place = {one["row"]: number for number, one in enumerate(record["variations"])}
+    return [
+        paired_verdict(
+            claim["text"] if len(found) == 1 else f"{claim['text']} ({target})",
+            *(cells[place[claim[row]]].values for row in ("worse", "better")),
+            f"{BITS}, {claim['worse']} less {claim['better']}",
+            digits=3,
+        )
+        for claim in record.get("claims", [])
+        if {claim["better"], claim["worse"]} <= place.keys()
+        for target, cells in found.items()
+    ]
 
 
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:

@@ -10,7 +10,7 @@ from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.scratch import budget
 from fairseq_xling.studies.trelm.study import Variation
-from fairseq_xling.studies.trelm.study_result import study_table
+from fairseq_xling.studies.trelm.study_result import study_table, verdicts
 from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
@@ -62,6 +62,46 @@ def test_every_study_has_a_plan_that_ends_with_its_table(study, name):
     assert len({row.code for row in rows}) == len(rows)
     for row in rows:
         assert any(step.endswith(f"-{row.code}") for step in found), row.code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_paper_says_is_of_rows_that_there_are(study, name):
+    rows, _ = study(name)
+    codes, claims = {row.code for row in rows}, STUDIES[name]().claims(rows)
+    assert {code for one in claims for code in (one.better, one.worse)} <= codes
+    assert all(one.better != one.worse and one.text.endswith(".") for one in claims)
+
+
+def test_one_size_of_parallel_text_shows_no_trend(study):
+    rows, _ = study("trelm-parallel", options=("--sizes", "50"))
+    assert STUDIES["trelm-parallel"]().claims(rows) == []
+
+
+def test_what_the_paper_says_is_decided_over_seeds():
+    def bits(*values):
+        return [
+            {"target": "de", "orderings": [], "translation": {}, "phases": [{"bpw": {"de": value}}]}
+            for value in values
+        ]
+
+    record = {
+        "variations": [{"row": code} for code in ("good", "bad", "alike")],
+        "migrations": {
+            "good": bits(1.0, 1.1, 1.2),
+            "bad": bits(2.0, 2.1, 2.3),
+            "alike": bits(1.3, 1.0, 1.1),
+        },
+        "claims": [
+            {"text": "A.", "better": "good", "worse": "bad"},
+            {"text": "B.", "better": "bad", "worse": "good"},
+            {"text": "C.", "better": "good", "worse": "alike"},
+            {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
+        ],
+    }
+    kept, turned, undecided = verdicts(record)
+    assert kept.startswith("A. Here: +1.033 bits per word, bad less good (95 % interval +0.890 to")
+    assert kept.endswith(". Kept.") and turned.endswith(". Not kept.")
+    assert undecided.startswith("C. ") and undecided.endswith("Too little is left to tell.")
 
 
 @pytest.mark.parametrize("name", NAMES)
