@@ -61,8 +61,12 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 def opened_output(path: str | Path | None) -> contextlib.AbstractContextManager[IO[Any]]:
-    """A text file that is written atomically, or standard output."""
-    return atomic_write(path, "w") if path else contextlib.nullcontext(sys.stdout)
+    """A text file that is written atomically, or standard output, in UTF-8 like all files."""
+    if path:
+        return atomic_write(path, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    return contextlib.nullcontext(sys.stdout)
 
 
 def _unfinished(path: Path) -> tuple[int, str]:

@@ -20,6 +20,7 @@ for study in $studies; do
         --autoregressive no "${own[@]}" "$@"
 done
 if [[ " $studies " == *" init "* ]]; then # what the adversarial maps of A.1 found
-    mkdir -p "$run-maps"
-    cp "$run-init"/vectors/map-*.json "$run-maps/"
+    for found in "$run-init"/vectors/map-*.json; do
+        [ ! -f "$found" ] || { mkdir -p "$run-maps" && cp "$found" "$run-maps/"; }
+    done
 fi

@@ -5,6 +5,7 @@ order, with a line for each n-gram: its log10 probability, its words, and its lo
 if longer n-grams begin with it.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_lines
 
-BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+BEGIN, END = "<s>", "</s>"
+UNKNOWN = ("<unk>", "<UNK>")  # as programs write it
 _LARGEST = 10  # order
-_SIZE = re.compile(r"ngram +([0-9]+) *= *([0-9]+)")
+_SIZE = re.compile(r"ngram +([0-9]{1,2}) *= *([0-9]{1,18})")
+_NUMBER = re.compile(r"[-+]?[0-9]{0,40}\.?[0-9]{0,40}([eE][-+]?[0-9]{1,3})?")
 _SPACE = re.compile(r"[ \t]+")  # not other spaces, which may be a part of a word
 
 
@@ -73,7 +76,7 @@ def read_arpa(path: str | Path) -> Arpa:
     orders = []
     for order, size in enumerate(sizes, start=1):
         if line != f"\\{order}-grams:":
-            raise UserError(f"{path}:{number}: must be \\{order}-grams:, got {line!r}")
+            raise UserError(f"{path}:{number}: must be \\{order}-grams:, got {shown(line)}")
         grams, number, line = _section(path, lines, order, known)
         if len(grams.words) != size:
             raise UserError(
@@ -82,7 +85,7 @@ def read_arpa(path: str | Path) -> Arpa:
             )
         orders.append(grams)
     if line != "\\end\\":
-        raise UserError(f"{path}:{number}: must be \\end\\, got {line!r}")
+        raise UserError(f"{path}:{number}: must be \\end\\, got {shown(line)}")
     return Arpa(list(known), orders)
 
 
@@ -115,12 +118,12 @@ def _section(
         names = parts[1 : order + 1]
         if order == 1:
             if names[0] in known:
-                raise UserError(f"{path}:{number}: {names[0]!r} is there twice")
+                raise UserError(f"{path}:{number}: {shown(names[0])} is there twice")
             known[names[0]] = len(known)
         try:
             words.append([known[name] for name in names])
         except KeyError as error:
-            raise UserError(f"{path}:{number}: {error.args[0]!r} is no 1-gram") from None
+            raise UserError(f"{path}:{number}: {shown(error.args[0])} is no 1-gram") from None
         values.append(_values(path, number, parts[0], *parts[order + 1 :]))
         where.append(number)
     else:
@@ -136,13 +139,13 @@ def _section(
 
 
 def _values(path: str | Path, number: int, probability: str, backoff: str = "0") -> tuple:
-    try:
-        found = float(probability), float(backoff)
-    except ValueError:
-        found = math.nan, math.nan
+    found = math.nan, math.nan
+    if _NUMBER.fullmatch(probability) and _NUMBER.fullmatch(backoff):
+        with contextlib.suppress(ValueError):
+            found = float(probability), float(backoff)
     if not (found[0] <= 0 and all(abs(value) < 1e4 for value in found)):
         raise UserError(
             f"{path}:{number}: a log10 probability must be at most 0 and both numbers finite, got "
-            f"{probability!r} and {backoff!r}"
+            f"{shown(probability)} and {shown(backoff)}"
         )
     return found

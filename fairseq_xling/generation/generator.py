@@ -32,7 +32,7 @@ class NonAutoregressiveGenerator:
 
     The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
     all tokens that were predicted, before repeats are collapsed and the rest is cut; after a search
-    over slots it is not divided.
+    over slots it is not divided, and what `Reading.guide` adds is a part of it.
 
     Args:
         ordering: makes the candidates.

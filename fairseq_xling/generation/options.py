@@ -80,17 +80,20 @@ class TranslationOptions(FairseqDataclass):
         default=None,
         metadata={
             "help": "translation: n-gram model (ARPA) of text in the target language's pieces, as "
-            "`fairseq-xling pieces` writes it, which the search over slots follows as well"
+            "`fairseq-xling pieces` writes it, whose score the search over slots adds to its own"
         },
     )
-    ngram_weight: float = field(
-        default=0.2,
-        metadata=ranged("translation: weight of the log-probability by --ngram", NOT_NEGATIVE),
-    )
-    ngram_bonus: float = field(
-        default=0.5,
+    ngram_weight: Optional[float] = field(
+        default=None,
         metadata=ranged(
-            "translation: added to the score for each word with --ngram, in nats; more is longer",
+            "translation: weight of the log-probability by --ngram (default: 0.2)", NOT_NEGATIVE
+        ),
+    )
+    ngram_bonus: Optional[float] = field(
+        default=None,
+        metadata=ranged(
+            "translation: added to the score for each word with --ngram, in nats; more is longer "
+            "(default: 0.5)",
             ANY,
         ),
     )

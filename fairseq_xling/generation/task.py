@@ -249,9 +249,15 @@ class Translates:
             )
         if self.cfg.ngram is not None and self.cfg.slot_beam == 1:
             raise UserError(
-                "`--ngram` is followed by a search over the slots of `--emission ctc` or lattice: "
-                f"give a `--slot-beam` above 1, got {self.cfg.ngram}"
+                "`--ngram` has no effect without a search: give a `--slot-beam` above 1, for a "
+                f"model with `--emission ctc` or lattice, got {self.cfg.ngram}"
             )
+        for name in ("ngram_weight", "ngram_bonus"):
+            if self.cfg.ngram is None and getattr(self.cfg, name) is not None:
+                option = "--" + name.replace("_", "-")
+                raise UserError(
+                    f"`{option}` has no effect without `--ngram`, got {getattr(self.cfg, name)}"
+                )
         if self.cfg.shortlist is not None and not emission.lists:
             raise UserError(
                 "`--shortlist` has no effect on a model with `--emission "
@@ -300,7 +306,8 @@ class Translates:
     def _guide(self) -> Guide | None:
         if self.cfg.ngram is None:
             return None
-        return Guide(self._ngram, self.cfg.ngram_weight, self.cfg.ngram_bonus)
+        given = {"weight": self.cfg.ngram_weight, "bonus": self.cfg.ngram_bonus}
+        return Guide(self._ngram, **{k: value for k, value in given.items() if value is not None})
 
     @cached_property
     def _ngram(self) -> Ngram:

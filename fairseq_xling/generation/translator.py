@@ -44,8 +44,8 @@ class Translation:
     Attributes:
         text: the translation.
         score: the mean log-probability of its tokens, in nats, with its order's if it has one; of
-            a search over slots, the log-probability of the translation; with ``rescore``, that by
-            the other model.
+            a search over slots, the log-probability of the translation, and what ``ngram`` adds;
+            with ``rescore``, the log-probability by the other model alone.
         source, tokens: the pieces of both sides, as the data folder cuts text.
         alignment: links from a piece of ``source`` to one of ``tokens``, from 0; empty unless they
             were asked for.

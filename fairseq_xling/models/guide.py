@@ -1,4 +1,4 @@
-"""What a search over slots follows besides the slots themselves: a model of the target language.
+"""What a search over slots adds to the score of what they write, by a model of the target language.
 
 R rows, B prefixes of a row, C words.
 """
@@ -28,8 +28,8 @@ class Guide:
     """
 
     model: Ngram
-    weight: float
-    bonus: float = 0.0
+    weight: float = 0.2
+    bonus: float = 0.5
 
     def start(self, rows: int, beam: int, device: torch.device) -> Led:
         """Of prefixes without words."""

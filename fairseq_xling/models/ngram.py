@@ -1,4 +1,4 @@
-"""An n-gram language model of the target language, which a search over slots follows as well.
+"""An n-gram language model of the target language, whose score a search adds to its own.
 
 The words of a translation that is written in one pass do not see each other; a model of the
 language prefers those that follow each other in text (for CTC: Graves and Jaitly, 2014; Hannun et
@@ -12,6 +12,7 @@ and their last word, so that all words of all prefixes are looked up at once.
 R rows, B prefixes of a row, C words, N the largest order.
 """
 
+import itertools
 from pathlib import Path
 
 import torch
@@ -20,27 +21,26 @@ from torch import Tensor
 from fairseq_xling.data.arpa import BEGIN, END, UNKNOWN, Arpa, Grams, read_arpa
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, DataFolder
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, about
 
 _NONE = -1
-_FEWEST = 0.5  # share of the vocabulary's words that the model has to know
+_FEWEST = 0.5  # share of the model's words that the vocabulary has to have
 
 
 class Ngram:
     """Log-probabilities in nats of words after other words, by their numbers in a dictionary.
 
     Words that the model does not know have the probability of its ``<unk>``, or of its rarest word
-    where it has none.
+    where it has none; then nothing is known of what follows them, either.
 
     Args:
         arpa: the model.
-        words: the dictionary: its word of each number; what the model does not have to know, as the
-            special symbols, is ``""``.
+        words: the dictionary: its word of each number, ``""`` for special symbols.
         path: of the model, for messages.
 
     Raises:
-        UserError: if an n-gram's beginning is missing, or if the model knows fewer than half of the
-            words.
+        UserError: if an n-gram's beginning is missing, or if fewer than half of the model's words
+            are in the dictionary.
     """
 
     def __init__(self, arpa: Arpa, words: list[str], path: str | Path = "the n-gram model"):
@@ -48,34 +48,38 @@ class Ngram:
         for name in (BEGIN, END):
             if name not in number:
                 raise UserError(f"{path}: must have the 1-gram {name}")
-        named = [word for word in words if word]
-        known = sum(word in number for word in named)
-        if known < _FEWEST * len(named):
+        own = {word: n for word, n in number.items() if word not in (BEGIN, END, *UNKNOWN)}
+        known = len(own.keys() & set(words))
+        if known < max(1, _FEWEST * len(own)):
             raise UserError(
-                f"{path}: must be a model of text in pieces of this vocabulary, and knows "
-                f"{known:,} of its {len(named):,} pieces"
+                f"{path}: must be a model of text in pieces of this vocabulary, which has only "
+                f"{known:,} of its {len(own):,} words"
             )
-        unknown = number.get(UNKNOWN, int(arpa.orders[0].log_probs.argmin()))
-        self.order = len(arpa.orders)
+        orders = list(itertools.takewhile(lambda grams: len(grams.words), arpa.orders))
+        self.order = len(orders)
         self.begin, self.end = number[BEGIN], number[END]
-        self._numbers = torch.tensor([number.get(word, unknown) for word in words])
+        unknown = next((number[name] for name in UNKNOWN if name in number), _NONE)
+        self._numbers = torch.tensor([own.get(word, unknown) for word in words])
         self._size = len(arpa.words)
         self._keys: list[Tensor] = []
         self._log_probs: list[Tensor] = []
         self._backoffs: list[Tensor] = []
-        for grams in arpa.orders:
+        for grams in orders:
             self._add(grams, path)
+        # In the last place, where `_NONE` looks: of a word that the model has nothing for.
+        rarest = self._log_probs[0][list(own.values())].min(0, keepdim=True).values
+        self._log_probs[0] = torch.cat([self._log_probs[0], rarest])
 
     def _add(self, grams: Grams, path: str | Path) -> None:
         """The n-grams of the next order."""
         words = torch.from_numpy(grams.words)
         if self._keys:
             begin = self._prefix(words[:, :-1])
-            _refuse(begin == _NONE, grams, path, "the model does not have its beginning")
+            _refuse(begin == _NONE, grams, path, "must begin with an n-gram of the model")
             keys, place = (begin * self._size + words[:, -1]).sort()
             twice = torch.zeros_like(keys, dtype=torch.bool)
             twice[place[1:]] = keys[1:] == keys[:-1]
-            _refuse(twice, grams, path, "the model has it already")
+            _refuse(twice, grams, path, "is there twice")
         else:
             keys, place = words[:, 0].sort()
         self._keys.append(keys)
@@ -89,9 +93,10 @@ class Ngram:
         Raises:
             UserError: naming `--ngram`, see `read_arpa`.
         """
-        words = list(read_dictionary(folder.dictionary_path(language)))
+        words = read_dictionary(folder.dictionary_path(language))
         words[:SPECIALS] = [""] * SPECIALS
-        return cls(read_arpa(path), words, f"`--ngram` {path}")
+        with about("`--ngram`"):
+            return cls(read_arpa(path), words, path)
 
     def to(self, device: torch.device) -> "Ngram":
         """Move it."""
@@ -143,13 +148,13 @@ class Ngram:
         whether it is there."""
         keys = self._keys[order]
         wanted = begin * self._size + word
-        place = torch.searchsorted(keys, wanted).clamp(max=max(0, len(keys) - 1))
-        if not len(keys):
-            return place, torch.zeros_like(wanted, dtype=torch.bool)
+        place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
         return place, (keys[place] == wanted) & (begin >= 0) & (word >= 0)
 
 
 def _refuse(wrong: Tensor, grams: Grams, path: str | Path, what: str) -> None:
     """The first n-gram that is ``wrong``, if one is."""
     if bool(wrong.any()):
-        raise UserError(f"{path}:{grams.lines[wrong.numpy()].min()}: an n-gram: {what}")
+        raise UserError(
+            f"{path}:{grams.lines[wrong.numpy()].min()}: the n-gram of this line {what}"
+        )

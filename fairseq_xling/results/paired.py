@@ -59,7 +59,7 @@ def verdict(paper: str, here: str, kept: bool | None) -> str:
     Args:
         kept: None where what was found is too little to tell.
     """
-    found = {True: "Kept", False: "Not kept", None: "Too little is left to tell"}[kept]
+    found = {True: "Kept", False: "Not kept", None: "Not enough to tell"}[kept]
     return f"{paper} Here: {here}. {found}."
 
 
@@ -77,7 +77,7 @@ def paired_verdict(
     'Maps help. Here: +2.0 points (95 % interval +1.9 to +2.2), paired t-test over 3 seeds: \
 p = 0.000. Kept.'
     >>> paired_verdict("Maps help.", [3.0], [1.0])
-    'Maps help. Here: +2.0 points. Too little is left to tell.'
+    'Maps help. Here: +2.0 points. Not enough to tell.'
     """
     found = paired_difference(better, worse)
     low, high = found["low"], found["high"]

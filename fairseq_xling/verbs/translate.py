@@ -9,8 +9,9 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
-LINE counts from 0, SCORE is the mean log-probability of a token (in nats), or that of the
-translation with --slot-beam and, by the other model, with --rescore.
+LINE counts from 0, SCORE is the mean log-probability of a token (in nats). With --slot-beam it is
+that of the translation, with --ngram and what the n-gram model adds, with --rescore that by the
+other model alone.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ngram",
         metavar="FILE",
         help="n-gram model (ARPA) of the target language, in pieces as `fairseq-xling pieces` "
-        "writes them, which the search follows as well",
+        "writes them, whose score the search adds to its own",
     )
     add(
         "--ngram-weight",

@@ -163,6 +163,20 @@ def test_a_search_follows_a_model_of_the_language(backwards, trained, language):
         assert one.score == pytest.approx(scores[tuple(one.tokens)] + added, abs=0.05)
 
 
+def test_another_model_chooses_among_what_is_found_with_a_model_of_the_language(
+    backwards, trained, language, tmp_path
+):
+    save_autoregressive(tmp_path / "other.pt", backwards.data, ("en", "xx"), seed=4)
+    lines, rescore = ["sun tree red blue", ""], str(tmp_path / "other.pt")
+    given = {"slot_beam": 4, "ngram": str(language)}
+    led = list(Translator.load(trained, **given).hypotheses(lines, nbest=4))
+    both = list(Translator.load(trained, **given, rescore=rescore).hypotheses(lines, nbest=4))
+    for one, other in zip(led, both, strict=True):
+        assert sorted(found.text for found in one) == sorted(found.text for found in other)
+    scores = [found.score for found in both[0]]
+    assert scores == sorted(scores, reverse=True) != [found.score for found in led[0]]
+
+
 def test_a_blank_penalty_makes_translations_longer(trained):
     lines = ["dog cat", "sun tree red blue"]
     words = [
@@ -314,16 +328,20 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         ),
         (
             ("--ngram", "nowhere.arpa"),
-            "`--ngram` is followed by a search over the slots of `--emission ctc` or lattice: give "
-            "a `--slot-beam` above 1, got nowhere.arpa",
+            "`--ngram` has no effect without a search: give a `--slot-beam` above 1, for a model "
+            "with `--emission ctc` or lattice, got nowhere.arpa",
+        ),
+        (
+            ("--slot-beam", "2", "--ngram-weight", "0.5"),
+            "`--ngram-weight` has no effect without `--ngram`, got 0.5",
         ),
         (
             ("--slot-beam", "2", "--ngram", "nowhere.arpa"),
-            "nowhere.arpa: no such file",
+            "`--ngram`: nowhere.arpa: no such file",
         ),
         (
             ("--slot-beam", "2", "--ngram", "OTHER"),
-            "must be a model of text in pieces of this vocabulary, and knows 0 of its",
+            "must be a model of text in pieces of this vocabulary, which has only 0 of its 3 words",
         ),
         (
             ("--rescore", "nowhere.pt"),

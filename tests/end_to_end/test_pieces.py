@@ -1,6 +1,8 @@
 """`fairseq-xling pieces`: text as other programs count it."""
 
 import gzip
+import io
+import sys
 
 import pytest
 
@@ -44,6 +46,14 @@ def test_a_line_stays_a_line_and_what_is_unknown_is_said(data, tmp_path, capsys)
     (tmp_path / "text").write_text("\n\u0436\n", encoding="utf-8")
     written = pieces(capsys, data, "--language", "xx", "--input", tmp_path / "text")
     assert written[0] == "" and "<unk>" in written[1].split(" ")
+
+
+def test_standard_output_is_utf_8_whatever_the_terminal_is(data, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    assert main(["pieces", str(data), "--language", "xx", "--split", "test"]) in (0, None)
+    sys.stdout.flush()
+    assert written.getvalue().decode("utf-8").count("▁") > 1
 
 
 @pytest.mark.parametrize(

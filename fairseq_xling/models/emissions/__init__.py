@@ -39,7 +39,7 @@ class Reading:
             model's own.
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
         tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
-        guide: what the search follows as well.
+        guide: adds to the scores of the search.
     """
 
     keep_repeats: bool = False

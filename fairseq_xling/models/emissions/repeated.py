@@ -44,7 +44,8 @@ def searched(found: Prefixes) -> Written:
     """The translations of a search, each with an ``</s>``.
 
     A token's log-probability is its share of that of the translation, which is that of all ways to
-    write it; their sum is the score: a mean of tokens would favour long ones.
+    write it, with what a guide adds; their sum is the score: a mean of tokens would favour long
+    ones.
     """
     tokens, slots = (F.pad(part.flatten(0, 1), (0, 1)) for part in (found.tokens, found.slots))
     tokens[:, -1] = -1

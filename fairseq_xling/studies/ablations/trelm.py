@@ -109,8 +109,12 @@ class TrelmCompensated(TrelmStudy):
         ]
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
-        text = "More text and steps do not compensate for the transfer phase (Table 3)."
-        return [Claim(text, "full", code) for code in ("without", "same-steps", "paper")]
+        text = "More text and {} steps do not compensate for the transfer phase (Table 3)."
+        return [
+            Claim("The transfer phase helps (Table 3).", "full", "without"),
+            Claim(text.format("as many"), "full", "same-steps"),
+            Claim(text.format("the paper's"), "full", "paper"),
+        ]
 
 
 # ---- How the embeddings of the new words are initialised (TreLM, Table 5).
@@ -174,7 +178,7 @@ class TrelmInit(TrelmStudy):
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
         names = {code: name.format(trained="skip-gram") for code, (name, *_) in _INITS.items()}
         return [
-            Claim(f"Better than {names[worse]}: {names[better]} (Table 5).", better, worse)
+            Claim(f"Vectors: {names[better]}, not {names[worse]} (Table 5).", better, worse)
             for worse, better in itertools.pairwise(names)
         ]
 
@@ -340,14 +344,15 @@ class TrelmTranslators(TrelmStudy):
 
     help = "slots that write words: CTC, lattice, glancing, a teacher; after TreLM, Section 5.3"
     title = "TreLM: translators with slots"
+    translates = True
     lead = (
         "From one migration, translators that write whole sentences in one pass. BLEU of the "
         "migration's own orderings is the same in all rows."
     )
     notes = (
         "Steps, tokens and bits per word are those of the migration, without the translator's.",
-        "A teacher is an autoregressive model of the same text, whose translations of the training "
-        "text take the references' place.",
+        "A teacher's translations of the training text take the references' place. It is an "
+        "autoregressive model of the same text, unless a file is given.",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
@@ -356,6 +361,7 @@ class TrelmTranslators(TrelmStudy):
         own = {
             "translator_steps": config.translator_steps or config.transfer_steps,
             "teacher": "",
+            "teacher_original": False,
         }
         ctc = {**own, "emission": "ctc", "upsample": 2}
         lattice = {**own, "emission": "lattice", "upsample": 4, "slot_beam": 1}

@@ -57,6 +57,7 @@ class TrelmStudy:
     lead: str
     notes: Sequence[str] = ()
     spec_rows: Sequence[str] = ()
+    translates: bool = False  # whether its rows have translators unless the settings say so
 
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""

@@ -132,7 +132,7 @@ def verdicts(record: Record) -> list[str]:
     place = {one["row"]: number for number, one in enumerate(record["variations"])}
     return [
         paired_verdict(
-            claim["text"] if len(found) == 1 else f"{claim['text']} ({target})",
+            claim["text"] if len(found) == 1 else f"{target}: {claim['text']}",
             *(cells[place[claim[row]]].values for row in ("worse", "better")),
             f"{BITS}, {claim['worse']} less {claim['better']}",
             digits=3,

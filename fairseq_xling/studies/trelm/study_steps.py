@@ -33,7 +33,7 @@ def run_study(study: "TrelmStudy", args: argparse.Namespace) -> None:
         UserError: for bad settings, missing input, or a step that fails.
     """
     run = Path(args.output)
-    config, settled = settle_config(run, read_config(args))
+    config, settled = settle_config(run, read_config(args, study.translates))
     rows = study.rows(config, args)
     chosen = choose_rows(rows, args.rows, bool(config.data))
     left_out = [row.code for row in rows if row not in chosen]
@@ -71,6 +71,7 @@ def study_steps(
         settings={
             "config": result_settings(config),
             "kind": "trelm-study",
+            "claims": [dataclasses.astuple(one) for one in study.claims(chosen)],
             "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
         },
         inputs=results,

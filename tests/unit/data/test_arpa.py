@@ -3,6 +3,7 @@ import math
 import random
 
 import pytest
+import torch
 
 from fairseq_xling.data.arpa import read_arpa
 from fairseq_xling.errors import UserError
@@ -43,6 +44,9 @@ def test_a_model_is_read_packed_or_not(tmp_path):
         ("-1.1\tc", "nan\tc", r":12: a log10 probability must be at most 0"),
         ("-1.1\tc", "-1.1\tc\tinf", r":12: a log10 probability must be at most 0"),
         ("-0.2\ta a", "-0.2\ta d", r":19: 'd' is no 1-gram"),
+        ("ngram 3=2", "ngram 3=" + "9" * 5000, r"must have the|must be \\1-grams"),
+        ("-1.1\tc", "-1_0\tc", r":12: a log10 probability must be at most 0"),
+        ("-1.1\tc", f"-{'9' * 5000}\tc", r":12: a log10 probability must be .{,99}$"),
     ],
 )
 def test_a_damaged_model_is_one_line(old, new, message, tmp_path):
@@ -65,7 +69,9 @@ def test_bytes_that_are_changed_anywhere_are_a_model_or_one_line(seed, tmp_path)
             data[place : place + rng.randint(0, 2)] = rng.choice([b"\n", b" ", b"-", b"9", b"\xff"])
         path.write_bytes(data)
         try:
-            Ngram(read_arpa(path), ["a", "b", "c"])
+            model = Ngram(read_arpa(path), ["a", "b", "c"])
+            score = model.score(model.start(1, 1), torch.tensor([[0, 1, 2]]))
+            assert score.isfinite().all()
         except UserError as error:
             assert "\n" not in str(error)
             outcomes.add("refused")

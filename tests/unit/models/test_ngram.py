@@ -112,12 +112,18 @@ def test_prefixes_are_scored_together_as_alone(written):
             assert torch.equal(alone[0, 0], together[row, prefix])
 
 
-def test_a_model_without_an_unknown_word_gives_the_probability_of_its_rarest(written):
-    text = MODEL.replace("-1.2\t<unk>\n", "").replace("ngram 1=6", "ngram 1=5")
-    model = Ngram(read_arpa(written(text.replace("-99", "-0.8"))), WORDS)
-    assert model.score(model.start(1, 1), numbers(["new"])) == pytest.approx(
-        (-0.3 - 1.1) * math.log(10)
-    )
+@pytest.mark.parametrize("name", ["<unk>", "<UNK>", None])
+def test_an_unknown_word_is_that_of_the_model_or_as_probable_as_its_rarest(name, written):
+    text = MODEL.replace("<unk>", name or "<unk>")
+    if name is None:
+        text = text.replace("-1.2\t<unk>\n", "").replace("ngram 1=6", "ngram 1=5")
+    model = Ngram(read_arpa(written(text)), WORDS)
+    before = model.start(1, 1)
+    rarest = -1.1 if name is None else -1.2  # that of "c": <s> has a smaller one, and is no word
+    expected = (-0.3 + rarest) * math.log(10)
+    assert model.score(before, numbers(["new"])) == pytest.approx(expected)
+    after = model.extended(before, numbers(["new"]))
+    assert model.score(after, numbers(["b"])) == pytest.approx(-0.7 * math.log(10))
 
 
 def test_a_model_of_other_words_is_refused(written):
@@ -125,11 +131,26 @@ def test_a_model_of_other_words_is_refused(written):
         Ngram(read_arpa(written()), ["", "a", "x", "y"], "m.arpa")
 
 
+def test_a_vocabulary_may_have_the_words_of_many_languages(written):
+    Ngram(read_arpa(written()), [*WORDS, *(f"of another language {n}" for n in range(100))])
+
+
+def test_an_order_without_ngrams_adds_nothing(written):
+    lines = MODEL.split("\n\n")
+    empty = [lines[0].replace("ngram 3=2", "ngram 3=0"), *lines[1:3], "\\3-grams:\n", "\\end\\\n"]
+    model = Ngram(read_arpa(written("\n\n".join(empty))), WORDS)
+    whole = Ngram(read_arpa(written()), WORDS)
+    assert (model.order, whole.order) == (2, 3)
+    for one in (model, whole):
+        score = one.score(one.start(1, 1), numbers(["a"]))
+        assert score == pytest.approx(-0.4 * math.log(10))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("-0.5\ta b", "-0.5\tc b", r":23: an n-gram: the model does not have its"),
-        ("-0.2\ta a", "-0.2\ta b", r":19: an n-gram: the model has it already"),
+        ("-0.5\ta b", "-0.5\tc b", r":23: the n-gram of this line must begin with an n-gram"),
+        ("-0.2\ta a", "-0.2\ta b", r":19: the n-gram of this line is there twice"),
         ("-0.9\t</s>", "-0.9\tend", r"'</s>' is no 1-gram"),
         ("-99\t<s>\t-0.3", "-99\tstart\t-0.3", r"'<s>' is no 1-gram"),
     ],

@@ -8,6 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
+from fairseq_xling.studies.trelm.check import read_config
 from fairseq_xling.studies.trelm.scratch import budget
 from fairseq_xling.studies.trelm.study import Variation
 from fairseq_xling.studies.trelm.study_result import study_table, verdicts
@@ -101,7 +102,7 @@ def test_what_the_paper_says_is_decided_over_seeds():
     kept, turned, undecided = verdicts(record)
     assert kept.startswith("A. Here: +1.033 bits per word, bad less good (95 % interval +0.890 to")
     assert kept.endswith(". Kept.") and turned.endswith(". Not kept.")
-    assert undecided.startswith("C. ") and undecided.endswith("Too little is left to tell.")
+    assert undecided.startswith("C. ") and undecided.endswith("Not enough to tell.")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -110,6 +111,23 @@ def test_a_row_alone_takes_steps_of_the_same_names(study, name):
     for row in rows:
         _, alone = study(name, row.code)
         assert set(names(alone)) <= set(names(steps))
+
+
+def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch):
+    for name in ("source.pt", "teacher.pt", "text"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    study, parser = STUDIES["trelm-translators"](), argparse.ArgumentParser()
+    study.add_arguments(parser)
+    text = ("--mono", "train.en=text", "--mono", "train.de=text", "--parallel")
+    given = ("--output", "run", "--source", "source.pt", *text, "train.en-de=text,text")
+    options = ("--teacher", "teacher.pt", "--teacher-original", "yes", "--transfer-steps", "700")
+    args = parser.parse_args([*given, *options])
+    settings = read_config(args, study.translates)
+    rows = {row.code: row_config(settings, row) for row in study.rows(settings, args)}
+    assert {row.translator_steps for row in rows.values()} == {700}
+    original = {code for code, row in rows.items() if row.teacher_original}
+    assert not rows["ctc"].teacher and original == {"ctc-both"}
 
 
 def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
