@@ -364,7 +364,7 @@ class TrelmTranslators(TrelmStudy):
             "teacher_original": False,
         }
         ctc = {**own, "emission": "ctc", "upsample": 2}
-        lattice = {**own, "emission": "lattice", "upsample": 4, "slot_beam": 1}
+        lattice = {**own, "emission": "lattice", "upsample": 4, "slot_beam": 1, "ngram": ""}
         glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
         return [
             Variation("ctc", "CTC", ctc),

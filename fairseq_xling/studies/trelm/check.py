@@ -124,6 +124,10 @@ def _check_training(config: TrelmConfig) -> None:
         raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
     elif config.slot_beam > 1:
         raise UserError("`--slot-beam` is a translator's: give `--translator-steps`")
+    if config.ngram and config.slot_beam == 1:
+        raise UserError(f"`--ngram` needs a `--slot-beam` above 1, got {config.ngram}")
+    if config.ngram and not Path(config.ngram).is_file():
+        raise UserError(f"`--ngram` {config.ngram}: no such file")
     if config.teacher_original and not config.teacher:
         raise UserError("`--teacher-original` needs a `--teacher`")
     for stage in stages:

@@ -172,6 +172,11 @@ class TrelmConfig(TargetTasks):
         "if there is one, chooses among them in another; 1 is neither",
         least=1,
     )
+    ngram: str = option(
+        "",
+        "n-gram model (ARPA) of the target language's pieces, as --ngram of fairseq-generate; "
+        "compared with the search alone",
+    )
 
     bpw_split: str = option("valid", "split whose bits per word are measured")
     orderings: str = option(

@@ -66,17 +66,24 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
 def add_searches(
     book: Book, config: TrelmConfig, outcome: Outcome, model: Path, autoregressive: Path | None
 ) -> None:
-    """Translations by a search over the slots of ``model``, and those that an autoregressive model
-    finds the best among what the search has found."""
+    """Translations by a search over the slots of ``model``, with the n-gram model as well, and
+    those that an autoregressive model finds the best among what each search has found."""
     emission, beam = config.emission, ("--slot-beam", str(config.slot_beam))
-    called = f"{emission}, beam {config.slot_beam}"
-    add_translations(book, config, outcome, model, f"{emission}-beam", called, beam)
-    if autoregressive:
-        add_translations(
-            *(book, config, outcome, model, f"{emission}-rescored", f"{called}, rescored"),
-            (*beam, "--rescore", str(autoregressive)),
-            [autoregressive],
-        )
+    searches = [("beam", f"{emission}, beam {config.slot_beam}", beam, [])]
+    if config.ngram:
+        _, called, *_ = searches[0]
+        led = (*beam, "--ngram", config.ngram)
+        searches.append(("ngram", f"{called}, n-gram model", led, [Path(config.ngram)]))
+    for kind, called, options, inputs in searches:
+        named = f"{emission}-{kind}"
+        add_translations(book, config, outcome, model, named, called, options, inputs)
+        if autoregressive:
+            named = f"{emission}-rescored" if kind == "beam" else f"{named}-rescored"
+            add_translations(
+                *(book, config, outcome, model, named, f"{called}, rescored"),
+                (*options, "--rescore", str(autoregressive)),
+                [*inputs, autoregressive],
+            )
 
 
 def add_translations(

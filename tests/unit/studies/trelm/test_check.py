@@ -96,6 +96,11 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
             "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
             "'a.vec'",
         ),
+        ({"ngram": "text"}, "`--ngram` needs a `--slot-beam` above 1, got text"),
+        (
+            {"ngram": "de.arpa", "slot_beam": 5, "translator_steps": 300},
+            "`--ngram` de.arpa: no such file",
+        ),
         ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
         (
             {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},

@@ -134,6 +134,7 @@ SNAPSHOT = {
     "slot_beam": 1,
     "teacher": "",
     "teacher_original": False,
+    "ngram": "",
     "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
     "translate_split": "test",

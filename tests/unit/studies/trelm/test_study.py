@@ -122,12 +122,14 @@ def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch)
     text = ("--mono", "train.en=text", "--mono", "train.de=text", "--parallel")
     given = ("--output", "run", "--source", "source.pt", *text, "train.en-de=text,text")
     options = ("--teacher", "teacher.pt", "--teacher-original", "yes", "--transfer-steps", "700")
+    options += ("--slot-beam", "5", "--ngram", "text")
     args = parser.parse_args([*given, *options])
     settings = read_config(args, study.translates)
     rows = {row.code: row_config(settings, row) for row in study.rows(settings, args)}
     assert {row.translator_steps for row in rows.values()} == {700}
     original = {code for code, row in rows.items() if row.teacher_original}
     assert not rows["ctc"].teacher and original == {"ctc-both"}
+    assert rows["ctc"].ngram and not rows["lattice"].ngram
 
 
 def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):

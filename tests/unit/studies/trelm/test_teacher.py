@@ -117,6 +117,20 @@ def test_a_finished_teacher_translates_and_chooses_among_what_the_search_finds(
     assert model in steps["translate-ctc-rescored-de-1"].inputs
 
 
+def test_a_search_with_an_n_gram_model_is_compared_with_one_without(config, facts, tmp_path):
+    (model := tmp_path / "de.arpa").touch()
+    settings = config(
+        transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=True, ngram=str(model)
+    )
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    rows = [name for name in steps if name.startswith("translate-ctc")]
+    names = ("ctc", "ctc-beam", "ctc-rescored", "ctc-ngram", "ctc-ngram-rescored")
+    assert rows == [f"translate-{name}-de-1" for name in names]
+    led = [name for name in rows if "--ngram" in steps[name].commands[0]]
+    assert led == rows[3:] and all(model in steps[name].inputs for name in led)
+    assert "--rescore" in steps[led[1]].commands[0] and "--rescore" not in steps[led[0]].commands[0]
+
+
 @pytest.mark.parametrize("autoregressive", [False, True])
 def test_a_search_is_a_further_translation_and_so_is_what_another_model_chooses(
     autoregressive, config, facts
