@@ -105,7 +105,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-objectives,-parallel,-compensated,-baselines} \
+page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines} \
     trelm/{multi30k,minilm,translators}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,mismatched,minilm}

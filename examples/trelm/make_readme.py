@@ -94,9 +94,19 @@ def _study(record: dict[str, Any]) -> list[str]:
 def maps(found: Sequence[Result]) -> list[str]:
     """The lines of the adversarial maps of a study."""
     return [
-        "Maps of the rows of `synthetic-init`: words of both languages that are spelt alike.",
-        *("", measured_table(found)),
+        "Maps of the rows of `synthetic-init`, and words of both languages that are spelt alike.",
+        *("", measured_table(found), ""),
+        *(f"- {result.path.name.partition('.')[0]}: {_outcome(result.record)}" for result in found),
     ]
+
+
+def _outcome(record: dict[str, Any]) -> str:
+    failed = record["failed"]
+    seeds = f"no seed of {len(record['seeds'])}" if failed else f"seed {record['best_seed']}"
+    return (
+        f"{seeds} is better than random rotations (mean cosine to the nearest source word "
+        f"{record['criterion']:.3f}, chance {record['chance']:.3f})."
+    )
 
 
 if __name__ == "__main__":
