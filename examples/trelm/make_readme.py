@@ -101,11 +101,12 @@ def maps(found: Sequence[Result]) -> list[str]:
 
 
 def _outcome(record: dict[str, Any]) -> str:
-    failed = record["failed"]
-    seeds = f"no seed of {len(record['seeds'])}" if failed else f"seed {record['best_seed']}"
+    best = str(record["best_seed"])
+    failure = record["seeds"][best]["failure"]
     return (
-        f"{seeds} is better than random rotations (mean cosine to the nearest source word "
-        f"{record['criterion']:.3f}, chance {record['chance']:.3f})."
+        f"the best of {len(record['seeds'])} seeds, {best}, "
+        f"{f'failed ({failure})' if failure else 'is better than random rotations'}; mean cosine to "
+        f"the nearest source word {record['criterion']:.3f}, chance {record['chance']:.3f}."
     )
 
 
