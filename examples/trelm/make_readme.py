@@ -103,10 +103,10 @@ def maps(found: Sequence[Result]) -> list[str]:
 def _outcome(record: dict[str, Any]) -> str:
     best = str(record["best_seed"])
     failure = record["seeds"][best]["failure"]
+    how = f"failed ({failure})" if failure else "is better than random rotations"
     return (
-        f"the best of {len(record['seeds'])} seeds, {best}, "
-        f"{f'failed ({failure})' if failure else 'is better than random rotations'}; mean cosine to "
-        f"the nearest source word {record['criterion']:.3f}, chance {record['chance']:.3f}."
+        f"the best of {len(record['seeds'])} seeds, {best}, {how}; mean cosine to the nearest "
+        f"source word {record['criterion']:.3f}, chance {record['chance']:.3f}."
     )
 
 
