@@ -5,7 +5,8 @@
 # DATA holds {train,val,test_2016_flickr}.{en,de}.gz. With `--rows ctc-all` it is one translator, and
 # about three hours on one core; every other row takes about an hour more. If interrupted, the same
 # command resumes. The figures of README.md are from `--rows ctc --autoregressive no
-# --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too.
+# --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too; those of
+# translators-teacher are as in teacher.sh.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k}
