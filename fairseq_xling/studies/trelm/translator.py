@@ -69,21 +69,18 @@ def add_searches(
     """Translations by a search over the slots of ``model``, with the n-gram model as well, and
     those that an autoregressive model finds the best among what each search has found."""
     emission, beam = config.emission, ("--slot-beam", str(config.slot_beam))
-    searches = [("beam", f"{emission}, beam {config.slot_beam}", beam, [])]
+    called = f"{emission}, beam {config.slot_beam}"
+    searches = [("beam", "rescored", called, beam, [])]
     if config.ngram:
-        _, called, *_ = searches[0]
         led = (*beam, "--ngram", config.ngram)
-        searches.append(("ngram", f"{called}, n-gram model", led, [Path(config.ngram)]))
-    for kind, called, options, inputs in searches:
-        named = f"{emission}-{kind}"
-        add_translations(book, config, outcome, model, named, called, options, inputs)
+        named = ("ngram", "ngram-rescored", f"{called}, n-gram model")
+        searches.append((*named, led, [Path(config.ngram)]))
+    add = functools.partial(add_translations, book, config, outcome, model)
+    for alone, rescored, called, options, inputs in searches:
+        add(f"{emission}-{alone}", called, options, inputs)
         if autoregressive:
-            named = f"{emission}-rescored" if kind == "beam" else f"{named}-rescored"
-            add_translations(
-                *(book, config, outcome, model, named, f"{called}, rescored"),
-                (*options, "--rescore", str(autoregressive)),
-                [*inputs, autoregressive],
-            )
+            chosen = (*options, "--rescore", str(autoregressive))
+            add(f"{emission}-{rescored}", f"{called}, rescored", chosen, [*inputs, autoregressive])
 
 
 def add_translations(

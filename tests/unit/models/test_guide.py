@@ -54,6 +54,15 @@ def named(found, row):
     return {text: score for text, score in zip(texts, scores, strict=True) if score > -1e20}
 
 
+def check(found, row, expected):
+    """All translations of a row have the scores that are expected, and the best stand first."""
+    got = named(found, row)
+    assert got.keys() == expected.keys()
+    for text, score in expected.items():
+        assert got[text] == pytest.approx(score, abs=1e-3)
+    assert (found.nll[row].diff() >= 0).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_wide_search_over_slots_finds_every_translation_with_both_scores(seed, model, added):
     generator = torch.Generator().manual_seed(seed)
@@ -67,11 +76,7 @@ def test_a_wide_search_over_slots_finds_every_translation_with_both_scores(seed,
             text: score + added(text)
             for text, score in every_alignment(log_probs[row], length).items()
         }
-        got = named(found, row)
-        assert got.keys() == expected.keys()
-        for text, score in expected.items():
-            assert got[text] == pytest.approx(score, abs=1e-3)
-        assert (found.nll[row].diff() >= 0).all()
+        check(found, row, expected)
 
 
 @pytest.mark.parametrize("bonus", [-0.4, 2.5])
@@ -88,11 +93,7 @@ def test_a_wide_search_over_a_lattice_finds_every_translation_with_both_scores(
             text: score + added(text, bonus=bonus)
             for text, score in every_path(steps[row], tokens[row], log_probs[row], length).items()
         }
-        got = named(found, row)
-        assert got.keys() == expected.keys()
-        for text, score in expected.items():
-            assert got[text] == pytest.approx(score, abs=1e-3)
-        assert (found.nll[row].diff() >= 0).all()
+        check(found, row, expected)
 
 
 @pytest.mark.parametrize("bonus", [-0.4, 2.5])
