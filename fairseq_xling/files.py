@@ -170,6 +170,17 @@ def same_place(one: str | Path, other: str | Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)  # unlike `resolve`, of loops as well
 
 
+def check_input_and_output(source: str | None, output: str | None) -> None:
+    """Check ``--input`` and ``--output`` of a program that writes one text while it reads another.
+
+    Raises:
+        UserError: if the input is missing, or if both are one file.
+    """
+    check_files(source, of="`--input`")
+    if source and output and same_place(source, output):
+        raise UserError(f"`--output` must be another file than `--input`, got {output}")
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """``value`` as indented JSON with sorted keys, atomically."""
     with atomic_write(path, "w") as file:

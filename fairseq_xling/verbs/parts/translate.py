@@ -3,8 +3,7 @@
 import argparse
 import sys
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, opened_output, read_lines, same_place
+from fairseq_xling.files import check_input_and_output, opened_output, read_lines
 from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
 
@@ -22,9 +21,7 @@ def translate_text(args: argparse.Namespace) -> None:
         UserError: for a model that cannot translate, options without effect on it, and a line that
             is not UTF-8; a file of ``args.output`` is not written then.
     """
-    check_files(args.input, of="`--input`")
-    if args.input and args.output and same_place(args.input, args.output):
-        raise UserError(f"`--output` must be another file than `--input`, got {args.output}")
+    check_input_and_output(args.input, args.output)
     given = {name: getattr(args, name) for name in _OPTIONS}
     translator = Translator.load(
         args.model,
