@@ -109,7 +109,7 @@ page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-base
     trelm/{multi30k,minilm,translators}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,mismatched,minilm}
-page transfer transfer/{synthetic,cdlm/trained-encoders,cdlm/new-weights} \
+page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights,fine-tuned-{nli,ner,parsing}}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
     transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures

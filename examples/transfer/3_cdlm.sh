@@ -6,10 +6,13 @@
 # text also has pairs of sentences, different ones in each language: without them, they never see two
 # sentences together. The target language's states are passed to the new layers unmapped, and mapped
 # to English by the aligned words of its parallel text; they are compared with encoders of the same
-# size with new weights, read in the same two ways. Needs no data.
+# size with new weights, read in the same two ways. `fine-tuned` is what happens to the first encoder
+# as a whole. Needs no data.
 #   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
-# About an hour and a half on 2 cores. If interrupted, the same command resumes. JOBS
-# (default 2) steps run at a time.
+# About an hour and three quarters on 2 cores. If interrupted, the same command resumes. JOBS
+# (default 2) steps run at a time, SEEDS and TABLES (trained-encoders new-weights fine-tuned) say what
+# is run. The README's `fine-tuned` is from SEEDS=1 TABLES=fine-tuned, three quarters of an hour on 1
+# core.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/transfer/cdlm}
@@ -60,5 +63,26 @@ read_above() { # NAME ENCODER [further options of ablate]
         --task-args "--lrs 1e-3 --batch-sizes 32 --epochs 4 --head-options dropout=0" \
         --jobs "${JOBS:-2}" "$@"
 }
-read_above trained-encoders "$run/encoders/seed{seed}" "$@"
-read_above new-weights "$run/encoders/new{seed}" "$@"
+fine_tune() { # NAME HEAD FILE [further options of eval transfer]
+    local name=$1 head=$2 file=$text/gold/$3 first lang tests=()
+    shift 3
+    read -r first _ <<<"${SEEDS:-1}"
+    for lang in en de zh id; do
+        tests+=(--test "$lang=${file//LANG/$lang}")
+    done
+    file=${file//LANG/en}
+    fairseq-xling eval transfer --output "$run/fine-tuned-$name" --data "$run/data" \
+        --encoder "trained=$run/encoders/seed$first/checkpoint_last.pt" \
+        --scratch "new-weights=$run/encoders/seed$first/checkpoint_last.pt" --head "$head" \
+        --train "en=${file//SPLIT/train}" --valid "en=${file//SPLIT/valid}" \
+        "${tests[@]//SPLIT/test}" --seeds 1,2,3 --lrs 1e-3 --batch-sizes 32 --epochs 3 \
+        --jobs "${JOBS:-2}" "$@"
+}
+tables=" ${TABLES:-trained-encoders new-weights fine-tuned} "
+[[ $tables != *" trained-encoders "* ]] || read_above trained-encoders "$run/encoders/seed{seed}" "$@"
+[[ $tables != *" new-weights "* ]] || read_above new-weights "$run/encoders/new{seed}" "$@"
+if [[ $tables == *" fine-tuned "* ]]; then
+    fine_tune nli classification nli.SPLIT.LANG.tsv
+    fine_tune ner ner tags.SPLIT.LANG.tsv --columns token=0,tag=2
+    fine_tune parsing parsing SPLIT.LANG.conllu
+fi

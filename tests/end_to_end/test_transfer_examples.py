@@ -89,6 +89,10 @@ def test_inference_is_learned_on_encoders_that_write_each_language_for_each_othe
         for pair in ("en-de", "en-zh", "en-id"):
             for task in ("NLI", "LAS"):
                 assert f"| {task} | {pair} | bilingual, mapped |" in table, table
+    for name in ("nli", "ner", "parsing"):
+        table = (tmp_path / "run" / f"fine-tuned-{name}" / "table.md").read_text()
+        assert "| trained" in table and "| new-weights" in table, table
+        assert "| en | de | zh | id |" in table, table
     assert "done before" in script("3_cdlm.sh", *options, folder=tmp_path, **sizes)
     done = arrange("make_readme.py", tmp_path / "run/new-weights", "--output", tmp_path / "page.md")
     assert done.returncode == 0, done.stderr
