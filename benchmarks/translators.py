@@ -45,6 +45,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--target-lang", default="de", help="(default: de)")
     parser.add_argument("--batch-size", type=int, default=64, help="sentences (default: 64)")
     parser.add_argument("--slot-beam", type=int, default=5, help="of our search (default: 5)")
+    parser.add_argument("--ngram", help="ARPA model: the search with it as well")
+    parser.add_argument("--shortlist", help="file of `fairseq-xling shortlist`: ours with it too")
     parser.add_argument("--timed", type=int, default=512, help="sentences of a turn (default: 512)")
     parser.add_argument(
         "--singly", type=int, default=200, help="sentences translated one by one (default: 200)"
@@ -103,12 +105,19 @@ def singly(translate: Translate, lines: Sequence[str], clock: Callable[[], float
 
 def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate], int, bool]]:
     """What makes each, its parameters, and whether it reads our source text."""
-    beam = {"slot_beam": args.slot_beam}
+    beam, searched = {"slot_beam": args.slot_beam}, f"ours, beam {args.slot_beam}"
+    more = {"": {}, ", rescored": {"rescore": str(args.autoregressive)}}
+    if args.ngram:
+        more[", n-gram model"] = {"ngram": args.ngram}
     peer = Autoregressive(args.autoregressive, args.data, (args.source_lang, args.target_lang))
     makers = {}
     for precision in ("fp32", "bf16", "int8"):
         makers[f"ours {precision}"] = lambda p=precision: ours(args.ours, p)
-    makers[f"ours, beam {args.slot_beam} fp32"] = lambda: ours(args.ours, "fp32", **beam)
+    if args.shortlist:
+        listed = {"shortlist": args.shortlist}
+        makers["ours, short list int8"] = lambda: ours(args.ours, "int8", **listed)
+    for name, options in more.items():
+        makers[f"{searched}{name} fp32"] = lambda o=options: ours(args.ours, "fp32", **beam, **o)
     for name, width in (("greedy", 1), ("beam 5", 5)):
         makers[f"fairseq {name} fp32"] = lambda w=width: (peer.stock(w), peer.size)
     for kind, compute_type in (("fp32", "float32"), ("int8", "int8")):
