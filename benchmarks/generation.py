@@ -12,6 +12,7 @@ each position, with nothing in its middle, is the limit for ours.
 
 import argparse
 import logging
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -81,34 +82,24 @@ def _run(*arguments: object) -> None:
 def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
     """Those to compare, in the order of the table."""
     half = "bf16" if args.device == "cpu" else "fp16"
-    predicted = ("--ordering", "predicted", "--length-candidates")
-    makers = {"bare encoder fp32": ours.bare, f"bare encoder {half}": lambda: ours.bare(True)}
-    for kind, is_half in (("fp32", False), (half, True)):
-        makers[f"ours identity {kind}"] = lambda h=is_half: ours.system(half=h)
-        for count in ("1", "2", "3"):
-            makers[f"ours predicted x{count} {kind}"] = lambda h=is_half, c=count: ours.system(
-                *predicted, c, half=h
-            )
-    slots = {"emission": "ctc", "upsample": 2}
-    makers |= {
-        "ours ctc x2 fp32": lambda: ours.system(**slots),
-        f"ours ctc x2 {half}": lambda: ours.system(half=True, **slots),
-    }
+    kinds = {"fp32": ((), False), half: ((), True)}
     if args.device == "cpu":
-        makers |= {
-            "ours identity int8": lambda: ours.system("--int8"),
-            "ours predicted x1 int8": lambda: ours.system(*predicted, "1", "--int8"),
-            "ours ctc x2 int8": lambda: ours.system("--int8", **slots),
-        }
+        kinds["int8"] = ("--int8",), False
+    orders = {"identity": ()}
+    for count in ("1", "2", "3"):
+        orders[f"predicted x{count}"] = ("--ordering", "predicted", "--length-candidates", count)
+    slots = {"emission": "ctc", "upsample": 2}
+    ways = {name: (flags, {}) for name, flags in orders.items()}
+    ways |= {"ctc x2": ((), slots), "ctc x2 top": ((), {**slots, "slot_layers": 1})}
     if args.shortlist:
-        listed = ("--shortlist", args.shortlist)
-        makers |= {
-            "ours ctc x2 shortlist fp32": lambda: ours.system(*listed, **slots),
-            f"ours ctc x2 shortlist {half}": lambda: ours.system(*listed, half=True, **slots),
-        }
-        if args.device == "cpu":
-            makers["ours identity shortlist int8"] = lambda: ours.system("--int8", *listed)
-            makers["ours ctc x2 shortlist int8"] = lambda: ours.system("--int8", *listed, **slots)
+        for name in ("identity", "ctc x2", "ctc x2 top"):
+            ways[f"{name} shortlist"] = ("--shortlist", args.shortlist), ways[name][1]
+    makers = {"bare encoder fp32": ours.bare, f"bare encoder {half}": lambda: ours.bare(True)}
+    for kind, (quantised, is_half) in kinds.items():
+        for name, (flags, more) in ways.items():
+            makers[f"ours {name} {kind}"] = partial(
+                ours.system, *flags, *quantised, half=is_half, **more
+            )
     makers |= {
         "stock greedy fp32": lambda: stock(ours, 1),
         "stock beam 5 fp32": lambda: stock(ours, 5),

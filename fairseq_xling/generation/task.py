@@ -404,4 +404,4 @@ def _emission(models: Sequence[Any], ordering: str) -> Emission:
 
 
 def _shown(facts: Mapping[str, Any]) -> str:
-    return " ".join(map(str, facts.values())) or "aligned"
+    return " ".join(str(value) for value in facts.values() if value) or "aligned"

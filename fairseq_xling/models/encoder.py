@@ -40,10 +40,11 @@ class EncoderShape:
     token_positions: bool = True  # whether position embeddings are added to words
     emission: str = "aligned"  # how a translation is written (`models.emissions`)
     upsample: int = 1  # slots of each source position in the upper half, if there is a TRILayer
+    slot_layers: int = 0  # how many layers at the top have them; 0 for TRILayer and upper half
 
     def __post_init__(self) -> None:
         for names, least, below in (
-            (("layers", "num_segments"), 0, math.inf),
+            (("layers", "num_segments", "slot_layers"), 0, math.inf),
             (("dim", "ffn_dim", "heads", "max_positions", "upsample"), 1, math.inf),
             (("dropout", "attention_dropout"), 0, 1),
             (("norm_eps",), 0, math.inf),

@@ -62,6 +62,14 @@ class TriTransformerConfig(SeparableTransformerConfig):
         default=2,
         metadata=ranged("slots of each source token, unless they are aligned", Range(1, COPIES)),
     )
+    slot_layers: int = field(
+        default=0,
+        metadata=ranged(
+            "layers at the top that have the slots, the others having one state for each source "
+            "token: fewer are faster; 0 for the whole upper half and the TRILayer",
+            Range(0),
+        ),
+    )
     compat: bool = field(
         default=False,
         metadata={
@@ -117,7 +125,15 @@ class TriTransformer(SeparableTransformer):
                 if getattr(cfg, option):
                     name = option.replace("_", "-")
                     raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
-            shape = dataclasses.replace(shape, upsample=cfg.upsample)
+            if cfg.slot_layers > cfg.encoder_layers // 2:
+                raise UserError(
+                    "`--slot-layers` must be at most half of `--encoder-layers`, which is "
+                    f"{cfg.encoder_layers // 2}, got {cfg.slot_layers}"
+                )
+            slots = {"upsample": cfg.upsample, "slot_layers": cfg.slot_layers}
+            shape = dataclasses.replace(shape, **slots)
+        elif cfg.slot_layers:
+            raise UserError(f"`--slot-layers` cannot be used with `--emission {cfg.emission}`")
         shape = dataclasses.replace(shape, emission=cfg.emission)
         # Slots of one position are as different as tokens of one source word.
         copies = cfg.copy_embeddings or shape.upsample > 1
@@ -253,7 +269,7 @@ class TriTransformer(SeparableTransformer):
                 f"{origin()} does not fit: it was trained with `--emission {emission_of(theirs)}`, "
                 f"this model has {ALIGNED}"
             )
-        super().check_identity({**theirs, **own})
+        super().check_identity({**self.emission.older, **theirs, **own})
 
 
 def emission_of(identity: Mapping[str, Any]) -> str:

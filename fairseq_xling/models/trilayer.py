@@ -18,6 +18,11 @@ If one target word has several source words, the mean of their states can take t
 The lower half reads the source in its language; the TRILayer, the upper half and the softmax work
 at the target's positions, in its language and with its mask.
 
+Several slots for each source token cost as many times the work of every layer that has them. With
+``slot_layers``, which is not in the paper, only so many layers at the top have them; the TRILayer
+and the others have one state for each source token, whose slots then begin as the TRILayer's input
+does.
+
 B batch, T source length, U target length, D width, N layers.
 """
 
@@ -112,18 +117,38 @@ class TriEncoder(SeparableEncoder):
         order: Tensor | None = None,
         pair: Pair | None = None,
     ) -> list[Tensor]:
-        """The states of the TRILayer and the upper half: N/2 + 1 tensors (B, U, D).
+        """The states of the TRILayer and the upper half: N/2 + 1 tensors (B, U, D), but (B, T, D)
+        below ``slot_layers``.
 
         Args:
             middle: (B, T + 1, D), the last of `lower`.
             tgt: target ``langs`` and ``positions`` (B, U), and ``padding_mask`` where padded; see
                 `target_side`; in training perhaps ``shown`` (B, U): target words that are given
-                instead of states, -1 for none; and perhaps ``further`` (B, U, K): positions
-                besides those of ``order``, -1 for none.
+                instead of states, -1 for none; perhaps ``further`` (B, U, K): positions
+                besides those of ``order``, -1 for none; and with ``slot_layers`` perhaps
+                ``first`` (B, T): the first slot of each source position, which is the only one
+                below these layers.
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
         """
         lang = self._language(pair, 1)
-        x = take(middle, order, tgt["positions"].shape[1], tgt.get("further"))
+        own, places = _of_first_slots(tgt, order) if "first" in tgt else (tgt, order)
+        starts = len(self.layers) - (self.shape.slot_layers if "first" in tgt else 0)
+        x = self._begin(middle, own, places, lang)
+        first, others = self._upper_masks(own)
+        states = [self.trilayer(x, first)]
+        for number, slot in enumerate(self.layers[self.half :], start=self.half):
+            x = states[-1]
+            if number == starts:
+                x, (_, others) = self._begin(x, tgt, order, lang), self._upper_masks(tgt)
+            states.append(slot.select(lang)(x, others))
+        return states
+
+    def _begin(
+        self, states: Tensor, tgt: Mapping[str, Tensor], order: Tensor | None, lang: str | None
+    ) -> Tensor:
+        """The input (B, U, D) of the first layer at the positions of ``tgt``, from ``states``
+        (B, T or more, D); arguments as of `upper`."""
+        x = take(states, order, tgt["positions"].shape[1], tgt.get("further"))
         if "shown" in tgt:
             words = self.embedding_norm(self.tokens.select(lang)(tgt["shown"].clamp(min=0)))
             x = torch.where((tgt["shown"] >= 0)[..., None], words.to(x), x)
@@ -132,13 +157,13 @@ class TriEncoder(SeparableEncoder):
             x = x + self.language_table(tgt["langs"])
         if self.shape.copy_embeddings and order is not None:
             x = x + self.copy_table(copy_number(order))
-        first, others = (
-            attention_mask(padding, tgt.get("attn_group")) for padding in self._upper_padding(tgt)
-        )
-        states = [self.trilayer(x, first)]
-        for slot in self.layers[self.half :]:
-            states.append(slot.select(lang)(states[-1], others))
-        return states
+        return x
+
+    def _upper_masks(self, tgt: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor | None]:
+        """The attention masks of the TRILayer and of the upper half."""
+        group = tgt.get("attn_group")
+        first, others = (attention_mask(padding, group) for padding in self._upper_padding(tgt))
+        return first, others
 
     def _lower_padding(self, src: Mapping[str, Tensor]) -> Tensor | None:
         """What the lower half does not attend to, (B, T + 1): the null state last, or nothing."""
@@ -186,6 +211,18 @@ def take(
     # The null state is last, so it is -1; gather itself counts from the front only.
     index = order.where(order >= 0, middle.shape[1] - 1)
     return middle.gather(1, index[..., None].expand(-1, -1, middle.shape[-1]))
+
+
+def _of_first_slots(
+    tgt: Mapping[str, Tensor], order: Tensor | None
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The first slots' ``tgt`` and order, (B, T) each; what is shown is shown to slots."""
+    if order is None:
+        raise ValueError("``first`` needs an order")
+    names = tgt.keys() & {"langs", "positions", "padding_mask", "attn_group"}
+    return {name: tgt[name].gather(1, tgt["first"]) for name in names}, order.gather(
+        1, tgt["first"]
+    )
 
 
 def _weights(order: Tensor, further: Tensor, length: int) -> Tensor:

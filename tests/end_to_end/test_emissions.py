@@ -234,8 +234,8 @@ def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_pat
 
 def test_a_killed_training_resumes_and_glancing_is_logged(backwards, aligned, tmp_path):
     options = (
-        "--emission ctc --upsample 3 --glancing 0.5 --log-format json --log-interval 1 "
-        "--lr-scheduler polynomial_decay --total-num-update 6"
+        "--emission ctc --upsample 3 --slot-layers 1 --glancing 0.5 "
+        "--log-format json --log-interval 1 --lr-scheduler polynomial_decay --total-num-update 6"
     )
     assert "plain_loss" in train(
         backwards, tmp_path / "whole", options, "--max-update 6",
@@ -274,6 +274,12 @@ MISTAKES = [
     ("--emission sideways", "unknown `--emission` 'sideways'"),
     ("--emission ctc --upsample 0", "`--upsample` must"),
     ("--emission ctc --upsample 99", "`--upsample` must"),
+    ("--emission ctc --slot-layers -1", "`--slot-layers` must"),
+    (
+        f"--emission ctc --slot-layers {LAYERS // 2 + 1}",
+        f"`--slot-layers` must be at most half of `--encoder-layers`, which is {LAYERS // 2}, got",
+    ),
+    ("--slot-layers 1", "`--slot-layers` cannot be used with `--emission aligned`"),
     ("--emission ctc --no-trilayer", "`--emission ctc` cannot be used with `--no-trilayer`"),
     ("--emission ctc --compat", "`--emission ctc` cannot be used with `--compat`"),
     ("--glancing 0.5", "`--glancing`"),
@@ -293,6 +299,7 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
     for options, line in (
         ("", "it was trained with `--emission ctc`, this model has aligned"),
         ("--emission ctc --upsample 3", "upsample"),
+        ("--emission ctc --slot-layers 1", "slot_layers 0, this model has 1"),
     ):
         with pytest.raises(SystemExit) as error:
             train(

@@ -111,6 +111,7 @@ class Emission(nn.Module):
             `fairseq-xling tune` has found a better one, each with the values to try.
         searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
+        older: values of those `facts` that checkpoints of earlier versions do not name.
     """
 
     in_order: ClassVar[bool] = False
@@ -118,6 +119,7 @@ class Emission(nn.Module):
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     searches: ClassVar[bool] = False
     lists: ClassVar[bool] = False
+    older: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, shape: EncoderShape):
         super().__init__()

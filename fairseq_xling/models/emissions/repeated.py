@@ -21,9 +21,11 @@ class Repeated(Emission):
     of one position apart."""
 
     orderings: ClassVar[tuple[str, ...]] = ("identity",)
+    older: ClassVar[Mapping[str, Any]] = {"slot_layers": 0}
 
     def facts(self) -> Mapping[str, Any]:
-        return {**super().facts(), "upsample": self.shape.upsample}
+        sizes = {"upsample": self.shape.upsample, "slot_layers": self.shape.slot_layers}
+        return {**super().facts(), **sizes}
 
     def place(
         self,
@@ -37,7 +39,10 @@ class Repeated(Emission):
         tgt = target_side(lengths * times, langs, widened)
         places = torch.arange(tgt["positions"].shape[1], device=lengths.device)
         order = (places // times).expand_as(tgt["positions"])
-        return Placed({**tgt, "positions": order}, order, lengths * times)
+        tgt |= {"positions": order}
+        if self.shape.slot_layers:
+            tgt["first"] = places[::times].expand(len(lengths), -1)
+        return Placed(tgt, order, lengths * times)
 
 
 def searched(found: Prefixes) -> Written:

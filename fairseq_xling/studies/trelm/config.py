@@ -155,6 +155,9 @@ class TrelmConfig(TargetTasks):
     translator_lr: float = option(7e-4, "its peak learning rate", least=0)
     emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")
     upsample: int = option(2, "slots that each source token has in it", least=1)
+    slot_layers: int = option(
+        0, "layers at the top that have them; 0 for the whole upper half and the TRILayer", least=0
+    )
     glancing: float = option(
         0.0, "share of its errors that training shows the words of at first", least=0
     )

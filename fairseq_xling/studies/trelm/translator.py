@@ -35,6 +35,7 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     options = [
         *model_options(config, facts.shape),
         *("--emission", config.emission, "--upsample", str(config.upsample)),
+        *(("--slot-layers", str(config.slot_layers)) if config.slot_layers else ()),
         *(("--glancing", str(config.glancing)) if config.glancing else ()),
         *("--objectives", stage.objectives, "--directions", "-".join(pair)),
     ]

@@ -6,13 +6,14 @@ import torch
 from fairseq_xling.data.folder import SEP
 
 WORDS = ([7, 8, 9], [10], [], [11, 12, 13, 14, 7, 8], [9, 9])
-KINDS = [("ctc", 2), ("ctc", 3), ("lattice", 4)]
+KINDS = [("ctc", 2, 0), ("ctc", 3, 0), ("lattice", 4, 0), ("ctc", 2, 1), ("lattice", 4, 2)]
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: f"{kind[0]}-{kind[1]}")
+@pytest.fixture(params=KINDS, ids=lambda kind: "-".join(map(str, kind)))
 def translator(request, make_model):
-    emission, upsample = request.param
-    model = make_model(emission=emission, upsample=upsample, copy_embeddings=True)
+    emission, *numbers = request.param
+    slots = dict(zip(("upsample", "slot_layers"), numbers, strict=True))
+    model = make_model(emission=emission, copy_embeddings=True, **slots)
     generator = torch.Generator().manual_seed(4)
     for parameter in model.emission.parameters():
         parameter.data.normal_(0, 0.5, generator=generator)

@@ -7,11 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_xling.data.batch import collate
+from fairseq_xling.data.batch import collate, target_side
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, NULL, PAD, SEP
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
@@ -72,8 +73,9 @@ PAIRS = {
 }
 
 
-def slow_output(encoder, row):
-    """One row by itself, position by position, with no mask, no padding and no gather."""
+def slow_output(encoder, row, layers=None):
+    """One row by itself, position by position, with no mask, no padding and no gather, after the
+    first ``layers`` layers."""
     tokens, positions = encoder.tokens.select("en").weight, encoder.positions.select("en").weight
     language, segment = encoder.language_table.weight, encoder.segment_table.weight
     source, target = row.source, row.target
@@ -90,7 +92,26 @@ def slow_output(encoder, row):
         state = x[0, index] if index >= 0 else x[0, len(source.tokens)]
         read.append(state + positions[place] + language[LANGS[target.lang]])
     x = encoder.trilayer(torch.stack(read)[None])
-    for slot in list(encoder.layers)[len(encoder.layers) // 2 :]:
+    for slot in list(encoder.layers)[len(encoder.layers) // 2 : layers]:
+        x = slot.select("de")(x)
+    return x[0]
+
+
+def slow_slots(encoder, row, shown):
+    """The same for slots in the top layers alone; ``shown`` has a word or -1 for each."""
+    starts = len(encoder.layers) - encoder.shape.slot_layers
+    positions, language = encoder.positions.select("en").weight, encoder.language_table.weight
+    slots = []
+    for place, state in enumerate(slow_output(encoder, row, starts)):
+        for number, word in enumerate(shown[place]):
+            if word >= 0:
+                begun = encoder.embedding_norm(encoder.tokens.select("en").weight[word])
+            else:
+                begun = state
+            begun = begun + positions[place] + language[LANGS[row.target.lang]]
+            slots.append(begun + encoder.copy_table.weight[number])
+    x = torch.stack(slots)[None]
+    for slot in list(encoder.layers)[starts:]:
         x = slot.select("de")(x)
     return x[0]
 
@@ -132,6 +153,35 @@ def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch
         assert torch.allclose(middle[number, :source], alone_middle[0, :-1], atol=1e-5), name
         # The null state too is the same, however much padding stands before it.
         assert torch.allclose(middle[number, -1], alone_middle[0, -1], atol=1e-5), name
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("slot_layers", [1, 2])
+@pytest.mark.parametrize("upsample", [2, 3])
+def test_slots_of_the_top_layers_alone_are_what_a_loop_over_them_gives(
+    make_tri, slot_layers, upsample
+):
+    slots = {"emission": "ctc", "upsample": upsample, "slot_layers": slot_layers}
+    encoder = make_tri(copy_embeddings=True, **slots)
+    words = [[7, 8, 9, 10, 11], [12], [], [7, 7, 13]]
+    rows = [pair_row(one, one, range(len(one) + 2)) for one in words]
+    lengths = torch.tensor([len(one) + 2 for one in words])
+    src = target_side(lengths, LANGS["en"])
+    src["tokens"] = torch.full(src["positions"].shape, PAD)
+    generator = torch.Generator().manual_seed(3)
+    shown = torch.randint(-20, 30, (len(words), int(lengths.max()) * upsample), generator=generator)
+    shown.clamp_(min=-1)
+    for tokens, row in zip(src["tokens"], rows, strict=True):
+        tokens[: len(row.source.tokens)] = torch.from_numpy(row.source.tokens)
+    placed = emissions["ctc"](encoder.shape).place(lengths, None, torch.ones_like(lengths))
+    middle = encoder.lower(src, ("en", "de"))[-1]
+    tgt = {**placed.tgt, "shown": shown}
+    final = encoder.upper(middle, tgt, placed.order, ("en", "de"))[-1]
+    assert final.shape[1] == upsample * int(lengths.max())
+    for number, row in enumerate(rows):
+        own = shown[number].unflatten(0, (-1, upsample)).tolist()[: lengths[number]]
+        expected = slow_slots(encoder, row, own)
+        assert torch.allclose(final[number, : len(expected)], expected, atol=1e-5), row
 
 
 @pytest.mark.row("G10")

@@ -129,6 +129,7 @@ SNAPSHOT = {
     "translator_lr": 7e-4,
     "emission": "ctc",
     "upsample": 2,
+    "slot_layers": 0,
     "glancing": 0.0,
     "translator_args": "",
     "slot_beam": 1,
