@@ -134,7 +134,7 @@ def verdicts(record: Record) -> list[str]:
         paired_verdict(
             claim["text"] if len(found) == 1 else f"{target}: {claim['text']}",
             *(cells[place[claim[row]]].values for row in ("worse", "better")),
-            f"{BITS}, {claim['worse']} less {claim['better']}",
+            f"{BITS}, {claim['worse']} minus {claim['better']}",
             digits=3,
         )
         for claim in record.get("claims", [])

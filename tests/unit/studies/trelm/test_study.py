@@ -100,7 +100,7 @@ def test_what_the_paper_says_is_decided_over_seeds():
         ],
     }
     kept, turned, undecided = verdicts(record)
-    assert kept.startswith("A. Here: +1.033 bits per word, bad less good (95 % interval +0.890 to")
+    assert kept.startswith("A. Here: +1.033 bits per word, bad minus good (95 % interval +0.890 to")
     assert kept.endswith(". Kept.") and turned.endswith(". Not kept.")
     assert undecided.startswith("C. ") and undecided.endswith("Not enough to tell.")
 
