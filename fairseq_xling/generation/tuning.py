@@ -1,9 +1,12 @@
 """The values of decoding that suit a translation model, found on a split with references.
 
 What an emission has to choose, such as the penalty of `ctc` for writing nothing, changes as a model
-learns. The best value by BLEU is kept among the model's weights, so that every program uses it.
+learns. The best value by BLEU is kept among the model's weights, so that every program uses it. How
+much an n-gram model should count is that model's affair as well, and kept nowhere.
 """
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +37,10 @@ class Tuned:
     signature: str
 
 
+# What `tune_ngram` tries: weights of the log-probability, and nats for each word.
+WEIGHTS, BONUSES = (0.1, 0.2, 0.3, 0.4, 0.6), (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
+
+
 def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     """Translate ``split`` of the model's data folder with each value, one name after the other.
 
@@ -47,13 +54,7 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     if not emission.tuned:
         name = emission.shape.emission
         raise UserError(f"a model with `--emission {name}` has no value of decoding to tune")
-    dataset = task.sentences(split)
-    if dataset.target is None:
-        raise UserError(f"`--split` {split}: has no parallel text {'-'.join(translator.pair)}")
-    references = [
-        [translator.target.decode(dataset.target[i][:-1].tolist()) for i in range(len(dataset))]
-    ]
-    metric = sacrebleu.BLEU(tokenize=tokenizer_for(translator.pair[1], tokenizer))
+    metric, score = _scorer(translator, split, tokenizer)
     bleu: dict[str, dict[float, float]] = {}
     chosen: dict[str, float] = {}
     total = sum(map(len, emission.tuned.values()))
@@ -62,12 +63,41 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
             found = {}
             for value in values:
                 setattr(task.cfg, name, value)
-                written = translator.of_dataset(dataset)
-                found[value] = metric.corpus_score(written, references).score
+                found[value] = score()
                 bar.update()
             bleu[name], chosen[name] = found, max(found, key=lambda v: (found[v], -v))
             setattr(task.cfg, name, chosen[name])
     return Tuned(bleu, chosen, str(metric.get_signature()))
+
+
+def tune_ngram(
+    translator: Translator, split: str, tokenizer: str = ""
+) -> dict[tuple[float, float], float]:
+    """BLEU of ``split`` with each pair of `WEIGHTS` and `BONUSES` of the n-gram model that
+    ``translator`` has; arguments and errors as of `tune`."""
+    config = translator.task.cfg
+    _, score = _scorer(translator, split, tokenizer)
+    found = {}
+    with progress(len(WEIGHTS) * len(BONUSES), "tune", " searches", checks=True) as bar:
+        for pair in itertools.product(WEIGHTS, BONUSES):
+            config.ngram_weight, config.ngram_bonus = pair
+            found[pair] = score()
+            bar.update()
+    return found
+
+
+def _scorer(
+    translator: Translator, split: str, tokenizer: str
+) -> tuple[sacrebleu.BLEU, Callable[[], float]]:
+    """The metric, and what translates ``split`` once and gives its BLEU."""
+    dataset = translator.task.sentences(split)
+    if dataset.target is None:
+        raise UserError(f"`--split` {split}: has no parallel text {'-'.join(translator.pair)}")
+    references = [
+        [translator.target.decode(dataset.target[i][:-1].tolist()) for i in range(len(dataset))]
+    ]
+    metric = sacrebleu.BLEU(tokenize=tokenizer_for(translator.pair[1], tokenizer))
+    return metric, lambda: metric.corpus_score(translator.of_dataset(dataset), references).score
 
 
 def write_tuned(checkpoint: str | Path, output: str | Path, found: Tuned) -> None:

@@ -16,6 +16,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import read_json
+from fairseq_xling.generation import tuning
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.ngram import Ngram
@@ -218,6 +219,33 @@ def test_the_best_blank_penalty_is_found_and_kept_with_the_model(trained, tmp_pa
     assert metric.corpus_score(own.of_dataset(text), references).score == pytest.approx(best)
 
 
+def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
+    trained, language, tmp_path, capsys, monkeypatch
+):
+    for name, values in (("WEIGHTS", (0.0, 0.3)), ("BONUSES", (0.0, 9.0))):
+        monkeypatch.setattr(tuning, name, values)
+    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
+    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
+    assert main([*map(str, call), "--ngram", str(language), "--slot-beam", "4"]) == 0
+    found = read_json(record)["ngram"]
+    assert [(one["weight"], one["bonus"]) for one in found] == [
+        *((0.0, 0.0), (0.0, 9.0), (0.3, 0.0), (0.3, 9.0)),
+    ]
+    metric, scores = sacrebleu.BLEU(), {}
+    for one in found:
+        given = {"ngram_weight": one["weight"], "ngram_bonus": one["bonus"]}
+        own = Translator.load(tuned, slot_beam=4, ngram=str(language), **given)
+        text = own.task.sentences("test")
+        references = [[own.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]]
+        score = metric.corpus_score(own.of_dataset(text), references).score
+        assert one["bleu"] == pytest.approx(score)
+        scores[one["weight"], one["bonus"]] = score
+    weight, bonus = max(scores, key=lambda pair: scores[pair])
+    assert len(set(scores.values())) > 1
+    expected = f"best with --ngram-weight {weight:g} --ngram-bonus {bonus:g}"
+    assert expected in capsys.readouterr().out
+
+
 def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_path, capsys):
     out = tmp_path / "tuned.pt"
     for model, options, line in (
@@ -225,6 +253,8 @@ def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_pat
         (lattice, (), "a model with `--emission lattice` has no value of decoding to tune"),
         (trained, ("--split", "absent"), "absent"),
         (trained, ("--output", trained), "`--output` must be another file than MODEL"),
+        (trained, ("--slot-beam", "4"), "`--slot-beam` has no effect without `--ngram`, got 4"),
+        (trained, ("--ngram", trained), "`--ngram`: "),
     ):
         call = ("tune", model, "--output", out, *options)
         assert main([*map(str, call)]) != 0
