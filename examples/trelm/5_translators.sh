@@ -7,7 +7,7 @@
 # command resumes. The figures of README.md are from `--rows ctc --autoregressive no
 # --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too; those of
 # translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained from scratch on
-# the English captions, 4 layers, 256 wide, and a row takes about ten minutes.
+# the English captions, 4 layers, WIDTH (256) wide, and a row takes about half an hour.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k}
@@ -24,8 +24,8 @@ done
 if [ "${ENCODER:-minilm}" = small ]; then
     "$here/source.sh" "$run-source" "$run-text/train.en" "$run-text/val.en" "${SOURCE_STEPS:-1000}" \
         --vocab-type bpe --vocab-size 6000 --segment en=space -- \
-        --arch separable_transformer_tiny --encoder-layers 4 --encoder-embed-dim 256 \
-        --encoder-ffn-embed-dim 1024 --init-std 0.02 --lm-head bert --max-positions 128 \
+        --arch separable_transformer_tiny --encoder-layers 4 --encoder-embed-dim "${WIDTH:-256}" \
+        --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" --init-std 0.02 --lm-head bert --max-positions 128 \
         --lr 1e-3 --max-tokens 2048
     source=$run-source/checkpoints/checkpoint_best.pt
 else
