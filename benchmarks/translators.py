@@ -45,6 +45,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--target-lang", default="de", help="(default: de)")
     parser.add_argument("--batch-size", type=int, default=64, help="sentences (default: 64)")
     parser.add_argument("--slot-beam", type=int, default=5, help="of our search (default: 5)")
+    parser.add_argument(
+        "--rescore", action="store_true", help="the search rescored by that model as well"
+    )
     parser.add_argument("--ngram", help="ARPA model: the search with it as well")
     parser.add_argument("--shortlist", help="file of `fairseq-xling shortlist`: ours with it too")
     parser.add_argument("--timed", type=int, default=512, help="sentences of a turn (default: 512)")
@@ -106,7 +109,9 @@ def singly(translate: Translate, lines: Sequence[str], clock: Callable[[], float
 def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate], int, bool]]:
     """What makes each, its parameters, and whether it reads our source text."""
     beam, searched = {"slot_beam": args.slot_beam}, f"ours, beam {args.slot_beam}"
-    more = {"": {}, ", rescored": {"rescore": str(args.autoregressive)}}
+    more = {"": {}}
+    if args.rescore:
+        more[", rescored"] = {"rescore": str(args.autoregressive)}
     if args.ngram:
         more[", n-gram model"] = {"ngram": args.ngram}
     peer = Autoregressive(args.autoregressive, args.data, (args.source_lang, args.target_lang))

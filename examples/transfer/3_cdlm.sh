@@ -11,8 +11,7 @@
 #   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
 # About an hour and three quarters on 2 cores. If interrupted, the same command resumes. JOBS
 # (default 2) steps run at a time, SEEDS and TABLES (trained-encoders new-weights fine-tuned) say what
-# is run. The README's `fine-tuned` is from SEEDS=1 TABLES=fine-tuned, three quarters of an hour on 1
-# core.
+# is run. The further options are of the first two.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/transfer/cdlm}
@@ -78,7 +77,11 @@ fine_tune() { # NAME HEAD FILE [further options of eval transfer]
         "${tests[@]//SPLIT/test}" --seeds 1,2,3 --lrs 1e-3 --batch-sizes 32 --epochs 3 \
         --jobs "${JOBS:-2}" "$@"
 }
-tables=" ${TABLES:-trained-encoders new-weights fine-tuned} "
+known="trained-encoders new-weights fine-tuned"
+tables=" ${TABLES:-$known} "
+for table in $tables; do
+    [[ " $known " == *" $table "* ]] || { echo "TABLES must be of $known, got '$table'" >&2; exit 2; }
+done
 [[ $tables != *" trained-encoders "* ]] || read_above trained-encoders "$run/encoders/seed{seed}" "$@"
 [[ $tables != *" new-weights "* ]] || read_above new-weights "$run/encoders/new{seed}" "$@"
 if [[ $tables == *" fine-tuned "* ]]; then

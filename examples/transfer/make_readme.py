@@ -51,8 +51,7 @@ MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `real.yaml`
 contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all layers, T the lower
 half of them. `trained-encoders` and `new-weights` are the two tables of `3_cdlm.sh`: encoders
-that were trained to translate, and the same with their initial weights; the `fine-tuned` ones are
-the first of them, fine-tuned as a whole. The `adversarial` ones are
+that were trained to translate, and the same with their initial weights. The `adversarial` ones are
 BiLSTMs over mapped word vectors with a language discriminator, the `structures` ones graph
 convolution and a BiLSTM over pairs of mentions. `adversarial-wikiann` was run on one core of an AMD
 EPYC with AVX-512: mapped words gain in each seed, the adversary nothing over them, and its

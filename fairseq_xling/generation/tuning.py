@@ -50,10 +50,8 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     Raises:
         UserError: if the emission has nothing to choose, or the split has no parallel text.
     """
+    check_tunes(translator)
     task, emission = translator.task, translator.models[0].emission
-    if not emission.tuned:
-        name = emission.shape.emission
-        raise UserError(f"a model with `--emission {name}` has no value of decoding to tune")
     metric, score = _scorer(translator, split, tokenizer)
     bleu: dict[str, dict[float, float]] = {}
     chosen: dict[str, float] = {}
@@ -68,6 +66,14 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
             bleu[name], chosen[name] = found, max(found, key=lambda v: (found[v], -v))
             setattr(task.cfg, name, chosen[name])
     return Tuned(bleu, chosen, str(metric.get_signature()))
+
+
+def check_tunes(translator: Translator) -> None:
+    """Raise a UserError unless the emission has something to choose."""
+    emission = translator.models[0].emission
+    if not emission.tuned:
+        name = emission.shape.emission
+        raise UserError(f"a model with `--emission {name}` has no blank penalty to tune")
 
 
 def tune_ngram(
@@ -96,6 +102,9 @@ def _scorer(
     references = [
         [translator.target.decode(dataset.target[i][:-1].tolist()) for i in range(len(dataset))]
     ]
+    if tokenizer and tokenizer not in sacrebleu.BLEU.TOKENIZERS:
+        known = ", ".join(sacrebleu.BLEU.TOKENIZERS)
+        raise UserError(f"`--tokenizer` must be one of sacrebleu's, {known}; got {tokenizer!r}")
     metric = sacrebleu.BLEU(tokenize=tokenizer_for(translator.pair[1], tokenizer))
     return metric, lambda: metric.corpus_score(translator.of_dataset(dataset), references).score
 

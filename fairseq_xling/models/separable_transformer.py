@@ -227,8 +227,12 @@ class SeparableTransformer(BaseFairseqModel):
 
     def check_identity(self, theirs: Mapping[str, Any]) -> None:
         """Raise a UserError if a checkpoint's identity does not fit this model."""
-        mine = {"activation_fn": _OLDEST, **self.identity}
-        check_identity(mine, {"activation_fn": _OLDEST, **theirs})
+        check_identity({**self.unrecorded, **self.identity}, {**self.unrecorded, **theirs})
+
+    @property
+    def unrecorded(self) -> Mapping[str, Any]:
+        """The values of facts that an identity only records where they are others."""
+        return {"activation_fn": _OLDEST}
 
 
 def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:

@@ -120,6 +120,8 @@ class TriTransformer(SeparableTransformer):
                 raise UserError(f"`--{name}` needs a TRILayer, got `--no-trilayer`")
         with about("`--emission`"):
             emissions.check(cfg.emission)
+        if cfg.slot_layers and "slot_layers" not in emissions[cfg.emission].unrecorded:
+            raise UserError(f"`--slot-layers` cannot be used with `--emission {cfg.emission}`")
         if not emissions[cfg.emission].in_order:
             for option in ("compat", "no_trilayer"):
                 if getattr(cfg, option):
@@ -132,8 +134,6 @@ class TriTransformer(SeparableTransformer):
                 )
             slots = {"upsample": cfg.upsample, "slot_layers": cfg.slot_layers}
             shape = dataclasses.replace(shape, **slots)
-        elif cfg.slot_layers:
-            raise UserError(f"`--slot-layers` cannot be used with `--emission {cfg.emission}`")
         shape = dataclasses.replace(shape, emission=cfg.emission)
         # Slots of one position are as different as tokens of one source word.
         copies = cfg.copy_embeddings or shape.upsample > 1
@@ -269,7 +269,11 @@ class TriTransformer(SeparableTransformer):
                 f"{origin()} does not fit: it was trained with `--emission {emission_of(theirs)}`, "
                 f"this model has {ALIGNED}"
             )
-        super().check_identity({**self.emission.older, **theirs, **own})
+        super().check_identity({**theirs, **own})
+
+    @property
+    def unrecorded(self) -> Mapping[str, Any]:
+        return {**super().unrecorded, **self.emission.unrecorded}
 
 
 def emission_of(identity: Mapping[str, Any]) -> str:

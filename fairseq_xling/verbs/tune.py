@@ -11,7 +11,7 @@ prints BLEU of each pair; these are options of translation, and not kept with th
 
 import argparse
 
-from fairseq_xling.ranges import Number, Range
+from fairseq_xling.ranges import HYPOTHESES, Number, Range
 
 GROUP = "Migrate"
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ngram", metavar="FILE", help="ARPA model of the target language, to find its values")
     add(
         "--slot-beam",
-        type=Number(int, Range(2)),
+        type=Number(int, Range(2, HYPOTHESES.most)),
         metavar="N",
         help="hypotheses of the search with --ngram (default: 20)",
     )

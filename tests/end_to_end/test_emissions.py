@@ -15,10 +15,12 @@ from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.generation import tuning
 from fairseq_xling.generation.translator import Translator
-from fairseq_xling.models.identity import read_identity
+from fairseq_xling.models.emissions.ctc import Ctc
+from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.models.ngram import Ngram
 from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end.engine import in_process
@@ -224,10 +226,13 @@ def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
 ):
     for name, values in (("WEIGHTS", (0.0, 0.3)), ("BONUSES", (0.0, 9.0))):
         monkeypatch.setattr(tuning, name, values)
+    # One penalty that makes a difference, so that the search is seen to have it.
+    monkeypatch.setattr(Ctc, "tuned", {"blank_penalty": (-8.0,)})
     tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
     call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
     assert main([*map(str, call), "--ngram", str(language), "--slot-beam", "4"]) == 0
-    found = read_json(record)["ngram"]
+    ngram = read_json(record)["ngram"]
+    found = ngram["bleu"]
     assert [(one["weight"], one["bonus"]) for one in found] == [
         *((0.0, 0.0), (0.0, 9.0), (0.3, 0.0), (0.3, 9.0)),
     ]
@@ -241,18 +246,45 @@ def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
         assert one["bleu"] == pytest.approx(score)
         scores[one["weight"], one["bonus"]] = score
     weight, bonus = max(scores, key=lambda pair: scores[pair])
+    plain = Translator.load(trained, slot_beam=4, ngram=str(language), ngram_weight=0.0)
+    plain.task.cfg.ngram_bonus = 0.0
+    assert plain.of_dataset(text) != Translator.load(
+        tuned, slot_beam=4, ngram=str(language), ngram_weight=0.0, ngram_bonus=0.0
+    ).of_dataset(text)
     assert len(set(scores.values())) > 1
+    assert (ngram["slot_beam"], ngram["chosen"]) == (4, {"weight": weight, "bonus": bonus})
     expected = f"best with --ngram-weight {weight:g} --ngram-bonus {bonus:g}"
     assert expected in capsys.readouterr().out
+
+
+def test_a_model_from_before_slots_of_some_layers_is_read_and_one_of_others_refused(
+    trained, tmp_path
+):
+    state = load_plain(trained)
+    assert "slot_layers" not in read_identity(state["model"])
+    del state["cfg"]["model"]["slot_layers"]
+    torch.save(state, tmp_path / "older.pt")
+    lines = ["sun tree red blue", "dog"]
+    own, older = (
+        Translator.load(path).translate(lines) for path in (trained, tmp_path / "older.pt")
+    )
+    assert list(own) == list(older)
+    identity = {**read_identity(state["model"]), "slot_layers": 1}
+    state["model"][KEY] = encode_identity(identity)
+    torch.save(state, tmp_path / "other.pt")
+    with pytest.raises(UserError, match="slot_layers"):
+        Translator.load(tmp_path / "other.pt")
 
 
 def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_path, capsys):
     out = tmp_path / "tuned.pt"
     for model, options, line in (
-        (aligned, (), "a model with `--emission aligned` has no value of decoding to tune"),
-        (lattice, (), "a model with `--emission lattice` has no value of decoding to tune"),
+        (aligned, (), "a model with `--emission aligned` has no blank penalty to tune"),
+        (lattice, (), "a model with `--emission lattice` has no blank penalty to tune"),
         (trained, ("--split", "absent"), "absent"),
         (trained, ("--output", trained), "`--output` must be another file than MODEL"),
+        (trained, ("--tokenizer", "bogus", "--split", "test"), "`--tokenizer` must be one of"),
+        (trained, ("--ngram", out), "`--output` must be another file than `--ngram`"),
         (trained, ("--slot-beam", "4"), "`--slot-beam` has no effect without `--ngram`, got 4"),
         (trained, ("--ngram", trained), "`--ngram`: "),
     ):
@@ -352,7 +384,7 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         ),
         (
             ("--path", "BOTH"),
-            "`--path` must name models of one `--emission`, got ctc 2 and aligned",
+            "`--path` must name models of one `--emission`, got ctc --upsample 2 and aligned",
         ),
         (
             ("--path", "ALIGNED", "--slot-beam", "2"),

@@ -58,7 +58,8 @@ class Placed(NamedTuple):
     """The slots of some rows.
 
     Attributes:
-        tgt: their ``langs``, ``positions`` and perhaps ``padding_mask`` (R, S), as `upper` reads.
+        tgt: their ``langs``, ``positions`` and perhaps ``padding_mask`` (R, S), and with
+            `--slot-layers` ``first`` (R, T), as `upper` reads.
         order: (R, S) source positions, -1 for the null state; ``None`` is the identity.
         lengths: (R,) slots of each row.
     """
@@ -111,7 +112,7 @@ class Emission(nn.Module):
             `fairseq-xling tune` has found a better one, each with the values to try.
         searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
-        older: values of those `facts` that checkpoints of earlier versions do not name.
+        unrecorded: values of `facts` that these leave out.
     """
 
     in_order: ClassVar[bool] = False
@@ -119,7 +120,7 @@ class Emission(nn.Module):
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     searches: ClassVar[bool] = False
     lists: ClassVar[bool] = False
-    older: ClassVar[Mapping[str, Any]] = {}
+    unrecorded: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, shape: EncoderShape):
         super().__init__()

@@ -21,11 +21,11 @@ class Repeated(Emission):
     of one position apart."""
 
     orderings: ClassVar[tuple[str, ...]] = ("identity",)
-    older: ClassVar[Mapping[str, Any]] = {"slot_layers": 0}
+    unrecorded: ClassVar[Mapping[str, Any]] = {"slot_layers": 0}
 
     def facts(self) -> Mapping[str, Any]:
-        sizes = {"upsample": self.shape.upsample, "slot_layers": self.shape.slot_layers}
-        return {**super().facts(), **sizes}
+        facts = {**super().facts(), "upsample": self.shape.upsample}
+        return facts | ({"slot_layers": self.shape.slot_layers} if self.shape.slot_layers else {})
 
     def place(
         self,

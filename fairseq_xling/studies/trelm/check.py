@@ -124,6 +124,8 @@ def _check_training(config: TrelmConfig) -> None:
         raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
     elif config.slot_beam > 1:
         raise UserError("`--slot-beam` is a translator's: give `--translator-steps`")
+    elif config.slot_layers:
+        raise UserError("`--slot-layers` is a translator's: give `--translator-steps`")
     if config.ngram and config.slot_beam == 1:
         raise UserError(f"`--ngram` needs a `--slot-beam` above 1, got {config.ngram}")
     if config.ngram and not Path(config.ngram).is_file():

@@ -112,6 +112,11 @@ def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:
 
 
 def _check(config: TrelmConfig, pair: tuple[str, str], facts: Facts) -> None:
+    if config.slot_layers > facts.shape.layers // 2:
+        raise UserError(
+            "`--slot-layers` must be at most half of the source's layers, which is "
+            f"{facts.shape.layers // 2}, got {config.slot_layers}"
+        )
     name = "-".join(pair)
     for lang in pair:
         if ("train", lang) not in facts.mono:

@@ -176,4 +176,4 @@ def test_several_models_have_no_graph_in_common():
 
 def test_it_is_found_by_its_name():
     assert emissions["lattice"] is Lattice
-    assert lattice().facts() == {"emission": "lattice", "upsample": 2, "slot_layers": 0}
+    assert lattice().facts() == {"emission": "lattice", "upsample": 2}

@@ -96,6 +96,7 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
             "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
             "'a.vec'",
         ),
+        ({"slot_layers": 1}, "`--slot-layers` is a translator's: give `--translator-steps`"),
         ({"ngram": "text"}, "`--ngram` needs a `--slot-beam` above 1, got text"),
         (
             {"ngram": "de.arpa", "slot_beam": 5, "translator_steps": 300},
