@@ -50,8 +50,10 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     Raises:
         UserError: if the emission has nothing to choose, or the split has no parallel text.
     """
-    check_tunes(translator)
     task, emission = translator.task, translator.models[0].emission
+    if not emission.tuned:
+        name = emission.shape.emission
+        raise UserError(f"a model with `--emission {name}` has no blank penalty to tune")
     metric, score = _scorer(translator, split, tokenizer)
     bleu: dict[str, dict[float, float]] = {}
     chosen: dict[str, float] = {}
@@ -68,19 +70,12 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     return Tuned(bleu, chosen, str(metric.get_signature()))
 
 
-def check_tunes(translator: Translator) -> None:
-    """Raise a UserError unless the emission has something to choose."""
-    emission = translator.models[0].emission
-    if not emission.tuned:
-        name = emission.shape.emission
-        raise UserError(f"a model with `--emission {name}` has no blank penalty to tune")
-
-
 def tune_ngram(
-    translator: Translator, split: str, tokenizer: str = ""
+    translator: Translator, ngram: str, beam: int, split: str, tokenizer: str = ""
 ) -> dict[tuple[float, float], float]:
-    """BLEU of ``split`` with each pair of `WEIGHTS` and `BONUSES` of the n-gram model that
-    ``translator`` has; arguments and errors as of `tune`."""
+    """BLEU of ``split`` with each pair of `WEIGHTS` and `BONUSES` of an n-gram model, by a search
+    with so many hypotheses; other arguments and errors as of `tune`."""
+    translator.task.choose_translation({"ngram": ngram, "slot_beam": beam})
     config = translator.task.cfg
     _, score = _scorer(translator, split, tokenizer)
     found = {}

@@ -211,14 +211,17 @@ def test_the_best_blank_penalty_is_found_and_kept_with_the_model(trained, tmp_pa
     assert chosen == min(one["value"] for one in found if one["bleu"] == best)
     assert float(load_plain(tuned)["model"]["emission.blank_penalty"]) == chosen
     # What the table says is what each value gives, and the model's own value is used unasked.
-    metric = sacrebleu.BLEU()
-    own = Translator.load(tuned)
-    text = own.task.sentences("test")
-    references = [[own.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]]
     for one in found:
-        other = Translator.load(trained, blank_penalty=one["value"]).of_dataset(text)
-        assert metric.corpus_score(other, references).score == pytest.approx(one["bleu"])
-    assert metric.corpus_score(own.of_dataset(text), references).score == pytest.approx(best)
+        other = Translator.load(trained, blank_penalty=one["value"])
+        assert bleu_of(other) == pytest.approx(one["bleu"])
+    assert bleu_of(Translator.load(tuned)) == pytest.approx(best)
+
+
+def bleu_of(translator):
+    """Of its test text."""
+    text = translator.task.sentences("test")
+    references = [translator.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]
+    return sacrebleu.BLEU().corpus_score(translator.of_dataset(text), [references]).score
 
 
 def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
@@ -236,21 +239,20 @@ def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
     assert [(one["weight"], one["bonus"]) for one in found] == [
         *((0.0, 0.0), (0.0, 9.0), (0.3, 0.0), (0.3, 9.0)),
     ]
-    metric, scores = sacrebleu.BLEU(), {}
+
+    def led(path, weight, bonus):
+        given = {"ngram_weight": weight, "ngram_bonus": bonus}
+        return Translator.load(path, slot_beam=4, ngram=str(language), **given)
+
+    scores = {}
     for one in found:
-        given = {"ngram_weight": one["weight"], "ngram_bonus": one["bonus"]}
-        own = Translator.load(tuned, slot_beam=4, ngram=str(language), **given)
-        text = own.task.sentences("test")
-        references = [[own.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]]
-        score = metric.corpus_score(own.of_dataset(text), references).score
-        assert one["bleu"] == pytest.approx(score)
-        scores[one["weight"], one["bonus"]] = score
+        pair = one["weight"], one["bonus"]
+        scores[pair] = bleu_of(led(tuned, *pair))
+        assert one["bleu"] == pytest.approx(scores[pair])
     weight, bonus = max(scores, key=lambda pair: scores[pair])
-    plain = Translator.load(trained, slot_beam=4, ngram=str(language), ngram_weight=0.0)
-    plain.task.cfg.ngram_bonus = 0.0
-    assert plain.of_dataset(text) != Translator.load(
-        tuned, slot_beam=4, ngram=str(language), ngram_weight=0.0, ngram_bonus=0.0
-    ).of_dataset(text)
+    plain, own = led(trained, 0.0, 0.0), led(tuned, 0.0, 0.0)
+    text = own.task.sentences("test")
+    assert plain.of_dataset(text) != own.of_dataset(text)
     assert len(set(scores.values())) > 1
     assert (ngram["slot_beam"], ngram["chosen"]) == (4, {"weight": weight, "bonus": bonus})
     expected = f"best with --ngram-weight {weight:g} --ngram-bonus {bonus:g}"

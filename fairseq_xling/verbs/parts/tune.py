@@ -1,13 +1,13 @@
 """The run of `fairseq-xling tune`."""
 
 import argparse
-import functools
 from collections.abc import Mapping
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, write_json
 from fairseq_xling.generation.translator import Translator
-from fairseq_xling.generation.tuning import check_tunes, tune, tune_ngram, write_tuned
+from fairseq_xling.generation.tuning import tune, tune_ngram, write_tuned
+from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 
@@ -29,30 +29,20 @@ def tune_model(args: argparse.Namespace) -> None:
                     raise UserError(f"`{option}` must be another file than {name}, got {path}")
     if args.slot_beam and args.ngram is None:
         raise UserError(f"`--slot-beam` has no effect without `--ngram`, got {args.slot_beam}")
-    load = functools.partial(
-        *(Translator.load, args.model, args.data),
-        **{"source": args.source, "target": args.target, "device": args.device},
+    translator = Translator.load(
+        args.model, args.data, source=args.source, target=args.target, device=args.device
     )
-    translator = load()
-    check_tunes(translator)
-    beam = args.slot_beam or SLOT_BEAM
-    led = None if args.ngram is None else load(ngram=args.ngram, slot_beam=beam)
-    if led is not None:
-        led.translate([""])  # reads the n-gram model, which may be refused, before the long part
+    if args.ngram is not None:  # refused now, not after the long part
+        Ngram.load(args.ngram, translator.task.folder, translator.pair[1])
     found = tune(translator, args.split, args.tokenizer)
     write_tuned(args.model, args.output, found)
     for name, scores in found.bleu.items():
-        rows = [
-            [f"{value:g}", f"{score:.2f}", "chosen" if value == found.chosen[name] else ""]
-            for value, score in scores.items()
-        ]
-        print(text_table([name.replace("_", " "), f"BLEU, {args.split}", ""], rows))
+        print(_tried(name, scores, found.chosen[name], args.split))
     print(f"{args.output}: the model with {found.chosen}; BLEU {found.signature}", flush=True)
     search = {}
-    if led is not None:
-        for name, value in found.chosen.items():
-            setattr(led.task.cfg, name, value)
-        searched = tune_ngram(led, args.split, args.tokenizer)
+    if args.ngram is not None:
+        beam = args.slot_beam or SLOT_BEAM
+        searched = tune_ngram(translator, args.ngram, beam, args.split, args.tokenizer)
         print("\n" + _searched(searched, args.split))
         search = {"slot_beam": beam, "chosen": dict(zip(_PAIR, _best(searched), strict=True))}
         search["bleu"] = [
@@ -73,6 +63,15 @@ def tune_model(args: argparse.Namespace) -> None:
             **provenance({"model": args.model} | ({"ngram": args.ngram} if search else {})),
         }
         write_json(args.json, record)
+
+
+def _tried(name: str, scores: Mapping[float, float], chosen: float, split: str) -> str:
+    """A row for each value of a name."""
+    rows = [
+        [f"{value:g}", f"{score:.2f}", "chosen" if value == chosen else ""]
+        for value, score in scores.items()
+    ]
+    return text_table([name.replace("_", " "), f"BLEU, {split}", ""], rows)
 
 
 def _best(found: Mapping[tuple[float, float], float]) -> tuple[float, float]:
