@@ -30,7 +30,7 @@ from fairseq_xling.models.separable_transformer import (
     preset,
 )
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import COPIES, TriEncoder
+from fairseq_xling.models.trilayer import COPIES, TriEncoder, check_slot_layers
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.ranges import Range, ranged
 
@@ -127,11 +127,7 @@ class TriTransformer(SeparableTransformer):
                 if getattr(cfg, option):
                     name = option.replace("_", "-")
                     raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
-            if cfg.slot_layers > cfg.encoder_layers // 2:
-                raise UserError(
-                    "`--slot-layers` must be at most half of `--encoder-layers`, which is "
-                    f"{cfg.encoder_layers // 2}, got {cfg.slot_layers}"
-                )
+            check_slot_layers(cfg.slot_layers, cfg.encoder_layers, "`--encoder-layers`")
             slots = {"upsample": cfg.upsample, "slot_layers": cfg.slot_layers}
             shape = dataclasses.replace(shape, **slots)
         shape = dataclasses.replace(shape, emission=cfg.emission)

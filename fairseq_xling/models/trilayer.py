@@ -131,8 +131,10 @@ class TriEncoder(SeparableEncoder):
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
         """
         lang = self._language(pair, 1)
-        own, places = _of_first_slots(tgt, order) if "first" in tgt else (tgt, order)
-        starts = len(self.layers) - (self.shape.slot_layers if "first" in tgt else 0)
+        own, places, starts = tgt, order, len(self.layers)
+        if "first" in tgt:
+            own, places = _of_first_slots(tgt, order)
+            starts -= self.shape.slot_layers
         x = self._begin(middle, own, places, lang)
         first, others = self._upper_masks(own)
         states = [self.trilayer(x, first)]
@@ -219,10 +221,9 @@ def _of_first_slots(
     """The first slots' ``tgt`` and order, (B, T) each; what is shown is shown to slots."""
     if order is None:
         raise ValueError("``first`` needs an order")
+    first = tgt["first"]
     names = tgt.keys() & {"langs", "positions", "padding_mask", "attn_group"}
-    return {name: tgt[name].gather(1, tgt["first"]) for name in names}, order.gather(
-        1, tgt["first"]
-    )
+    return {name: tgt[name].gather(1, first) for name in names}, order.gather(1, first)
 
 
 def _weights(order: Tensor, further: Tensor, length: int) -> Tensor:
@@ -234,6 +235,14 @@ def _weights(order: Tensor, further: Tensor, length: int) -> Tensor:
     weights.scatter_add_(-1, places.clamp(min=0), share)
     weights[..., -1] += ~linked.any(-1)  # the null state
     return weights
+
+
+def check_slot_layers(number: int, layers: int, whose: str) -> None:
+    """Raise a UserError unless so many of the ``layers``, named as ``whose``, can have slots."""
+    if number > layers // 2:
+        raise UserError(
+            f"`--slot-layers` must be at most half of {whose}, which is {layers // 2}, got {number}"
+        )
 
 
 def new_copy_table(dim: int, generator: torch.Generator | None = None) -> Tensor:

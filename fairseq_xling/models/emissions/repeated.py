@@ -39,7 +39,7 @@ class Repeated(Emission):
         tgt = target_side(lengths * times, langs, widened)
         places = torch.arange(tgt["positions"].shape[1], device=lengths.device)
         order = (places // times).expand_as(tgt["positions"])
-        tgt |= {"positions": order}
+        tgt["positions"] = order
         if self.shape.slot_layers:
             tgt["first"] = places[::times].expand(len(lengths), -1)
         return Placed(tgt, order, lengths * times)

@@ -9,6 +9,7 @@ from fairseq_xling.data.splits import in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.trilayer import check_slot_layers
 from fairseq_xling.registry import did_you_mean
 from fairseq_xling.studies.trelm.config import TrelmConfig, named_languages
 from fairseq_xling.studies.trelm.vector_ways import vector_ways
@@ -112,11 +113,7 @@ def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:
 
 
 def _check(config: TrelmConfig, pair: tuple[str, str], facts: Facts) -> None:
-    if config.slot_layers > facts.shape.layers // 2:
-        raise UserError(
-            "`--slot-layers` must be at most half of the source's layers, which is "
-            f"{facts.shape.layers // 2}, got {config.slot_layers}"
-        )
+    check_slot_layers(config.slot_layers, facts.shape.layers, "the source's layers")
     name = "-".join(pair)
     for lang in pair:
         if ("train", lang) not in facts.mono:
