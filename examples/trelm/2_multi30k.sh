@@ -10,10 +10,7 @@ data=${1:?the folder with multi30k}
 run=${2:-runs/trelm/multi30k}
 shift; shift || true
 
-"$here/source.sh" "$run-source" "$data/train.en.gz" "$data/val.en.gz" "${SOURCE_STEPS:-1000}" \
-    --vocab-type bpe --vocab-size 6000 --segment en=space -- \
-    --arch separable_transformer_tiny --encoder-layers 4 --encoder-embed-dim 256 \
-    --encoder-ffn-embed-dim 1024 --init-std 0.02 --lm-head bert --lr 1e-3 --max-tokens 2048
+"$here/captions_encoder.sh" "$run-source" "$data/train.en.gz" "$data/val.en.gz"
 fairseq-xling ablate trelm-parts --config "$here/multi30k.yaml" --output "$run" \
     --source "$run-source/checkpoints/checkpoint_best.pt" \
     --mono "train.en=$data/train.en.gz" --mono "train.de=$data/train.de.gz" \

@@ -23,11 +23,9 @@ for split in train val test_2016_flickr; do
 done
 case ${ENCODER:-minilm} in
 small)
-    "$here/source.sh" "$run-source" "$run-text/train.en" "$run-text/val.en" "${SOURCE_STEPS:-1000}" \
-        --vocab-type bpe --vocab-size 6000 --segment en=space -- \
-        --arch separable_transformer_tiny --encoder-layers 4 --encoder-embed-dim "${WIDTH:-256}" \
-        --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" --init-std 0.02 --lm-head bert --max-positions 128 \
-        --lr 1e-3 --max-tokens 2048
+    "$here/captions_encoder.sh" "$run-source" "$run-text/train.en" "$run-text/val.en" \
+        --encoder-embed-dim "${WIDTH:-256}" --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" \
+        --max-positions 128
     source=$run-source/checkpoints/checkpoint_best.pt
     ;;
 minilm)

@@ -51,6 +51,7 @@ def test_every_script_of_the_examples_is_run_by_one_command(run_all, tmp_path):
         "clcr/running.sh",
         "transfer/by_language.sh",
         "transfer/cdlm_encoder.sh",
+        "trelm/captions_encoder.sh",
         "trelm/source.sh",
         "trelm/teacher.sh",
     }

