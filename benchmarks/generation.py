@@ -85,11 +85,11 @@ def systems(args: argparse.Namespace, ours: Ours) -> dict[str, System]:
     kinds = {"fp32": ((), False), half: ((), True)}
     if args.device == "cpu":
         kinds["int8"] = ("--int8",), False
-    orders = {"identity": ()}
+    ways = {"identity": ((), {})}
     for count in ("1", "2", "3"):
-        orders[f"predicted x{count}"] = ("--ordering", "predicted", "--length-candidates", count)
+        flags = ("--ordering", "predicted", "--length-candidates", count)
+        ways[f"predicted x{count}"] = flags, {}
     slots = {"emission": "ctc", "upsample": 2}
-    ways = {name: (flags, {}) for name, flags in orders.items()}
     ways |= {"ctc x2": ((), slots), "ctc x2 top": ((), {**slots, "slot_layers": 1})}
     if args.shortlist:
         for name in ("identity", "ctc x2", "ctc x2 top"):
