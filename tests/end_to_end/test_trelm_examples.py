@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_xling.interop.sources import read_source
 from tests.end_to_end.engine import BIN, launch, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
@@ -47,6 +48,20 @@ def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
     assert "] translate-autoregressive-de-1: run" in plan
     assert "] language-id-1: run" in plan  # a further target
     assert (tmp_path / "run-source/checkpoints/checkpoint_best.pt").is_file()
+
+
+@pytest.mark.row("T24")
+def test_an_xlm_of_transformers_own_is_migrated_once(tmp_path):
+    pytest.importorskip("transformers")
+    short = ["--dry-run", *SHORT]
+    plan = script("6_xlm.sh", "run", *short, folder=tmp_path, **FEW)
+    assert "] language-de-1: run" in plan and "autoregressive" not in plan
+    source = read_source(tmp_path / "run-source")
+    assert (source.family, source.shape.layers, source.shape.dim) == ("xlm", 4, 64)
+    assert "the" in {token.removeprefix("\u2581") for token in source.symbols}
+    written = (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns
+    script("6_xlm.sh", "run", *short, folder=tmp_path, **FEW)
+    assert (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns == written
 
 
 def test_a_real_pretrained_encoder_is_planned_from_its_package(captions, tmp_path):

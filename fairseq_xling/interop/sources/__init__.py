@@ -17,7 +17,7 @@ from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.registry import Registry
 
-__all__ = ["SourceModel", "checkpoint_families", "folder_families", "read_source"]
+__all__ = ["SourceModel", "checkpoint_families", "folder_families", "folder_family", "read_source"]
 
 
 class CheckpointFamily(Protocol):
@@ -65,6 +65,15 @@ def read_source(
         if checkpoint_families[name].matches(state["model"]):
             return checkpoint_families[name].read(path, state, data, language)
     raise _unsupported(path, _architecture(state))
+
+
+def folder_family(path: str | Path) -> str:
+    """The family of the encoder in a Hugging Face folder; empty if ``path`` is no folder.
+
+    Raises:
+        UserError: as `read_source`, for a folder without a configuration.
+    """
+    return Folder.open(Path(path)).model_type if Path(path).is_dir() else ""
 
 
 def _unsupported(path: Path, found: str, reason: str = "") -> UserError:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from fairseq_xling.files import atomic_write
+from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
@@ -31,6 +32,9 @@ FILES = (
     *("curves.csv", "phases.csv", "translation.csv", "cost.csv"),
 )
 
+# The row of what was migrated from another family of encoders than BERT's.
+FAMILY_ROWS = {"xlm": "T24"}
+
 
 def write_run(
     run: Path, config: TrelmConfig, outcomes: Sequence[Outcome], steps: Sequence[Step]
@@ -38,6 +42,7 @@ def write_run(
     """Write `FILES` into ``run``."""
     found = [read_outcome(config, outcome) for outcome in outcomes]
     record = {"config": dataclasses.asdict(config), "migrations": found}
+    record["source_family"] = folder_family(config.source)
     write_results(TrelmRun, run, record, {}, steps)
     tables = {
         "Bits per word": phase_table(found),
@@ -85,7 +90,8 @@ class TrelmRun(Kind):
                 "translation": bleu_rows(found),
                 "cost": _cost_rows(found),
             },
-            measured=list(_measured(found)),
+            # Runs of before name no family.
+            measured=list(_measured(found, result.record.get("source_family", ""))),
         )
 
 
@@ -230,11 +236,12 @@ def _cost_rows(found: Sequence[Migration]) -> Table:
     ]
 
 
-def _measured(found: Sequence[Migration]) -> Iterator[Measured]:
+def _measured(found: Sequence[Migration], family: str) -> Iterator[Measured]:
     for one in found:
         target, days = one["target"], one["cost"]["sums"]["device_days"]
         last = one["phases"][-1]["bpw"][target]
-        yield Measured("T9", f"bits per word of {target} at the end", last)
+        row = FAMILY_ROWS.get(family, "T9")
+        yield Measured(row, f"bits per word of {target} at the end", last)
         if target != found[0]["target"]:
             yield Measured("T26", f"bits per word of the further target {target} at the end", last)
         yield Measured("T25", f"device-days of a migration to {target}", days)

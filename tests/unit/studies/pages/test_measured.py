@@ -34,6 +34,17 @@ def test_translated_files_are_a_row_of_their_own_and_not_zero_shot(tmp_path):
     ]
 
 
+def test_a_head_trained_and_tested_on_one_language_measures_understanding_not_transfer(tmp_path):
+    record = copy.deepcopy(RECORDS["transfer"])
+    record["config"]["head"], record["metric"] = "classification", "accuracy"
+    record["languages"] = ["en"]
+    (first,) = record["results"]
+    tests = [{"seed": n, "setting": "lr0.001-b32", "scores": {"en": {"accuracy": 60.0 + n}}}
+             for n in (1, 2)]  # fmt: skip
+    record["results"] = [{**first, "metric": "accuracy", "tests": tests}]
+    assert measured(record, tmp_path) == [("E6", "accuracy (%) of en, trained on it, model", 61.5)]
+
+
 def test_the_targets_after_the_first_are_further_languages(tmp_path):
     record = copy.deepcopy(RECORDS["trelm-run"])
     (one,) = record["migrations"]
@@ -42,3 +53,15 @@ def test_the_targets_after_the_first_are_further_languages(tmp_path):
     record["migrations"] += [{**one, "seed": 2}, other]
     found = [value for row, _, value in measured(record, tmp_path) if row == "T26"]
     assert found == [3.5]
+
+
+def test_the_migration_of_an_xlm_is_a_row_of_its_own(tmp_path):
+    record = copy.deepcopy(RECORDS["trelm-run"])
+    rows = {}
+    for family in ("xlm", "bert"):
+        record["source_family"] = family
+        found = measured(record, tmp_path)
+        (rows[family],) = [
+            row for row, what, _ in found if what == "bits per word of de at the end"
+        ]
+    assert rows == {"xlm": "T24", "bert": "T9"}

@@ -1,0 +1,132 @@
+"""Pretrain a small English XLM from scratch, with transformers alone.
+
+    python examples/trelm/xlm_encoder.py TRAIN_TEXT FOLDER --steps 1600
+
+XLM (Lample and Conneau, 2019) is trained by masked LM on one language, as XLM-en-2048 is, the
+source of TRI-XLM (TreLM, Table 2). FOLDER becomes what `save_pretrained` writes, with the BPE
+vocabulary in XLM's own form. A finished FOLDER with the same settings is left as it is.
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.files import read_lines, write_json
+from fairseq_xling.folders import META, is_finished, new_folder
+from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
+
+_SPECIAL = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{n}>" for n in range(10))]
+_END = "</w>"
+WARM_UP = 100
+
+
+def learn_vocabulary(lines: list[str], size: int) -> Tokenizer:
+    """BPE of words between spaces, as long as XLM's specials leave room."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix=_END))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=_SPECIAL, end_of_word_suffix=_END, show_progress=False
+    )
+    tokenizer.train_from_iterator(lines, trainer)
+    # Sentences of XLM begin with the separator, too.
+    tokenizer.post_processor = processors.BertProcessing(("</s>", 1), ("</s>", 1))
+    return tokenizer
+
+
+def batches(lengths: np.ndarray, max_tokens: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Numbers of sentences, of similar length in a batch; the batches in random order."""
+    order = np.lexsort((rng.random(len(lengths)), lengths))
+    found, start = [], 0
+    for stop in range(1, len(order) + 1):
+        if stop == len(order) or lengths[order[stop]] * (stop - start + 1) > max_tokens:
+            found.append(order[start:stop])
+            start = stop
+    return [found[n] for n in rng.permutation(len(found))]
+
+
+def train(lines: list[str], folder: Path, args: argparse.Namespace) -> None:
+    """Write the trained model and its vocabulary to ``folder``."""
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
+    tokenizer = learn_vocabulary(lines, args.vocab_size)
+    sentences = [encoding.ids[: args.max_positions] for encoding in tokenizer.encode_batch(lines)]
+    config = transformers.XLMConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        emb_dim=args.width,
+        n_layers=args.layers,
+        n_heads=args.heads,
+        max_position_embeddings=args.max_positions,
+        attention_dropout=0.0,
+        use_lang_emb=False,
+    )
+    model = transformers.XLMWithLMHeadModel(config)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **{"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<special1>"},
+        **{"cls_token": "</s>", "sep_token": "</s>"},
+    )
+    collate = DataCollatorForLanguageModeling(fast, mlm_probability=0.15)
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / WARM_UP, math.sqrt(WARM_UP / (step + 1)))
+    )
+    lengths = np.array([len(one) for one in sentences])
+    waiting: list[np.ndarray] = []
+    model.train()
+    losses = []
+    with progress(args.steps, "pretrain", " steps") as bar:
+        for _ in range(args.steps):
+            waiting = waiting or batches(lengths, args.max_tokens, rng)
+            batch = collate([{"input_ids": sentences[n]} for n in waiting.pop()])
+            mask = batch["input_ids"] != fast.pad_token_id
+            loss = model(batch["input_ids"], attention_mask=mask, labels=batch["labels"]).loss
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.item())
+            bar.update()
+    last = losses[-100:]
+    print(f"masked LM: {sum(last) / len(last) / math.log(2):.2f} bits per token at the end")
+    model.save_pretrained(folder)
+    tokenizer.model.save(str(folder))
+
+
+@exits_on_user_error
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("text", metavar="TRAIN_TEXT", help="sentences, one a line, words between spaces")
+    add("folder", metavar="FOLDER", type=Path, help="to write")
+    add("--steps", type=int, default=1600, help="of training")
+    add("--vocab-size", type=int, default=2000, help="subwords")
+    add("--layers", type=int, default=4, help="of the encoder")
+    add("--width", type=int, default=64, help="of its states")
+    add("--heads", type=int, default=4, help="of attention")
+    add("--max-positions", type=int, default=128, help="longest sentence in tokens")
+    add("--max-tokens", type=int, default=2048, help="of a batch")
+    add("--lr", type=float, default=3e-3, help="highest learning rate")
+    add("--seed", type=int, default=1, help="of weights, masks and batches")
+    args = parser.parse_args()
+    settings = {name: value for name, value in vars(args).items() if name != "folder"}
+    if not is_finished(args.folder, settings):
+        with new_folder(args.folder, settings, "pretrain") as partial:
+            train(list(read_lines(args.text)), partial, args)
+            about = {"settings": settings, "provenance": provenance({"text": Path(args.text)})}
+            write_json(partial / META, about)
+
+
+if __name__ == "__main__":
+    main()
