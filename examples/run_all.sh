@@ -41,6 +41,7 @@ every() {
     run emerging-synthetic "$here/emerging_structure/1_synthetic.sh" "$runs/emerging/synthetic"
     run trelm-synthetic "$here/trelm/1_synthetic.sh" "$runs/trelm/synthetic"
     run trelm-studies "$here/trelm/4_studies.sh" "$runs/trelm/synthetic"
+    run trelm-xlm "$here/trelm/6_xlm.sh" "$runs/trelm/synthetic-xlm"
     run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
     run analysis-equal-text "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic-equal-text" \
         --equal text --updates 400
@@ -105,11 +106,12 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines} \
+page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-xlm} \
     trelm/{multi30k,minilm,translators}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
-page clcr clcr/{synthetic,mismatched,minilm}
-page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights,fine-tuned-{nli,ner,parsing}}} \
+page clcr clcr/{synthetic,synthetic/measures,pairs,mismatched,minilm}
+page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
+    transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
     transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures

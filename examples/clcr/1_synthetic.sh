@@ -125,7 +125,24 @@ for lang in "${langs[@]}"; do
     for task in roles nli; do echo "$task $lang"; done
 done | in_parallel classify
 
+# Are translations near each other, and sentences with many words in common nearer than others? The
+# scored pairs are premises in one language and hypotheses in the other.
+conditions() { # LANG
+    local lang=$1 own=$run/$1/seed${seeds[0]}/sequences/T+E+R
+    awk -F'\t' '{
+        split("", words); shared = 0
+        count = split($1, premise, " "); for (n = 1; n <= count; n++) words[premise[n]] = 1
+        count = split($2, asked, " "); for (n = 1; n <= count; n++) shared += asked[n] in words
+        print shared / count
+    }' "$run/plain/gold/nli.test.en.tsv" >"$run/$lang/shared-words.txt"
+    quietly "$logs/conditions-$lang.log" fairseq-xling clcr report \
+        "$own/nli.test.$lang.premise" "$own/nli.test.en.premise" \
+        --scored "$own/nli.test.$lang.premise" "$own/nli.test.en.hypothesis" \
+        --scores "$run/$lang/shared-words.txt" \
+        --output "$run/$lang/conditions.json" --figure "$run/$lang/conditions.svg"
+}
 for lang in "${langs[@]}"; do
+    conditions "$lang"
     trainings=()
     for seed in "${seeds[@]}"; do
         trainings+=("linear=$run/$lang/seed$seed/linear/logs/transform-$seed.log")

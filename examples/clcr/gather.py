@@ -3,10 +3,12 @@
     python examples/clcr/gather.py RUN --languages de,zh --seeds 1,2,3
 
 RUN is the folder of a script of this folder. Figures are means over seeds, with their standard
-deviation; the paper's numbers are shown next to them.
+deviation; the paper's numbers are shown next to them. RUN/measures gets a copy of what each verb
+found, of the first seed where it reads one model: a report is made of them.
 """
 
 import argparse
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,17 @@ from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.examples_page import table_section
 
 Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
+# What a verb found for a pair of languages, by its name in RUN/measures.
+MEASURES = {
+    "curves": "{lang}/curves.json",
+    "conditions": "{lang}/conditions.json",
+    "keypoints": "{lang}/seed{seed}/keypoints-confident-labels.json",
+    "order": "{lang}/seed{seed}/order-labels.json",
+    "roles": "{lang}/roles/results.json",
+    "nli": "{lang}/nli/results.json",
+    "probe-pos": "probing/{lang}/pos/results.json",
+    "probe-deps": "probing/{lang}/deps/results.json",
+}
 GOLD = {"labels": "pseudo-gold", "gold": "gold"}
 PROBED = ("pos", "deps")
 
@@ -274,6 +287,10 @@ def main() -> None:
     config = {"seeds": args.seeds, "languages": args.languages}
     record = {"clcr": "study", "config": config, "tables": tables}
     write_json(args.run / "results.json", {**record, "provenance": provenance(study.read)})
+    for (name, file), lang in itertools.product(MEASURES.items(), languages):
+        found = args.run / file.format(lang=lang, seed=study.seeds[0])
+        if found.is_file():
+            write_json(args.run / "measures" / f"{lang}-{name}.json", read_json(found))
     for table in tables:
         print(f"\n{table['title']}\n{text_table(table['header'], table['rows'])}")
         for note in table["notes"]:

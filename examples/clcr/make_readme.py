@@ -2,15 +2,17 @@
 
     python examples/clcr/make_readme.py [RUN ...]
 
-Each RUN is the folder of a script of this folder; what was run, where and when is taken from
-it. Results are kept in `results/`; without RUN, the page is made from them.
+Each RUN is the folder of a script of this folder, or its folder `measures`; what was run, where and
+when is taken from it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.result import Result, kind_of
 from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import write_page
+from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
 
 _HEAD = """\
 # CLCR: one language-independent sequence from two encoders of one language each
@@ -83,6 +85,8 @@ judge",
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
+    if kind_of(record) == "clcr-pairs":
+        return table_lines(record)
     if record.get("clcr") != "study":
         raise UserError("must be a run of a script of examples/clcr")
     lines = []
@@ -94,5 +98,11 @@ def body(record: dict[str, Any]) -> list[str]:
     return lines[:-1]
 
 
+def measures(found: Sequence[Result]) -> list[str]:
+    """The lines of the folder `measures` of a run, with what each verb found."""
+    about = "Of the first run; of one model, where a verb reads one, that of seed 1."
+    return [about, "", measured_table(found)]
+
+
 if __name__ == "__main__":
-    write_page(__file__, __doc__, _HEAD, body)
+    write_page(__file__, __doc__, _HEAD, body, measures)

@@ -7,11 +7,12 @@
 # sentences together. The target language's states are passed to the new layers unmapped, and mapped
 # to English by the aligned words of its parallel text; they are compared with encoders of the same
 # size with new weights, read in the same two ways. `fine-tuned` is what happens to the first encoder
-# as a whole. Needs no data.
+# as a whole. `understanding` trains and tests it on Chinese alone, on tasks in the forms of CLUE.
+# Needs no data.
 #   examples/transfer/3_cdlm.sh [RUN_FOLDER] [further options of ablate]
-# About an hour and three quarters on 2 cores. If interrupted, the same command resumes. JOBS
-# (default 2) steps run at a time, SEEDS and TABLES (trained-encoders new-weights fine-tuned) say what
-# is run. The further options are of the first two.
+# About two hours on 2 cores. If interrupted, the same command resumes. JOBS (default 2) steps run at
+# a time, SEEDS and TABLES (trained-encoders new-weights fine-tuned understanding) say what is run.
+# The further options are of the first two.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/transfer/cdlm}
@@ -62,22 +63,22 @@ read_above() { # NAME ENCODER [further options of ablate]
         --task-args "--lrs 1e-3 --batch-sizes 32 --epochs 4 --head-options dropout=0" \
         --jobs "${JOBS:-2}" "$@"
 }
-fine_tune() { # NAME HEAD FILE [further options of eval transfer]
-    local name=$1 head=$2 file=$text/gold/$3 first lang tests=()
-    shift 3
+fine_tune() { # NAME HEAD FILE TRAINED_ON TESTED_ON [further options of eval transfer]
+    local name=$1 head=$2 file=$3 source=$4 languages=$5 first lang tests=()
+    shift 5
     read -r first _ <<<"${SEEDS:-1}"
-    for lang in en de zh id; do
+    for lang in $languages; do
         tests+=(--test "$lang=${file//LANG/$lang}")
     done
-    file=${file//LANG/en}
-    fairseq-xling eval transfer --output "$run/fine-tuned-$name" --data "$run/data" \
+    file=${file//LANG/$source}
+    fairseq-xling eval transfer --output "$run/$name" --data "$run/data" \
         --encoder "trained=$run/encoders/seed$first/checkpoint_last.pt" \
         --scratch "new-weights=$run/encoders/seed$first/checkpoint_last.pt" --head "$head" \
-        --train "en=${file//SPLIT/train}" --valid "en=${file//SPLIT/valid}" \
+        --train "$source=${file//SPLIT/train}" --valid "$source=${file//SPLIT/valid}" \
         "${tests[@]//SPLIT/test}" --seeds 1,2,3 --lrs 1e-3 --batch-sizes 32 --epochs 3 \
         --jobs "${JOBS:-2}" "$@"
 }
-known="trained-encoders new-weights fine-tuned"
+known="trained-encoders new-weights fine-tuned understanding"
 tables=" ${TABLES:-$known} "
 for table in $tables; do
     [[ " $known " == *" $table "* ]] || { echo "TABLES must be of $known, got '$table'" >&2; exit 2; }
@@ -85,7 +86,17 @@ done
 [[ $tables != *" trained-encoders "* ]] || read_above trained-encoders "$run/encoders/seed{seed}" "$@"
 [[ $tables != *" new-weights "* ]] || read_above new-weights "$run/encoders/new{seed}" "$@"
 if [[ $tables == *" fine-tuned "* ]]; then
-    fine_tune nli classification nli.SPLIT.LANG.tsv
-    fine_tune ner ner tags.SPLIT.LANG.tsv --columns token=0,tag=2
-    fine_tune parsing parsing SPLIT.LANG.conllu
+    all="en de zh id" gold=$text/gold
+    fine_tune fine-tuned-nli classification "$gold/nli.SPLIT.LANG.tsv" en "$all"
+    fine_tune fine-tuned-ner ner "$gold/tags.SPLIT.LANG.tsv" en "$all" --columns token=0,tag=2
+    fine_tune fine-tuned-parsing parsing "$gold/SPLIT.LANG.conllu" en "$all"
+fi
+if [[ $tables == *" understanding "* ]]; then
+    clue=$run-clue
+    python "$here/arrange_understanding.py" "$text" "$clue" --lang zh
+    fine_tune understanding-cmnli classification "$clue/cmnli.SPLIT.json" zh zh \
+        --format json_lines --columns text=sentence1,pair=sentence2,label=label
+    fine_tune understanding-chid multiple_choice "$clue/chid.SPLIT.json" zh zh --format chid
+    fine_tune understanding-cmrc span_qa "$clue/cmrc.SPLIT.json" zh zh --metric em \
+        --head-options segmentation=mixed
 fi

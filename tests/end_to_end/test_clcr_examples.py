@@ -76,7 +76,7 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("C4", "C10", "C13", "C15", "C16", "C17")
+@pytest.mark.row("C1", "C4", "C10", "C13", "C15", "C16", "C17")
 def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "1_synthetic.sh", "run", *TINY)
     record = json.loads((tmp_path / "run/results.json").read_text())
@@ -112,8 +112,19 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert "### Table 3, zh-en: order BLEU" in page and "as in the source" in page
     assert "(run-zh-curves.svg)" in page
     assert (tmp_path / "run-zh-curves.svg").read_text().startswith("<?xml")
+    conditions = json.loads((tmp_path / "run/measures/zh-conditions.json").read_text())
+    assert conditions["pair"] == "zh-en"
+    assert all(abs(one["spearman"]) <= 1 for one in conditions["distances"].values())
     script(tmp_path, "5_pairs.sh", "run", "pairs", *TINY, LANGUAGE="zh", SIZES="60,120")
     found = json.loads((tmp_path / "pairs/results.json").read_text())
+    done = python(
+        "make_readme.py", tmp_path / "run/measures", tmp_path / "pairs", "--output", output
+    )
+    assert done.returncode == 0, done.stderr
+    page = output.read_text()
+    assert "## pairs" in page and "\n| 120 |" in page
+    rows = re.findall(r"^\| (C\d+) ", page.partition("## measures")[2], re.MULTILINE)
+    assert set(rows) == {"C1", "C4", "C10", "C13", "C15", "C16"}
     assert [one["pairs"] for one in found["sizes"]] == [60, 120]
     assert {one["row"] for one in found["sizes"][0]["classified"]} == {"T", "T+E", "T+E+R"}
 

@@ -10,6 +10,7 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.results.paired import in_words
+from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script
 
@@ -63,6 +64,39 @@ def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
     assert (tmp_path / "out/de.val.conll").read_text() == "0\tder\tB-PER\n\n1\tx\tO\n"
 
 
+def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer(tmp_path):
+    text, output, lang = tmp_path / "text", tmp_path / "out", "zh"
+    sizes = "--sentences 20 --held-out 20 --annotated 60 --nli 90 --spaced".split()
+    run("fairseq-xling", "synthesize", str(text), "--languages", "en,zh", *sizes)
+    for _ in range(2):
+        done = arrange("arrange_understanding.py", text, output, "--lang", lang)
+        assert done.returncode == 0, done.stderr
+        files = {path.name: path.read_text() for path in output.iterdir()}
+    assert len(files) == 3 * 3 + 3  # of each split, and the answers of ChID
+    rows = [line.split("\t") for line in (text / "gold/nli.test.zh.tsv").read_text().splitlines()]
+    read = {
+        task: list(formats[form].read(output / f"{task}.test.json", keys))
+        for task, form, keys in (
+            ("cmnli", "json_lines", {"text": "sentence1", "pair": "sentence2", "label": "label"}),
+            ("chid", "chid", {}),
+            ("cmrc", "squad", {}),
+        )
+    }
+    assert [[*item.texts, item.label] for item in read["cmnli"]] == rows
+    tagged = (text / "gold/tags.test.zh.tsv").read_text().strip("\n").split("\n\n")
+    sentences = {" ".join(row.split("\t")[0] for row in one.split("\n")) for one in tagged}
+    for item in read["chid"]:
+        filled = item.question.replace("____", item.choices[item.label])
+        assert filled in sentences and len(set(item.choices)) == 4
+    entailed = [row[1] for row in rows if row[2] == "entailment"]
+    for item in read["cmrc"]:
+        ((start, end),) = item.answers
+        answer = item.context[start:end]
+        assert item.question.replace("____", answer) in entailed
+        assert item.context.split().count(answer) == 1
+    assert len(read["cmrc"]) >= 2 and len(read["chid"]) == len(sentences) == 20
+
+
 @pytest.mark.slow
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
     short = "--languages en,de --settings A3 --seeds 1 --updates 2 --every 2 --words-limit 50"
@@ -93,6 +127,9 @@ def test_inference_is_learned_on_encoders_that_write_each_language_for_each_othe
         table = (tmp_path / "run" / f"fine-tuned-{name}" / "table.md").read_text()
         assert "| trained" in table and "| new-weights" in table, table
         assert "| en | de | zh | id |" in table, table
+    for name in ("cmnli", "chid", "cmrc"):
+        table = (tmp_path / "run" / f"understanding-{name}" / "table.md").read_text()
+        assert "| encoder | zh |" in table and "| new-weights" in table, table
     assert "done before" in script("3_cdlm.sh", *options, folder=tmp_path, **sizes)
     done = arrange("make_readme.py", tmp_path / "run/new-weights", "--output", tmp_path / "page.md")
     assert done.returncode == 0, done.stderr

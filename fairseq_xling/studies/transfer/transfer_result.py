@@ -36,6 +36,8 @@ ROWS = {
     "span_qa": "E6",
     "multiple_choice": "E6",
 }
+# trained and tested on one language
+WITHIN = {"classification": "E6", "span_qa": "E6", "multiple_choice": "E6"}
 
 
 def write_transfer(
@@ -217,6 +219,10 @@ def _measured(
             elif row and line.mean is not None:
                 what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
                 yield Measured(row, what, line.mean)
+            elif head in WITHIN and line.mean is None:
+                for lang, values in line.values.items():
+                    what = f"{metric} (%) of {lang}, trained on it, {line.name}"
+                    yield Measured(WITHIN[head], what, statistics.fmean(values))
     for one in record["results"]:
         gains = [
             shifted["scores"][metric] - test["scores"][lang][metric]

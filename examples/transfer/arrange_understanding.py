@@ -1,0 +1,148 @@
+"""Write tasks of one language of the embedded corpus in the forms of CLUE.
+
+    python examples/transfer/arrange_understanding.py TEXT OUT --lang zh
+
+TEXT is a folder of `fairseq-xling synthesize` with entailment and tags, in words with spaces. For
+each split OUT gets
+
+cmnli.SPLIT.json  (CMNLI) the entailment as it is;
+chid.SPLIT.json   (ChID) a sentence with a blank and four words of one part of speech, of which one
+                  stood there; the answers are in chid.SPLIT_answer.json;
+cmrc.SPLIT.json   (CMRC 2018, in SQuAD's form) three sentences, and as a question a statement that
+                  follows from one of them, with a blank; the answer is the word in that sentence.
+
+Words are drawn with seed 1, and the same TEXT gives the same files.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.files import atomic_write, read_lines, write_json
+
+SPLITS = ("train", "valid", "test")
+CHOICES, SENTENCES = 4, 3
+BLANK = "____"
+# Words that carry the content of a sentence.
+_CONTENT = ("NOUN", "VERB", "ADJ", "PROPN")
+
+Tagged = list[tuple[str, str]]  # word, part of speech
+Pair = tuple[str, str, str]  # premise, hypothesis, label
+
+
+def arrange(text: Path, output: Path, lang: str) -> None:
+    """Write all files."""
+    words = _words_by_tag(read_tagged(text / f"gold/tags.train.{lang}.tsv"))
+    content = {word for own in words.values() for word in own}
+    for number, split in enumerate(SPLITS):
+        rng = np.random.default_rng((1, number))
+        pairs = read_pairs(text / f"gold/nli.{split}.{lang}.tsv")
+        keys = ("sentence1", "sentence2", "label")
+        rows = (dict(zip(keys, pair, strict=True)) for pair in pairs)
+        write_json_lines(output / f"cmnli.{split}.json", rows)
+
+        answers: dict[str, int] = {}
+        tagged = read_tagged(text / f"gold/tags.{split}.{lang}.tsv")
+        blanks = list(fill_in(tagged, words, rng, answers))
+        write_json(output / f"chid.{split}_answer.json", answers)
+        write_json_lines(output / f"chid.{split}.json", blanks)
+
+        paragraphs = list(questions(pairs, content, rng))
+        write_json(output / f"cmrc.{split}.json", {"data": [{"paragraphs": paragraphs}]})
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    return [tuple(line.split("\t")) for line in read_lines(path)]
+
+
+def read_tagged(path: Path) -> Iterator[Tagged]:
+    sentence: Tagged = []
+    for line in [*read_lines(path), ""]:
+        if line:
+            word, tag, _ = line.split("\t")
+            sentence.append((word, tag))
+        elif sentence:
+            yield sentence
+            sentence = []
+
+
+def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
+    with atomic_write(path, "w") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def fill_in(
+    sentences: Iterable[Tagged],
+    words: dict[str, list[str]],
+    rng: np.random.Generator,
+    answers: dict[str, int],
+) -> Iterator[dict[str, Any]]:
+    """Records of ChID with a blank each; ``answers`` gets the place of each blank's word."""
+    for sentence in sentences:
+        usable = [n for n, (_, tag) in enumerate(sentence) if len(words.get(tag, ())) >= CHOICES]
+        if not usable:
+            continue
+        place = int(rng.choice(usable))
+        word, tag = sentence[place]
+        others = [one for one in words[tag] if one != word]
+        drawn = [others[n] for n in rng.permutation(len(others))[: CHOICES - 1]]
+        answer = int(rng.integers(CHOICES))
+        blank = f"#idiom{len(answers):06}#"
+        answers[blank] = answer
+        shown = [blank if n == place else one for n, (one, _) in enumerate(sentence)]
+        candidates = [*drawn[:answer], word, *drawn[answer:]]
+        yield {"content": [" ".join(shown)], "candidates": candidates}
+
+
+def questions(
+    pairs: Sequence[Pair], content: set[str], rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Paragraphs of SQuAD's form with a question each, about a word that is there once."""
+    premises = [premise for premise, _, _ in pairs]
+    for number, (premise, hypothesis, label) in enumerate(pairs):
+        if label != "entailment":
+            continue
+        others = [premises[n] for n in rng.integers(len(pairs), size=SENTENCES - 1)]
+        place = int(rng.integers(SENTENCES))
+        context = " ".join([*others[:place], premise, *others[place:]])
+        words, asked = context.split(), hypothesis.split()
+        usable = [n for n, w in enumerate(asked) if w in content and words.count(w) == 1]
+        if not usable:
+            continue
+        asked_for = int(rng.choice(usable))
+        answer = asked[asked_for]
+        start = sum(len(one) + 1 for one in words[: words.index(answer)])
+        asked[asked_for] = BLANK
+        answers = [{"text": answer, "answer_start": start}]
+        question = {"id": str(number), "question": " ".join(asked), "answers": answers}
+        yield {"context": context, "qas": [question]}
+
+
+def _words_by_tag(sentences: Iterable[Tagged]) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for sentence in sentences:
+        for word, tag in sentence:
+            if tag in _CONTENT:
+                found[tag].add(word)
+    return {tag: sorted(words) for tag, words in found.items()}
+
+
+@exits_on_user_error
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("text", metavar="TEXT", type=Path)
+    parser.add_argument("output", metavar="OUT", type=Path)
+    parser.add_argument("--lang", required=True, help="code of the language")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    arrange(args.text, args.output, args.lang)
+
+
+if __name__ == "__main__":
+    main()
