@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import exits_on_user_error
-from fairseq_xling.files import atomic_write, read_lines, write_json
+from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.tasks.formats.conll import Conll
+from fairseq_xling.tasks.formats.tsv import Tsv
 
 SPLITS = ("train", "valid", "test")
 CHOICES, SENTENCES = 4, 3
@@ -42,7 +44,8 @@ def arrange(text: Path, output: Path, lang: str) -> None:
     content = {word for own in words.values() for word in own}
     for number, split in enumerate(SPLITS):
         rng = np.random.default_rng((1, number))
-        pairs = read_pairs(text / f"gold/nli.{split}.{lang}.tsv")
+        found = Tsv.read(text / f"gold/nli.{split}.{lang}.tsv", {})
+        pairs = [(*item.texts, item.label) for item in found]
         keys = ("sentence1", "sentence2", "label")
         rows = (dict(zip(keys, pair, strict=True)) for pair in pairs)
         write_json_lines(output / f"cmnli.{split}.json", rows)
@@ -57,19 +60,10 @@ def arrange(text: Path, output: Path, lang: str) -> None:
         write_json(output / f"cmrc.{split}.json", {"data": [{"paragraphs": paragraphs}]})
 
 
-def read_pairs(path: Path) -> list[Pair]:
-    return [tuple(line.split("\t")) for line in read_lines(path)]
-
-
 def read_tagged(path: Path) -> Iterator[Tagged]:
-    sentence: Tagged = []
-    for line in [*read_lines(path), ""]:
-        if line:
-            word, tag, _ = line.split("\t")
-            sentence.append((word, tag))
-        elif sentence:
-            yield sentence
-            sentence = []
+    """Sentences with their parts of speech."""
+    for item in Conll.read(path, {"token": "0", "tag": "1"}):
+        yield list(zip(item.words, item.tags or (), strict=True))
 
 
 def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
