@@ -7,7 +7,8 @@ each split OUT gets
 
 cmnli.SPLIT.json  (CMNLI) the entailment as it is;
 chid.SPLIT.json   (ChID) a sentence with a blank and four words of one part of speech, of which one
-                  stood there; the answers are in chid.SPLIT_answer.json;
+                  stood there; the others are drawn as often as they occur, so that frequency does
+                  not give the answer away; the answers are in chid.SPLIT_answer.json;
 cmrc.SPLIT.json   (CMRC 2018, in SQuAD's form) three sentences, and as a question a statement that
                   follows from one of them, with a blank; the answer is the word in that sentence.
 
@@ -16,14 +17,14 @@ Words are drawn with seed 1, and the same TEXT gives the same files.
 
 import argparse
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.formats.tsv import Tsv
@@ -40,7 +41,7 @@ Pair = tuple[str, str, str]  # premise, hypothesis, label
 
 def arrange(text: Path, output: Path, lang: str) -> None:
     """Write all files."""
-    words = _words_by_tag(read_tagged(text / f"gold/tags.train.{lang}.tsv"))
+    words = _counts_by_tag(read_tagged(text / f"gold/tags.train.{lang}.tsv"))
     content = {word for own in words.values() for word in own}
     for number, split in enumerate(SPLITS):
         rng = np.random.default_rng((1, number))
@@ -53,10 +54,14 @@ def arrange(text: Path, output: Path, lang: str) -> None:
         answers: dict[str, int] = {}
         tagged = read_tagged(text / f"gold/tags.{split}.{lang}.tsv")
         blanks = list(fill_in(tagged, words, rng, answers))
+        paragraphs = list(questions(pairs, content, rng))
+        if not (blanks and paragraphs):
+            raise UserError(
+                f"{text}: in {split} there is no word to ask for; it must have been made with "
+                "`--spaced`"
+            )
         write_json(output / f"chid.{split}_answer.json", answers)
         write_json_lines(output / f"chid.{split}.json", blanks)
-
-        paragraphs = list(questions(pairs, content, rng))
         write_json(output / f"cmrc.{split}.json", {"data": [{"paragraphs": paragraphs}]})
 
 
@@ -73,19 +78,26 @@ def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
 
 def fill_in(
     sentences: Iterable[Tagged],
-    words: dict[str, list[str]],
+    words: Mapping[str, Mapping[str, int]],
     rng: np.random.Generator,
     answers: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
     """Records of ChID with a blank each; ``answers`` gets the place of each blank's word."""
     for sentence in sentences:
-        usable = [n for n, (_, tag) in enumerate(sentence) if len(words.get(tag, ())) >= CHOICES]
+        inside = {word for word, _ in sentence}
+        others = [
+            {word: count for word, count in words.get(tag, {}).items() if word not in inside}
+            for _, tag in sentence
+        ]
+        usable = [n for n, known in enumerate(others) if len(known) >= CHOICES - 1]
         if not usable:
             continue
         place = int(rng.choice(usable))
-        word, tag = sentence[place]
-        others = [one for one in words[tag] if one != word]
-        drawn = [others[n] for n in rng.permutation(len(others))[: CHOICES - 1]]
+        word = sentence[place][0]
+        counts = np.array(list(others[place].values()))
+        known = list(others[place])
+        chosen = rng.choice(len(known), CHOICES - 1, replace=False, p=counts / counts.sum())
+        drawn = [known[n] for n in chosen]
         answer = int(rng.integers(CHOICES))
         blank = f"#idiom{len(answers):06}#"
         answers[blank] = answer
@@ -97,7 +109,8 @@ def fill_in(
 def questions(
     pairs: Sequence[Pair], content: set[str], rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    """Paragraphs of SQuAD's form with a question each, about a word that is there once."""
+    """Paragraphs of SQuAD's form with a question each, about a word that is there once, in the
+    sentence that the statement follows from."""
     premises = [premise for premise, _, _ in pairs]
     for number, (premise, hypothesis, label) in enumerate(pairs):
         if label != "entailment":
@@ -106,7 +119,8 @@ def questions(
         place = int(rng.integers(SENTENCES))
         context = " ".join([*others[:place], premise, *others[place:]])
         words, asked = context.split(), hypothesis.split()
-        usable = [n for n, w in enumerate(asked) if w in content and words.count(w) == 1]
+        known = content.intersection(premise.split())
+        usable = [n for n, w in enumerate(asked) if w in known and words.count(w) == 1]
         if not usable:
             continue
         asked_for = int(rng.choice(usable))
@@ -118,13 +132,14 @@ def questions(
         yield {"context": context, "qas": [question]}
 
 
-def _words_by_tag(sentences: Iterable[Tagged]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+def _counts_by_tag(sentences: Iterable[Tagged]) -> dict[str, Counter[str]]:
+    """How often each word has each part of speech, of those that carry content."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:
         for word, tag in sentence:
             if tag in _CONTENT:
-                found[tag].add(word)
-    return {tag: sorted(words) for tag, words in found.items()}
+                found[tag][word] += 1
+    return found
 
 
 @exits_on_user_error
@@ -134,7 +149,6 @@ def main() -> None:
     parser.add_argument("output", metavar="OUT", type=Path)
     parser.add_argument("--lang", required=True, help="code of the language")
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
     arrange(args.text, args.output, args.lang)
 
 

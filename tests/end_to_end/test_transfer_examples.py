@@ -1,8 +1,10 @@
 """The scripts of examples/transfer run as they stand, on files named like the real ones."""
 
 import gzip
+import re
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -66,13 +68,15 @@ def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
 
 def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer(tmp_path):
     text, output, lang = tmp_path / "text", tmp_path / "out", "zh"
-    sizes = "--sentences 20 --held-out 20 --annotated 60 --nli 90 --spaced".split()
+    sizes = "--sentences 20 --held-out 60 --annotated 400 --nli 90 --spaced".split()
     run("fairseq-xling", "synthesize", str(text), "--languages", "en,zh", *sizes)
+    made = []
     for _ in range(2):
         done = arrange("arrange_understanding.py", text, output, "--lang", lang)
         assert done.returncode == 0, done.stderr
-        files = {path.name: path.read_text() for path in output.iterdir()}
-    assert len(files) == 3 * 3 + 3  # of each split, and the answers of ChID
+        made.append({path.name: path.read_text() for path in output.iterdir()})
+    assert made[0] == made[1]
+    assert len(made[0]) == 3 * 3 + 3  # of each split, and the answers of ChID
     rows = [line.split("\t") for line in (text / "gold/nli.test.zh.tsv").read_text().splitlines()]
     read = {
         task: list(formats[form].read(output / f"{task}.test.json", keys))
@@ -88,13 +92,23 @@ def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer
     for item in read["chid"]:
         filled = item.question.replace("____", item.choices[item.label])
         assert filled in sentences and len(set(item.choices)) == 4
-    entailed = [row[1] for row in rows if row[2] == "entailment"]
+        assert [word for word in item.choices if word in filled.split()] == [
+            item.choices[item.label]
+        ]
+    # Whoever takes the most frequent word is right by chance, a quarter of the time.
+    words = Counter(re.findall(r"^\S+", (text / "gold/tags.train.zh.tsv").read_text(), re.M))
+    train = list(formats["chid"].read(output / "chid.train.json", {}))
+    frequent = [max(range(4), key=lambda n, i=i: words[i.choices[n]]) == i.label for i in train]
+    assert len(train) == 400 and sum(frequent) < 0.33 * 400
+    entailed = [(row[0].split(), row[1]) for row in rows if row[2] == "entailment"]
     for item in read["cmrc"]:
         ((start, end),) = item.answers
         answer = item.context[start:end]
-        assert item.question.replace("____", answer) in entailed
+        statement = item.question.replace("____", answer)
+        assert any(answer in premise for premise, text in entailed if text == statement)
         assert item.context.split().count(answer) == 1
-    assert len(read["cmrc"]) >= 2 and len(read["chid"]) == len(sentences) == 20
+    assert len(read["cmrc"]) >= 2
+    assert len(read["chid"]) == len(tagged) == 60
 
 
 @pytest.mark.slow
