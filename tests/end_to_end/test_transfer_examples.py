@@ -68,7 +68,7 @@ def test_a_column_is_written_in_small_letters_and_nothing_else(tmp_path):
 
 def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer(tmp_path):
     text, output, lang = tmp_path / "text", tmp_path / "out", "zh"
-    sizes = "--sentences 20 --held-out 60 --annotated 400 --nli 90 --spaced".split()
+    sizes = "--sentences 400 --held-out 60 --annotated 400 --nli 90 --spaced".split()
     run("fairseq-xling", "synthesize", str(text), "--languages", "en,zh", *sizes)
     made = []
     for _ in range(2):
