@@ -5,8 +5,8 @@
 # choose some of the runs (default: all); LIST=1 prints names and commands and stops. What is finished
 # is not run again, what was interrupted resumes; RUN_FOLDER/times.tsv has the minutes that each call
 # took, RUN_FOLDER/logs what each printed. JOBS (default 2) steps run at a time. PARSER names a
-# checkpoint with the head `parsing_pos` on the encoder of transfer-encoder, which KBP37 needs. All of
-# it is about two days on two cores.
+# checkpoint with the head `parsing_pos` on the encoder of transfer-encoder, which KBP37 needs.
+# trelm-xlm needs transformers (extra `benchmarks`). All of it is about two days on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 runs=${1:-runs/all}

@@ -287,10 +287,13 @@ def main() -> None:
     config = {"seeds": args.seeds, "languages": args.languages}
     record = {"clcr": "study", "config": config, "tables": tables}
     write_json(args.run / "results.json", {**record, "provenance": provenance(study.read)})
+    measures = args.run / "measures"
+    for old in measures.glob("*.json"):
+        old.unlink()
     for (name, file), lang in itertools.product(MEASURES.items(), languages):
         found = args.run / file.format(lang=lang, seed=study.seeds[0])
         if found.is_file():
-            write_json(args.run / "measures" / f"{lang}-{name}.json", read_json(found))
+            write_json(measures / f"{lang}-{name}.json", read_json(found))
     for table in tables:
         print(f"\n{table['title']}\n{text_table(table['header'], table['rows'])}")
         for note in table["notes"]:

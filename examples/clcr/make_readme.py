@@ -100,8 +100,13 @@ def body(record: dict[str, Any]) -> list[str]:
 
 def measures(found: Sequence[Result]) -> list[str]:
     """The lines of the folder `measures` of a run, with what each verb found."""
-    about = "Of the first run; of one model, where a verb reads one, that of seed 1."
-    return [about, "", measured_table(found)]
+    about = (
+        "What each verb found, by language and task. A verb that reads one model was given that of "
+        "the first seed. C1 correlates the distance of a German or Chinese premise and an English "
+        "hypothesis with the share of the hypothesis' words that the English premise has: a score "
+        "that is computed, not one by people."
+    )
+    return [about, "", measured_table(found, named=True)]
 
 
 if __name__ == "__main__":

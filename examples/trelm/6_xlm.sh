@@ -3,7 +3,7 @@
 # then migrated to German.
 #   examples/trelm/6_xlm.sh [RUN_FOLDER] [further options of trelm run]
 # Needs transformers (pip install 'fairseq_xling[benchmarks]'). If interrupted, the same command
-# resumes. SOURCE_STEPS (default 1600) are those of the XLM, SENTENCES (default 20000) those of each
+# resumes the migration; the XLM starts again, which takes five minutes. SOURCE_STEPS (default 1600) are those of the XLM, SENTENCES (default 20000) those of each
 # text. About 25 minutes of one core.
 set -euo pipefail
 here=$(dirname "$0")
@@ -11,6 +11,7 @@ run=${1:-runs/trelm/synthetic-xlm}
 shift || true
 sentences=${SENTENCES:-20000}
 
+python "$here/xlm_encoder.py" --help >/dev/null # says so if transformers is missing
 if [ ! -f "$run-text/provenance.json" ]; then
     fairseq-xling synthesize "$run-text" --languages en,de --sentences "$sentences" \
         --parallel-sentences "$sentences" --held-out 1000

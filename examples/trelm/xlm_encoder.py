@@ -4,7 +4,8 @@
 
 XLM (Lample and Conneau, 2019) is trained by masked LM on one language, as XLM-en-2048 is, the
 source of TRI-XLM (TreLM, Table 2). FOLDER becomes what `save_pretrained` writes, with the BPE
-vocabulary in XLM's own form. A finished FOLDER with the same settings is left as it is.
+vocabulary in XLM's own form. A finished FOLDER with the same settings is left as it is; a training
+that was killed starts again.
 """
 
 import argparse
@@ -13,15 +14,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
-from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_lines, write_json
 from fairseq_xling.folders import META, is_finished, new_folder
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
+from fairseq_xling.ranges import COUNT, POSITIVE, Number
+from fairseq_xling.seeds import SEED
+
+try:
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+except ImportError:
+    raise SystemExit(
+        "xlm_encoder.py needs transformers: pip install 'fairseq_xling[benchmarks]'"
+    ) from None
 
 _SPECIAL = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{n}>" for n in range(10))]
 _END = "</w>"
@@ -29,11 +38,17 @@ WARM_UP = 100
 
 
 def learn_vocabulary(lines: list[str], size: int) -> Tokenizer:
-    """BPE of words between spaces, as long as XLM's specials leave room."""
+    """BPE of words between spaces, with ``size`` pieces at most, XLM's specials among them."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix=_END))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    # The library numbers the ends of words in the order of a hash table, another in each process,
+    # unless it is told their order.
+    ends = sorted({word[-1] + _END for line in lines for word in line.split()})
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=_SPECIAL, end_of_word_suffix=_END, show_progress=False
+        vocab_size=size,
+        special_tokens=[*_SPECIAL, *ends],
+        end_of_word_suffix=_END,
+        show_progress=False,
     )
     tokenizer.train_from_iterator(lines, trainer)
     # Sentences of XLM begin with the separator, too.
@@ -42,13 +57,14 @@ def learn_vocabulary(lines: list[str], size: int) -> Tokenizer:
 
 
 def batches(lengths: np.ndarray, max_tokens: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Numbers of sentences, of similar length in a batch; the batches in random order."""
+    """Numbers of sentences, of similar length in a batch; the batches in random order. What is
+    left at the end joins the last one."""
     order = np.lexsort((rng.random(len(lengths)), lengths))
-    found, start = [], 0
-    for stop in range(1, len(order) + 1):
-        if stop == len(order) or lengths[order[stop]] * (stop - start + 1) > max_tokens:
-            found.append(order[start:stop])
-            start = stop
+    starts = [0]
+    for stop in range(1, len(order)):
+        if lengths[order[stop]] * (stop - starts[-1] + 1) > max_tokens:
+            starts.append(stop)
+    found = np.split(order, starts[1:-1])
     return [found[n] for n in rng.permutation(len(found))]
 
 
@@ -86,8 +102,7 @@ def train(lines: list[str], folder: Path, args: argparse.Namespace) -> None:
         for _ in range(args.steps):
             waiting = waiting or batches(lengths, args.max_tokens, rng)
             batch = collate([{"input_ids": sentences[n]} for n in waiting.pop()])
-            mask = batch["input_ids"] != fast.pad_token_id
-            loss = model(batch["input_ids"], attention_mask=mask, labels=batch["labels"]).loss
+            loss = model(**batch).loss
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -110,20 +125,25 @@ def main() -> None:
     add = parser.add_argument
     add("text", metavar="TRAIN_TEXT", help="sentences, one a line, words between spaces")
     add("folder", metavar="FOLDER", type=Path, help="to write")
-    add("--steps", type=int, default=1600, help="of training")
-    add("--vocab-size", type=int, default=2000, help="subwords")
-    add("--layers", type=int, default=4, help="of the encoder")
-    add("--width", type=int, default=64, help="of its states")
-    add("--heads", type=int, default=4, help="of attention")
-    add("--max-positions", type=int, default=128, help="longest sentence in tokens")
-    add("--max-tokens", type=int, default=2048, help="of a batch")
-    add("--lr", type=float, default=3e-3, help="highest learning rate")
-    add("--seed", type=int, default=1, help="of weights, masks and batches")
+    add("--steps", type=Number(int, COUNT), default=1600, help="of training")
+    add("--vocab-size", type=Number(int, COUNT), default=2000, help="subwords")
+    add("--layers", type=Number(int, COUNT), default=4, help="of the encoder")
+    add("--width", type=Number(int, COUNT), default=64, help="of its states")
+    add("--heads", type=Number(int, COUNT), default=4, help="of attention")
+    add("--max-positions", type=Number(int, COUNT), default=128, help="longest sentence in tokens")
+    add("--max-tokens", type=Number(int, COUNT), default=2048, help="of a batch")
+    add("--lr", type=Number(float, POSITIVE), default=3e-3, help="highest learning rate")
+    add("--seed", type=SEED, default=1, help="of weights, masks and batches")
     args = parser.parse_args()
+    if args.width % args.heads:
+        raise UserError(f"`--width` must be a multiple of `--heads` {args.heads}, got {args.width}")
     settings = {name: value for name, value in vars(args).items() if name != "folder"}
     if not is_finished(args.folder, settings):
         with new_folder(args.folder, settings, "pretrain") as partial:
-            train(list(read_lines(args.text)), partial, args)
+            lines = list(read_lines(args.text))
+            if not any(line.split() for line in lines):
+                raise UserError(f"{args.text}: contains no words")
+            train(lines, partial, args)
             about = {"settings": settings, "provenance": provenance({"text": Path(args.text)})}
             write_json(partial / META, about)
 

@@ -7,6 +7,7 @@ a run with one result, a folder for one that left several.
 import argparse
 import dataclasses
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -181,16 +182,25 @@ def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
     return f"![{title}]({copy.name})"
 
 
-def measured_table(found: Sequence[Result]) -> str:
-    """What results measured of rows of the specification, in its order, next to the papers'."""
-    measured = [one for result in found for one in make_page(result, figures=False).measured]
+def measured_table(found: Sequence[Result], named: bool = False) -> str:
+    """What results measured of rows of the specification, in its order, next to the papers'.
+
+    Args:
+        named: also say which result a figure is of; the mean of those that it calls by one name.
+    """
+    measured: dict[tuple[str, str, str], list[float]] = {}
+    for result in found:
+        for one in make_page(result, figures=False).measured:
+            key = one.row, result.name if named else "", one.what
+            measured.setdefault(key, []).append(one.value)
     rows = [
-        [code, row.title, one.what, one.value, row.paper]
+        [code, row.title, *([name] if named else []), what, statistics.fmean(values), row.paper]
         for code, row in spec_rows().items()
-        for one in measured
-        if one.row == code
+        for (of, name, what), values in measured.items()
+        if of == code
     ]
-    return markdown_table(["row", "title", "measured", "value", "paper"], rows)
+    of = ["of"] if named else []
+    return markdown_table(["row", "title", *of, "measured", "value", "paper"], rows)
 
 
 def table_lines(record: dict[str, Any]) -> list[str]:

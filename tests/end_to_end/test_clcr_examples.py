@@ -123,8 +123,10 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     page = output.read_text()
     assert "## pairs" in page and "\n| 120 |" in page
-    rows = re.findall(r"^\| (C\d+) ", page.partition("## measures")[2], re.MULTILINE)
-    assert set(rows) == {"C1", "C4", "C10", "C13", "C15", "C16"}
+    lines = re.findall(r"^\| (C\d+) .*", page.partition("## measures")[2], re.MULTILINE)
+    assert set(lines) == {"C1", "C4", "C10", "C13", "C15", "C16"}
+    lines = re.findall(r"^\| C\d+ .*?\| (zh-\S+ *\|.*?)\|", page, re.MULTILINE)
+    assert len(lines) == len(set(lines)) > 6  # each figure has a name of its own
     assert [one["pairs"] for one in found["sizes"]] == [60, 120]
     assert {one["row"] for one in found["sizes"][0]["classified"]} == {"T", "T+E", "T+E+R"}
 

@@ -1,13 +1,14 @@
 """The example scripts of TreLM run as they stand, with their own configurations, cut short."""
 
 import gzip
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from fairseq_xling.interop.sources import read_source
+from fairseq_xling.interop.sources import folder_family, read_source
 from tests.end_to_end.engine import BIN, launch, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
@@ -51,17 +52,45 @@ def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
 
 
 @pytest.mark.row("T24")
-def test_an_xlm_of_transformers_own_is_migrated_once(tmp_path):
+def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_path):
     pytest.importorskip("transformers")
     short = ["--dry-run", *SHORT]
     plan = script("6_xlm.sh", "run", *short, folder=tmp_path, **FEW)
     assert "] language-de-1: run" in plan and "autoregressive" not in plan
     source = read_source(tmp_path / "run-source")
-    assert (source.family, source.shape.layers, source.shape.dim) == ("xlm", 4, 64)
+    assert (source.shape.layers, source.shape.dim) == (4, 64)
+    assert folder_family(tmp_path / "run-source") == source.family == "xlm"
     assert "the" in {token.removeprefix("\u2581") for token in source.symbols}
     written = (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns
     script("6_xlm.sh", "run", *short, folder=tmp_path, **FEW)
     assert (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns == written
+
+
+@pytest.mark.row("T24")
+def test_two_processes_pretrain_the_same_xlm(tmp_path):
+    pytest.importorskip("transformers")
+    words = ["the dog sees a cat", "a big house", "cats sleep in houses", "who sees her"]
+    (tmp_path / "text").write_text("\n".join(words * 9) + "\n")
+    options = "--steps 3 --vocab-size 60 --layers 1 --width 8 --heads 2 --max-tokens 100".split()
+    made = []
+    for name in ("first", "second"):
+        command = [sys.executable, EXAMPLES / "xlm_encoder.py", tmp_path / "text", tmp_path / name]
+        done = launch([*map(str, command), *options])
+        assert done.returncode == 0, done.stderr
+        files = ("vocab.json", "merges.txt", "model.safetensors")
+        made.append([(tmp_path / name / file).read_bytes() for file in files])
+    assert made[0] == made[1]
+    done = launch([*map(str, command), *options, "--width", "9"])
+    assert done.returncode == 1
+    assert "`--width` must be a multiple of `--heads` 2, got 9" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.row("T24")
+def test_the_migration_of_an_xlm_says_what_it_started_from(tmp_path):
+    pytest.importorskip("transformers")
+    script("6_xlm.sh", "run", *SHORT, folder=tmp_path, **FEW)
+    assert json.loads((tmp_path / "run/results.json").read_text())["source_family"] == "xlm"
 
 
 def test_a_real_pretrained_encoder_is_planned_from_its_package(captions, tmp_path):

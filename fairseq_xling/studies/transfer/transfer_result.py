@@ -36,8 +36,9 @@ ROWS = {
     "span_qa": "E6",
     "multiple_choice": "E6",
 }
-# trained and tested on one language
-WITHIN = {"classification": "E6", "span_qa": "E6", "multiple_choice": "E6"}
+# trained and tested on Chinese alone, as the tasks of CLUE are
+CHINESE = "zh"
+UNDERSTANDING = {"classification": "E6", "span_qa": "E6", "multiple_choice": "E6"}
 
 
 def write_transfer(
@@ -219,10 +220,9 @@ def _measured(
             elif row and line.mean is not None:
                 what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
                 yield Measured(row, what, line.mean)
-            elif head in WITHIN and line.mean is None:
-                for lang, values in line.values.items():
-                    what = f"{metric} (%) of {lang}, trained on it, {line.name}"
-                    yield Measured(WITHIN[head], what, statistics.fmean(values))
+            elif head in UNDERSTANDING and not matrix and set(line.values) == {CHINESE}:
+                what = f"{metric} (%) of {CHINESE}, trained on it, head {head}, {line.name}"
+                yield Measured(UNDERSTANDING[head], what, statistics.fmean(line.values[CHINESE]))
     for one in record["results"]:
         gains = [
             shifted["scores"][metric] - test["scores"][lang][metric]

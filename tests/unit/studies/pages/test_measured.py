@@ -34,15 +34,24 @@ def test_translated_files_are_a_row_of_their_own_and_not_zero_shot(tmp_path):
     ]
 
 
-def test_a_head_trained_and_tested_on_one_language_measures_understanding_not_transfer(tmp_path):
+def test_a_head_trained_and_tested_on_chinese_measures_understanding_and_on_english_nothing(
+    tmp_path,
+):
     record = copy.deepcopy(RECORDS["transfer"])
     record["config"]["head"], record["metric"] = "classification", "accuracy"
-    record["languages"] = ["en"]
     (first,) = record["results"]
-    tests = [{"seed": n, "setting": "lr0.001-b32", "scores": {"en": {"accuracy": 60.0 + n}}}
-             for n in (1, 2)]  # fmt: skip
-    record["results"] = [{**first, "metric": "accuracy", "tests": tests}]
-    assert measured(record, tmp_path) == [("E6", "accuracy (%) of en, trained on it, model", 61.5)]
+    found = {}
+    for lang in ("zh", "en"):
+        record["languages"] = [lang]
+        tests = [
+            {"seed": n, "setting": "lr0.001-b32", "scores": {lang: {"accuracy": 60.0 + n}}}
+            for n in (1, 2)
+        ]
+        about = {"metric": "accuracy", "sources": [lang], "tests": tests}
+        record["results"] = [{**first, **about}]
+        found[lang] = measured(record, tmp_path)
+    what = "accuracy (%) of zh, trained on it, head classification, model"
+    assert found == {"zh": [("E6", what, 61.5)], "en": []}
 
 
 def test_the_targets_after_the_first_are_further_languages(tmp_path):
