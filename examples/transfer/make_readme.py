@@ -50,21 +50,21 @@ MIGRATED is the run of `examples/trelm/3_minilm.sh`.
 
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `real.yaml`
 contain the settings. `synthetic` is pretrained with MLM alone: A3 shares all layers, T the lower
-half of them. `trained-encoders` and `new-weights` are two tables of `3_cdlm.sh`: encoders that
-were trained to translate, and the same with their initial weights. The `fine-tuned` ones are such
-an encoder trained as a whole on English alone. The `understanding` ones are the same trained and
+half of them. `trained-encoders` and `new-weights` are two tables of `3_cdlm.sh`: encoders that were
+trained to translate, and the same with their initial weights. The `fine-tuned` ones are such an
+encoder trained as a whole on English alone. The `understanding` ones are the same trained and
 tested on Chinese alone (TreLM, A.6), on tasks in the forms of CLUE that are made of the embedded
 corpus: entailment (CMNLI, chance a third), which of four words fills a blank (ChID, chance a
-quarter; the most frequent of the four is right as often), and the word of three sentences that fills
-a blank in a statement (CMRC 2018). The `adversarial` ones are
-BiLSTMs over mapped word vectors with a language discriminator, the `structures` ones graph
-convolution and a BiLSTM over pairs of mentions. `adversarial-wikiann` was run on one core of an AMD
-EPYC with AVX-512: mapped words gain in each seed, the adversary nothing over them, and its
-discriminator still tells five sentences of six. The others are real: `six-languages` is the encoder
-of `encoder.sh`, `migrated` the MiniLM that was migrated to German, and `before` the same before
-migration. At this scale names and trees transfer in part; parts of speech and Japanese entailment
-are no better than with new weights, slots hardly. Question answering on real text is left out: there
-is no English training set of its size here that such small encoders could learn from.
+quarter; the most frequent of the four is right as often), and the word of three sentences that
+fills a blank in a statement (CMRC 2018). The `adversarial` ones are BiLSTMs over mapped word
+vectors with a language discriminator, the `structures` ones graph convolution and a BiLSTM over
+pairs of mentions. `adversarial-wikiann` was run on one core of an AMD EPYC with AVX-512: mapped
+words gain in each seed, the adversary nothing over them, and its discriminator still tells five
+sentences of six. The others are real: `six-languages` is the encoder of `encoder.sh`, `migrated`
+the MiniLM that was migrated to German, and `before` the same before migration. At this scale names
+and trees transfer in part; parts of speech and Japanese entailment are no better than with new
+weights, slots hardly. Question answering on real text is left out: there is no English training set
+of its size here that such small encoders could learn from.
 """
 
 
