@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import in_words, paired_verdict, verdict
+from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict, verdict
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
@@ -24,6 +24,7 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
+from fairseq_xling.studies.transfer.table import lines_of
 from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared
 
 _HEAD = """\
@@ -77,7 +78,7 @@ def body(record: dict[str, Any]) -> list[str]:
         return _structures(record)
     if "settings" in config:
         record = {**record, **_turned(record["header"], record["rows"])}
-    return [_facts(config), "", *table_lines(record)]
+    return [_facts(config), "", *table_lines(record), *_against_new_weights(record)]
 
 
 # Of the measures of one encoder, those whose figure is shown.
@@ -104,6 +105,26 @@ _PAPER = {
         ("zh + ar", "51.9", "", ""),
     ),
 }
+
+
+def _against_new_weights(record: dict[str, Any]) -> list[str]:
+    """Encoders of `eval transfer` against the same with new weights, paired by seed."""
+    if record.get("kind") != "transfer":
+        return []
+    fresh = {text.partition("=")[0] for text in record["config"]["scratch"]}
+    means: dict[str, list[float]] = {}
+    for one in record["results"]:
+        values = lines_of(one["name"], one["sources"], one)[0].values
+        chosen = [lang for lang in values if lang not in one["sources"]] or one["sources"]
+        by_seed = zip(*(values[lang] for lang in chosen), strict=True)
+        means[one["encoder"]] = [statistics.fmean(figures) for figures in by_seed]
+    where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
+    return [
+        f"- {name} less {other}, {where}: {in_words(paired_difference(means[name], means[other]))}."
+        for name in means
+        for other in means
+        if name not in fresh and other in fresh
+    ]
 
 
 def _structures(record: dict[str, Any]) -> list[str]:

@@ -39,14 +39,18 @@ class Line:
 
 
 def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Means over seeds, with deviations; the mean over target languages, and its gap to that of
-    the languages trained on."""
-    header = ["encoder", *languages, "mean of targets", "gap"]
+    """Means over seeds, with deviations; where there are target languages, the mean over them, and
+    its gap to that of the languages trained on."""
+    targets = any(line.mean is not None for line in lines)
+    header = ["encoder", *languages, *(["mean of targets", "gap"] if targets else [])]
     return header, [
         [
             line.name,
             *(OverSeeds.of(line.values.get(lang, ()), 1) for lang in languages),
-            *(None if value is None else OverSeeds((value,), 1) for value in (line.mean, line.gap)),
+            *(
+                None if value is None else OverSeeds((value,), 1)
+                for value in ((line.mean, line.gap) if targets else ())
+            ),
         ]
         for line in lines
     ]

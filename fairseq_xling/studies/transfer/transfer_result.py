@@ -84,7 +84,7 @@ class Transfer(Kind):
                 f"{metric} by language",
                 header=header,
                 rows=cells,
-                notes=_notes(config, metric, results, result.machine),
+                notes=_notes(config, metric, results, result.machine, "gap" in header),
                 name="table",
             ),
             Section(
@@ -177,7 +177,11 @@ def _scores(results: Sequence[Mapping[str, Any]], shifted: bool = False) -> Tabl
 
 
 def _notes(
-    config: Mapping[str, Any], metric: str, results: Sequence[Mapping[str, Any]], where: str
+    config: Mapping[str, Any],
+    metric: str,
+    results: Sequence[Mapping[str, Any]],
+    where: str,
+    targets: bool,
 ) -> list[str]:
     seeds = f"seed {config['seeds']}"
     if len(str(config["seeds"]).split(",")) > 1:
@@ -189,8 +193,9 @@ def _notes(
     epochs = f"{config['epochs']} epoch{'s' * (config['epochs'] > 1)}"
     notes = [
         f"{metric} in percent; {seeds}; {chosen}; {epochs}, the best one by dev.",
-        "gap: the figure of the language trained on minus the mean of the targets'.",
     ]
+    if targets:
+        notes.append("gap: the figure of the language trained on minus the mean of the targets'.")
     if config["shift_layer"]:
         notes.append(
             f"shifted: states of layer {config['shift_layer']} shifted by the languages' mean "
