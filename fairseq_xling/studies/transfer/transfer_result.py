@@ -26,6 +26,7 @@ from fairseq_xling.studies.transfer.table import Line, lines_of, table
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
+ONE_LANGUAGE = "TreLM (Li et al., 2021), A.6"
 MATRIX = "Pires et al. (2019), Tables 1 and 2"
 # trained on one language, tested on others: the row of each head's figure
 ROWS = {
@@ -73,9 +74,10 @@ class Transfer(Kind):
         record, config = result.record, result.record["config"]
         metric, languages, results = (record[key] for key in ("metric", "languages", "results"))
         matrix = len({tuple(one["sources"]) for one in results if not one["how"]}) > 1
-        source = MATRIX if matrix else SOURCE
         by_result = [(one, lines_of(one["name"], one["sources"], one)) for one in results]
         lines = [line for _, own in by_result for line in own]
+        targets = any(line.mean is not None for line in lines)
+        source = MATRIX if matrix else SOURCE if targets else ONE_LANGUAGE
         about = f"Head {config['head']}, {metric}"
         seeds = seeds_in_words(config["seeds"], dots=True)
         header, cells = table(lines, languages)
@@ -84,7 +86,7 @@ class Transfer(Kind):
                 f"{metric} by language",
                 header=header,
                 rows=cells,
-                notes=_notes(config, metric, results, result.machine, "gap" in header),
+                notes=_notes(config, metric, results, result.machine, targets),
                 name="table",
             ),
             Section(
@@ -115,7 +117,9 @@ class Transfer(Kind):
         if alphas:
             tables["shifted"] = _scores(results, shifted=True)
         return Page(
-            title=record["title"],
+            title=record["title"]
+            if targets
+            else f"Head {config['head']}, trained and tested on one language",
             source=source,
             lead=[
                 "Epochs and settings were selected on the source language's dev file alone; the "

@@ -52,6 +52,9 @@ def test_a_head_trained_and_tested_on_chinese_measures_understanding_and_on_engl
         found[lang] = measured(record, tmp_path)
     what = "accuracy (%) of zh, trained on it, head classification, model"
     assert found == {"zh": [("E6", what, 61.5)], "en": []}
+    page = make_page(find_results(tmp_path)[0], figures=False)
+    assert page.title == "Head classification, trained and tested on one language"
+    assert "gap" not in page.sections[0].header
 
 
 def test_the_targets_after_the_first_are_further_languages(tmp_path):
