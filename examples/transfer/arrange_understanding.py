@@ -94,15 +94,14 @@ def fill_in(
             continue
         place = int(rng.choice(usable))
         word = sentence[place][0]
-        counts = np.array(list(others[place].values()))
-        known = list(others[place])
-        chosen = rng.choice(len(known), CHOICES - 1, replace=False, p=counts / counts.sum())
-        drawn = [known[n] for n in chosen]
+        wrong, counts = list(others[place]), np.array(list(others[place].values()))
+        drawn = rng.choice(len(wrong), CHOICES - 1, replace=False, p=counts / counts.sum())
         answer = int(rng.integers(CHOICES))
         blank = f"#idiom{len(answers):06}#"
         answers[blank] = answer
         shown = [blank if n == place else one for n, (one, _) in enumerate(sentence)]
-        candidates = [*drawn[:answer], word, *drawn[answer:]]
+        candidates = [wrong[n] for n in drawn]
+        candidates.insert(answer, word)
         yield {"content": [" ".join(shown)], "candidates": candidates}
 
 

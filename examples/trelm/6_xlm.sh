@@ -3,8 +3,8 @@
 # then migrated to German.
 #   examples/trelm/6_xlm.sh [RUN_FOLDER] [further options of trelm run]
 # Needs transformers (pip install 'fairseq_xling[benchmarks]'). If interrupted, the same command
-# resumes the migration; the XLM starts again, which takes five minutes. SOURCE_STEPS (default 1600) are those of the XLM, SENTENCES (default 20000) those of each
-# text. About 25 minutes of one core.
+# resumes the migration; the XLM starts again, which takes five minutes. SOURCE_STEPS (default 1600)
+# are those of the XLM, SENTENCES (default 20000) those of each text. About 25 minutes of one core.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic-xlm}
