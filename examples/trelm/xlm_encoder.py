@@ -1,4 +1,4 @@
-"""Pretrain a small English XLM from scratch, with transformers alone.
+"""Pretrain a small English XLM from scratch, with transformers.
 
     python examples/trelm/xlm_encoder.py TRAIN_TEXT FOLDER --steps 1600
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from fairseq.data.data_utils import batch_by_size
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_lines, write_json
@@ -41,8 +42,8 @@ def learn_vocabulary(lines: list[str], size: int) -> Tokenizer:
     """BPE of words between spaces, with ``size`` pieces at most, XLM's specials among them."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix=_END))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    # The library numbers the ends of words in the order of a hash table, another in each process,
-    # unless it is told their order.
+    # The library numbers the ends of words in the order of a hash table, which differs between
+    # processes; pieces that are given keep their order.
     ends = sorted({word[-1] + _END for line in lines for word in line.split()})
     trainer = trainers.BpeTrainer(
         vocab_size=size,
@@ -60,11 +61,9 @@ def batches(lengths: np.ndarray, max_tokens: int, rng: np.random.Generator) -> l
     """Numbers of sentences, of similar length in a batch; the batches in random order. What is
     left at the end joins the last one."""
     order = np.lexsort((rng.random(len(lengths)), lengths))
-    starts = [0]
-    for stop in range(1, len(order)):
-        if lengths[order[stop]] * (stop - starts[-1] + 1) > max_tokens:
-            starts.append(stop)
-    found = np.split(order, starts[1:-1])
+    sizes = lengths[order]
+    found = batch_by_size(order, None, num_tokens_vec=sizes, max_tokens=max_tokens)
+    found[-2:] = [np.concatenate(found[-2:])]
     return [found[n] for n in rng.permutation(len(found))]
 
 
