@@ -38,10 +38,15 @@ class Line:
         return statistics.fmean(found) if found else None
 
 
+def has_targets(lines: Sequence[Line]) -> bool:
+    """Whether any was tested on a language that it was not trained on."""
+    return any(line.mean is not None for line in lines)
+
+
 def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """Means over seeds, with deviations; where there are target languages, the mean over them, and
     its gap to that of the languages trained on."""
-    targets = any(line.mean is not None for line in lines)
+    targets = has_targets(lines)
     header = ["encoder", *languages, *(["mean of targets", "gap"] if targets else [])]
     return header, [
         [

@@ -22,7 +22,7 @@ from fairseq_xling.results.result import KINDS, PAGE, Kind, write_results
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.studies.transfer.steps import TestedModel
-from fairseq_xling.studies.transfer.table import Line, lines_of, table
+from fairseq_xling.studies.transfer.table import Line, has_targets, lines_of, table
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
@@ -76,7 +76,7 @@ class Transfer(Kind):
         matrix = len({tuple(one["sources"]) for one in results if not one["how"]}) > 1
         by_result = [(one, lines_of(one["name"], one["sources"], one)) for one in results]
         lines = [line for _, own in by_result for line in own]
-        targets = any(line.mean is not None for line in lines)
+        targets = has_targets(lines)
         source = MATRIX if matrix else SOURCE if targets else ONE_LANGUAGE
         about = f"Head {config['head']}, {metric}"
         seeds = seeds_in_words(config["seeds"], dots=True)
