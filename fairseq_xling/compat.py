@@ -310,3 +310,30 @@ def native_bf16() -> bool | None:
     if platform.machine().lower() not in ("x86_64", "amd64") or None in asked:
         return None
     return any(ask() for ask in asked)
+
+
+def lstm_states(lstm: Any, states: Any) -> Any:
+    """What ``lstm`` makes of ``states``: under autocast to bf16 on a CPU without AVX512, in fp32.
+
+    torch 2.13 hands such an LSTM to oneDNN without asking whether it has one for this processor,
+    and without AVX512 it has none: "could not create a primitive descriptor for the LSTM".
+    """
+    import torch
+
+    wanted = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    if not wanted or states.device.type != "cpu" or _lstm_computes_in_bf16():
+        return lstm(states)[0]
+    with torch.autocast("cpu", enabled=False):
+        return lstm(states.float())[0]
+
+
+@functools.cache
+def _lstm_computes_in_bf16() -> bool:
+    import torch
+
+    try:
+        with torch.autocast("cpu", torch.bfloat16), torch.no_grad(), torch.random.fork_rng([]):
+            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+    except RuntimeError:
+        return False
+    return True

@@ -7,6 +7,8 @@ over a packed batch, and the same numbers.
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.compat import lstm_states
+
 
 class BiLstm(nn.Module):
     """B sentences, N positions, D width of the input, H units in each direction."""
@@ -22,8 +24,8 @@ class BiLstm(nn.Module):
         inside = places < lengths[:, None]
         # What is beyond an end stays there, so it is read last in both directions.
         order = torch.where(inside, lengths[:, None] - 1 - places, places)
-        forth = self.forth(states)[0]
-        back = _reorder(self.back(_reorder(states, order))[0], order)
+        forth = lstm_states(self.forth, states)
+        back = _reorder(lstm_states(self.back, _reorder(states, order)), order)
         return torch.cat([forth, back], -1).masked_fill(~inside[..., None], 0)
 
 

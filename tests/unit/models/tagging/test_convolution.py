@@ -1,5 +1,9 @@
 """Maxima over real positions: padding never counts."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -67,3 +71,28 @@ def test_the_lstm_equals_torchs_own_on_packed_sentences():
     )
     expected, _ = torch.nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
     assert torch.allclose(ours(states, lengths), expected, atol=1e-6)
+
+
+WITHOUT_AVX512 = """
+import torch
+from fairseq_xling.models.tagging.bilstm import BiLstm
+
+lstm, states, lengths = BiLstm(4, 3), torch.randn(2, 5, 4), torch.tensor([5, 2])
+expected = lstm(states, lengths)
+with torch.autocast("cpu", torch.bfloat16):
+    for given in (states, states.bfloat16()):
+        found = lstm(given, lengths)
+        print((found - expected).abs().max().item())
+found.float().sum().backward()
+"""
+
+
+def test_autocast_trains_where_the_processor_has_no_lstm_in_bf16():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_AVX512],
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(float(difference) < 0.02 for difference in done.stdout.split()), done.stdout
