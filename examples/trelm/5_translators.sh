@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Translators that write whole sentences from slots, trained from a migration of MiniLM on image
-# captions (multi30k), next to an autoregressive model that is trained until it stops improving.
+# Translators that write whole sentences from slots, trained from a migration of MiniLM on sentence
+# pairs such as image captions (multi30k), next to an autoregressive model that is trained until it
+# stops improving.
 #   examples/trelm/5_translators.sh DATA [RUN_FOLDER] [further options of the study]
-# DATA holds {train,val,test_2016_flickr}.{en,de}.gz. With `--rows ctc-all` it is one translator, and
+# TARGET (de) is the language to translate to. DATA holds {train,val,test_2016_flickr}.{en,de}.gz; the
+# last two may be called dev or valid and test. split_pairs.py makes such a folder of a file of pairs.
+# To Japanese, words are what spaces separate in the files, for BLEU, too; Chinese is cut into
+# characters. Both get three slots for each source token. With `--rows ctc-all` it is one translator, and
 # about three hours on one core; every other row takes about an hour more. If interrupted, the same
 # command resumes. The figures of README.md are from `--rows ctc --autoregressive no
 # --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too; those of
@@ -14,8 +18,30 @@ data=${1:?the folder with multi30k}
 run=${2:-runs/trelm/translators}
 shift; shift || true
 
+target=${TARGET:-de}
+case $target in
+zh) own=(--segment en=space,zh=char --upsample 3) ;;
+ja) own=(--segment en=space,ja=space --upsample 3 --bleu-tokenizer none) ;;
+*) own=(--segment "en=space,$target=space") ;;
+esac
+
+named() { # NAME...: the first of them that DATA has in both languages
+    local name
+    for name in "$@"; do
+        if [ -f "$data/$name.en.gz" ] && [ -f "$data/$name.$target.gz" ]; then
+            echo "$name"
+            return
+        fi
+    done
+    echo "$data: there must be a file $1.en.gz and $1.$target.gz${2:+ (or $2 instead of $1)}" >&2
+    return 2
+}
+train=$(named train)
+valid=$(named val dev valid)
+test=$(named test_2016_flickr test)
+
 mkdir -p "$run-text"
-for split in train val test_2016_flickr; do
+for split in "$train" "$valid" "$test"; do
     lower="$run-text/$split.en"
     [ -f "$lower" ] || { gzip -dc "$data/$split.en.gz" | python -c \
         'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)' \
@@ -23,7 +49,7 @@ for split in train val test_2016_flickr; do
 done
 case ${ENCODER:-minilm} in
 small)
-    "$here/captions_encoder.sh" "$run-source" "$run-text/train.en" "$run-text/val.en" \
+    "$here/captions_encoder.sh" "$run-source" "$run-text/$train.en" "$run-text/$valid.en" \
         --encoder-embed-dim "${WIDTH:-256}" --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" \
         --max-positions 128
     source=$run-source/checkpoints/checkpoint_best.pt
@@ -37,9 +63,9 @@ minilm)
     ;;
 esac
 fairseq-xling ablate trelm-translators --config "$here/translators.yaml" --output "$run" \
-    --source "$source" \
-    --mono "train.en=$run-text/train.en" --mono "train.de=$data/train.de.gz" \
-    --mono "valid.en=$run-text/val.en" --mono "valid.de=$data/val.de.gz" \
-    --parallel "train.en-de=$run-text/train.en,$data/train.de.gz" \
-    --parallel "valid.en-de=$run-text/val.en,$data/val.de.gz" \
-    --parallel "test.en-de=$run-text/test_2016_flickr.en,$data/test_2016_flickr.de.gz" "$@"
+    --source "$source" --languages "en,$target" \
+    --mono "train.en=$run-text/$train.en" --mono "train.$target=$data/$train.$target.gz" \
+    --mono "valid.en=$run-text/$valid.en" --mono "valid.$target=$data/$valid.$target.gz" \
+    --parallel "train.en-$target=$run-text/$train.en,$data/$train.$target.gz" \
+    --parallel "valid.en-$target=$run-text/$valid.en,$data/$valid.$target.gz" \
+    --parallel "test.en-$target=$run-text/$test.en,$data/$test.$target.gz" "${own[@]}" "$@"

