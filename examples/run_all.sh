@@ -60,6 +60,7 @@ every() {
     on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
     on_data trelm-minilm "$here/trelm/3_minilm.sh" "$data/multi30k" "$runs/trelm/minilm"
     on_data trelm-translators "$here/trelm/5_translators.sh" "$data/multi30k" "$runs/trelm/translators"
+    on_data trelm-languages "$here/trelm/7_languages.sh" "$data" "$runs/trelm/translators"
     on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
     on_data transfer-real "$here/transfer/2_real.sh" "$data" "$runs/transfer/encoder" \
         "$runs/trelm/minilm" "$runs/transfer/real"
@@ -107,7 +108,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
 }
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-xlm} \
-    trelm/{multi30k,minilm,translators}
+    trelm/{multi30k,minilm,translators{,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,synthetic/measures,pairs,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \

