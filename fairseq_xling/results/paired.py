@@ -32,6 +32,15 @@ def paired_difference(better: Sequence[float], worse: Sequence[float]) -> dict[s
     return found
 
 
+def shown_p(p: float) -> str:
+    """A probability with three digits, or that it is below them.
+
+    >>> shown_p(0.0426), shown_p(0.0002)
+    ('= 0.043', '< 0.001')
+    """
+    return f"= {p:.3f}" if p >= 0.001 else "< 0.001"
+
+
 def in_words(found: Mapping[str, Any], unit: str = "points", digits: int = 1) -> str:
     """For a note, with so many ``digits`` after the point.
 
@@ -46,7 +55,7 @@ def in_words(found: Mapping[str, Any], unit: str = "points", digits: int = 1) ->
     return (
         f"{text} ({LEVEL:.0%} interval {found['low']:+.{digits}f} to "
         f"{found['high']:+.{digits}f}), paired t-test "
-        f"over {len(found['gaps'])} seeds: p = {found['p']:.3f}"
+        f"over {len(found['gaps'])} seeds: p {shown_p(found['p'])}"
     ).replace("%", " %")
 
 
@@ -75,7 +84,7 @@ def paired_verdict(
 
     >>> paired_verdict("Maps help.", [3.0, 4.1, 5.0], [1.0, 2.0, 3.0])
     'Maps help. Here: +2.0 points (95 % interval +1.9 to +2.2), paired t-test over 3 seeds: \
-p = 0.000. Kept.'
+p < 0.001. Kept.'
     >>> paired_verdict("Maps help.", [3.0], [1.0])
     'Maps help. Here: +2.0 points. Not enough to tell.'
     """

@@ -10,7 +10,7 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import paired_difference
+from fairseq_xling.results.paired import paired_difference, shown_p
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -224,7 +224,7 @@ def _notes(record: Mapping[str, Any], machine: str) -> list[str]:
         "mean over targets, chance 50.",
     ]
     for one in record["comparisons"]:
-        p = "" if one["p"] is None else f", paired t-test p = {one['p']:.3f}"
+        p = "" if one["p"] is None else f", paired t-test p {shown_p(one['p'])}"
         above = sum(gap > 0 for gap in one["gaps"])
         notes.append(
             f"Row {one['row']} against row {one['against']}: {one['mean']:+.1f} points, mean over "

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.results.paired import LEVEL, paired_difference
+from fairseq_xling.results.paired import LEVEL, paired_difference, shown_p
 
 Record = Mapping[str, Any]
 Model = tuple[str, str]  # network and variant
@@ -122,7 +122,7 @@ def table(found: Sequence[Mapping[str, Any]], languages: Mapping[str, str]) -> l
             languages.get(one["file"], one["file"]),
             f"{one['mean']:+.1f}",
             "" if one["low"] is None else f"{one['low']:+.1f} to {one['high']:+.1f}",
-            "" if one["p"] is None else f"{one['p']:.3f}",
+            "" if one["p"] is None else shown_p(one["p"]).removeprefix("= "),
             len(one["seeds"]),
         ]
         for one in found
