@@ -10,6 +10,7 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -231,4 +232,24 @@ def _notes(record: Record, result: Result) -> list[str]:
             f"Accuracy is zero-shot: a classifier trained on {record['source']}, tested on other "
             "languages" + (f"; always {majority['label']}: {chance[0]:.1f}." if chance else ".")
         )
-    return [*found, f"{result.machine}."]
+    return [*found, *_gains(record), f"{result.machine}."]
+
+
+def _gains(record: Record) -> Iterator[str]:
+    """What the largest number of pairs gives over the smallest, paired by seed."""
+    sizes, columns = [one["pairs"] for one in record["sizes"]], cells(record)
+    if len(sizes) < 2:
+        return
+    names = {RELATIVE: ("of the spread", 3)}
+    names |= {name: ("points", 1) for name in (F1, *list(accuracies(record))[-1:])}
+    gains = []
+    for name, (unit, digits) in names.items():
+        first, *_, last = columns.get(name, [None, None])
+        if first and last and len(first.values) == len(last.values):
+            found = paired_difference(last.values, first.values)
+            gains.append(f"{name.removesuffix(' (%)')} {in_words(found, unit, digits)}")
+    if gains:
+        yield (
+            f"From {sizes[0]:,} to {sizes[-1]:,} pairs: {'; '.join(gains)}. The paper found no "
+            "gain from more than its 250,000."
+        )
