@@ -59,7 +59,8 @@ every() {
     on_data emerging-multi30k "$here/emerging_structure/2_multi30k.sh" "$data" "$runs/emerging/multi30k"
     on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
     on_data trelm-minilm "$here/trelm/3_minilm.sh" "$data/multi30k" "$runs/trelm/minilm"
-    on_data trelm-translators "$here/trelm/5_translators.sh" "$data/multi30k" "$runs/trelm/translators"
+    on_data trelm-translators env TARGET=de ENCODER=minilm "$here/trelm/5_translators.sh" \
+        "$data/multi30k" "$runs/trelm/translators"
     on_data trelm-languages "$here/trelm/7_languages.sh" "$data" "$runs/trelm/translators"
     on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
     on_data transfer-real "$here/transfer/2_real.sh" "$data" "$runs/transfer/encoder" \

@@ -331,9 +331,9 @@ def lstm_states(lstm: Any, states: Any) -> Any:
 def _lstm_computes_in_bf16() -> bool:
     import torch
 
-    try:
-        with torch.autocast("cpu", torch.bfloat16), torch.no_grad(), torch.random.fork_rng([]):
-            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+    try:  # with its gradient: a processor may have the one without the other
+        with torch.random.fork_rng([]), torch.enable_grad(), torch.autocast("cpu", torch.bfloat16):
+            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))[0].sum().backward()
     except RuntimeError:
         return False
     return True

@@ -20,6 +20,10 @@ shift; shift || true
 
 target=${TARGET:-de}
 case $target in
+en)
+    echo "TARGET must be another language than en, which is translated from" >&2
+    exit 2
+    ;;
 zh) own=(--segment en=space,zh=char --upsample 3) ;;
 ja) own=(--segment en=space,ja=space --upsample 3 --bleu-tokenizer none) ;;
 *) own=(--segment "en=space,$target=space") ;;
@@ -33,7 +37,8 @@ named() { # NAME...: the first of them that DATA has in both languages
             return
         fi
     done
-    echo "$data: there must be a file $1.en.gz and $1.$target.gz${2:+ (or $2 instead of $1)}" >&2
+    printf -v name '%s, ' "$@"
+    echo "$data: there must be NAME.en.gz and NAME.$target.gz, with a NAME of: ${name%, }" >&2
     return 2
 }
 train=$(named train)

