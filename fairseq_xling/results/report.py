@@ -55,8 +55,10 @@ class Section:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as displayed."""
-        return [[cell(value) for value in row] for row in self.rows]
+        """The rows as displayed; a narrow column breaks before a deviation, not within it."""
+        return [
+            [cell(value).replace("± ", "±\N{NO-BREAK SPACE}") for value in row] for row in self.rows
+        ]
 
 
 def versions_section() -> Section:

@@ -215,8 +215,15 @@ def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | No
             lines.append(Line(target, x, [c.mean for c in y], style, spread=spread))
         return partial(draw, [Panel(lines, xlabel=axis["title"], ylabel=what)])
     names = [f"{one['row']}: {one['name']}" for one in record["variations"]]
+    # Rows without a figure have no line: most rows of a study do not translate.
+    shown = [place for place, of in enumerate(zip(*found.values(), strict=True)) if any(of)]
     panels = [
-        DotPanel(names, [cell.values if cell else [] for cell in cells], what, target)
+        DotPanel(
+            [names[place] for place in shown],
+            [cells[place].values if cells[place] else [] for place in shown],
+            what,
+            target,
+        )
         for target, cells in found.items()
     ]
     return partial(draw_dots, panels)

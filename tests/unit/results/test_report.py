@@ -62,3 +62,8 @@ def test_text_from_outside_cannot_become_markup(tmp_path):
 def test_words_stand_left_and_numbers_right(tmp_path):
     html = write(tmp_path / "r.html", Section("T", header=["w", "n"], rows=[["haus", 0.5]]))
     assert '<td class="word">haus</td><td>0.500</td>' in html
+
+
+def test_a_deviation_is_not_broken_into_two_lines():
+    section = Section("Table", header=["word", "n"], rows=[["haus", "1.50 ± 0.25"]])
+    assert section.cells == [["haus", "1.50 ±\N{NO-BREAK SPACE}0.25"]]

@@ -6,7 +6,9 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.trelm import study_result
 from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.check import read_config
 from fairseq_xling.studies.trelm.scratch import budget
@@ -467,3 +469,13 @@ def test_the_table_has_a_column_for_each_distance_and_a_row_that_trains_nothing(
         ["None", "50.00", "4.000", "8.000"],
         ["10", "50.00", "1.500", "8.000"],
     ]
+
+
+def test_rows_that_measured_nothing_have_no_line_in_a_figure():
+    record = {"variations": [{"row": code, "name": code.upper()} for code in "abc"]}
+    cells = [OverSeeds((1.0, 2.0), 1), None, OverSeeds((3.0, 4.0), 1)]
+    others = [None, None, OverSeeds((5.0, 6.0), 1)]
+    figure = study_result._draw(record, "BLEU", {"de": cells, "id": others})()
+    first, second = figure.axes[:2]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["a: A", "c: C"]
+    assert (first.get_title(), second.get_title()) == ("de", "id")
