@@ -95,22 +95,24 @@ class Page:
     measured: Sequence[Measured] = ()
 
 
-def seeds_in_words(seeds: str | Sequence[int], whiskers: bool = True, dots: bool = False) -> str:
-    """Seeds as a caption names them; ``whiskers`` if the figure has them, ``dots`` if it has one
-    for each seed.
+def seeds_in_words(seeds: str | Sequence[int], drawn: str = "whiskers") -> str:
+    """Seeds as a caption names them, and how a figure shows that there are several.
 
     >>> seeds_in_words("3"), seeds_in_words([1, 2])
     ('Seed 3.', 'Seeds 1, 2; whiskers are standard deviations over them.')
-    >>> seeds_in_words("1,2", dots=True)
-    'Seeds 1, 2, a dot each.'
+    >>> seeds_in_words("1,2", "dots"), seeds_in_words("1,2", "")
+    ('Seeds 1, 2, a dot each.', 'Seeds 1, 2; means over them.')
+
+    Args:
+        drawn: ``whiskers`` or ``bands`` of a deviation, ``dots`` for each seed, or nothing.
     """
     found = seeds.split(",") if isinstance(seeds, str) else list(map(str, seeds))
     if len(found) == 1:
         return f"Seed {found[0]}."
-    if dots:
+    if drawn == "dots":
         return f"Seeds {', '.join(found)}, a dot each."
-    drawn = "; whiskers are standard deviations over them" if whiskers else "; means over them"
-    return f"Seeds {', '.join(found)}{drawn}."
+    means = f"{drawn} are standard deviations" if drawn else "means"
+    return f"Seeds {', '.join(found)}; {means} over them."
 
 
 def sentence(text: str) -> str:

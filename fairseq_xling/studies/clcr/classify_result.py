@@ -233,7 +233,7 @@ class ClcrClassify(Kind):
                 Section(
                     "Accuracy",
                     figure=partial(draw_dots, _panels(record)),
-                    notes=caption(result, SOURCE, seeds_in_words(seeds, dots=True)),
+                    notes=caption(result, SOURCE, seeds_in_words(seeds, "dots")),
                     name="plot",
                 ),
             ],

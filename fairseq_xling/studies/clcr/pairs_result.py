@@ -102,7 +102,7 @@ class ClcrPairs(Kind):
         header = ["pairs", *columns]
         rows = [[n, *(column[i] for column in columns.values())] for i, n in enumerate(pairs)]
         first, second = record["pair"]
-        notes = caption(result, SOURCE, seeds_in_words(seeds, whiskers=False))
+        notes = caption(result, SOURCE, seeds_in_words(seeds, "bands"))
         return Page(
             title=f"CLCR by the number of sentence pairs, {first} and {second}",
             source=SOURCE,

@@ -216,7 +216,7 @@ class Ablation(Kind):
         rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
         facts = (
             f"{config['arch']}, {config['layers']} layers, {describe_steps(config)}.",
-            seeds_in_words(config["seeds"], dots=True),
+            seeds_in_words(config["seeds"], "dots"),
         )
         first = header.index(f"{record['columns'][0]['title']}, {record['targets'][0]}")
         keys = ("setting", "target", "measure")

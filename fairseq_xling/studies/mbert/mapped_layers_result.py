@@ -147,7 +147,7 @@ class MappedLayers(Kind):
         config, lines = result.record["config"], result.record["lines"]
         header, rows = table(lines)
         notes = [*_notes(config), f"{result.machine}."]
-        seeds = seeds_in_words(config["seeds"]).replace("whiskers", "bands")
+        seeds = seeds_in_words(config["seeds"], "bands")
         return Page(
             title="Zero-shot transfer through a map, layer by layer",
             source=SOURCE,

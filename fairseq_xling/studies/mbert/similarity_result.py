@@ -135,7 +135,7 @@ class Similarity(Kind):
         correlations = {(one["row"], one["pair"]): one["values"] for one in record["pearson"]}
         header, rows = table(lines, correlations)
         notes = [*_notes(config), f"{result.machine}."]
-        seeds = seeds_in_words(config["seeds"]).replace("whiskers", "bands")
+        seeds = seeds_in_words(config["seeds"], "bands")
         return Page(
             title="Encoders trained jointly and independently, layer by layer",
             source=SOURCE,

@@ -175,7 +175,7 @@ class SizeWindow(Kind):
         record, seeds = result.record, result.record["config"]["seeds"]
         header = record["header"]
         rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
-        facts = (f"Languages {record['config']['languages']}.", seeds_in_words(seeds, dots=True))
+        facts = (f"Languages {record['config']['languages']}.", seeds_in_words(seeds, "dots"))
         notes = [
             "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
             "over the target languages; for the masked LM at its best layer for each language. "

@@ -79,7 +79,7 @@ class Transfer(Kind):
         targets = has_targets(lines)
         source = MATRIX if matrix else SOURCE if targets else ONE_LANGUAGE
         about = f"Head {config['head']}, {metric}"
-        seeds = seeds_in_words(config["seeds"], dots=True)
+        seeds = seeds_in_words(config["seeds"], "dots")
         header, cells = table(lines, languages)
         sections = [
             Section(
@@ -98,7 +98,7 @@ class Transfer(Kind):
         ]
         if matrix:
             figure = _heat(lines, languages, metric)
-            means = seeds_in_words(config["seeds"], whiskers=False)
+            means = seeds_in_words(config["seeds"], "")
             notes = caption(result, source, f"{about} as a share.", means)
             sections.insert(
                 1, Section("Every language with every language", figure=figure, notes=notes)

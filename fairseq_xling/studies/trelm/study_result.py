@@ -72,7 +72,9 @@ class TrelmStudyKind(Kind):
         record = result.record
         seeds, source = record["config"]["seeds"], record["source"]
         header, rows = study_table(record)
-        notes = caption(result, source, seeds_in_words(seeds, dots="axis" not in record))
+        notes = caption(
+            result, source, seeds_in_words(seeds, "bands" if "axis" in record else "dots")
+        )
         figures = [
             Section(what[:1].upper() + what[1:], figure=_draw(record, what, found), notes=notes)
             for what, found in _figures(record).items()
@@ -213,7 +215,7 @@ def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | No
             x, y = zip(*sorted(drawn, key=lambda one: one[0]), strict=True) if drawn else ((), ())
             spread = [cell.spread or 0.0 for cell in y]
             lines.append(Line(target, x, [c.mean for c in y], style, spread=spread))
-        return partial(draw, [Panel(lines, xlabel=axis["title"], ylabel=what)])
+        return partial(draw, [Panel(lines, xlabel=axis["title"], ylabel=what, log_x=True)])
     names = [f"{one['row']}: {one['name']}" for one in record["variations"]]
     # Rows without a figure have no line: most rows of a study do not translate.
     shown = [place for place, of in enumerate(zip(*found.values(), strict=True)) if any(of)]

@@ -77,7 +77,10 @@ class Probing(Kind):
         files = sorted(probes[0]["scores"], key="valid".__ne__)  # dev first, then what is tested
         names = {file: "dev" if file == "valid" else shown(tested, file) for file in files}
         seeds = sorted({one["options"]["seed"] for one in probes})
-        facts = ("Micro F1 in percent.", seeds_in_words(seeds, whiskers=len(layers) < 2))
+        facts = (
+            "Micro F1 in percent.",
+            seeds_in_words(seeds, "whiskers" if len(layers) < 2 else ""),
+        )
         if len(layers) > 1:
             panel = _curves(probes, names, layers, record["baseline"]["valid"])
             # The legend is below: with some languages, it would lie on their curves.

@@ -33,7 +33,7 @@ class Structures:
         record = result.record
         header, rows = record["header"], record["rows"]
         seeds = sorted({one["seed"] for one in record["structures"]})
-        facts = ("Micro F1 without NONE.", seeds_in_words(seeds, whiskers=False))
+        facts = ("Micro F1 without NONE.", seeds_in_words(seeds, ""))
         notes = caption(result, SOURCE, *facts)
         names = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
         pairs = matrix_paired.table(record.get("paired", []), names)
