@@ -10,7 +10,7 @@
 # README.md is IRSTLM's (tlm -n=4 -lm=msb).
 set -euo pipefail
 here=$(dirname "$0")
-data=${1:?the folder with multi30k} run=${2:?the run folder of 5_translators.sh}
+data=${1:?the folder with sentence pairs} run=${2:?the run folder of 5_translators.sh}
 output=${3:?the checkpoint to write}
 target=${TARGET:-de}
 shift 3
