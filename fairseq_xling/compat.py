@@ -312,6 +312,25 @@ def native_bf16() -> bool | None:
     return any(ask() for ask in asked)
 
 
+@functools.cache
+def packs_weights(dtype: Any) -> bool:
+    """Whether this torch, on this processor, has products of weights in oneDNN's own layout.
+
+    They are operators that torch has for its compiler, and not public. In bf16 they need AVX512.
+    """
+    import torch
+
+    with torch.no_grad():
+        try:
+            states, weight = torch.ones(2, 8, dtype=dtype), torch.ones(4, 8, dtype=dtype)
+            weight = torch.ops.mkldnn._reorder_linear_weight(weight)
+            product = torch.ops.mkldnn._linear_pointwise(states, weight, None, "gelu", [], "none")
+            plus = torch.ops.mkldnn._linear_pointwise.binary(states, product, weight, None, "add")
+        except (AttributeError, RuntimeError):
+            return False
+    return bool((plus == 16).all())
+
+
 def lstm_states(lstm: Any, states: Any) -> Any:
     """What ``lstm`` makes of ``states``: under autocast to bf16 on a CPU without AVX512, in fp32.
 

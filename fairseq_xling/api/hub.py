@@ -172,8 +172,8 @@ class HubInterface(nn.Module):
         """
         lines = [sentences] if isinstance(sentences, str) else checked.lines("sentences", sentences)
         encoder, precision = self._on_device(), options.get("precision", AUTO)
-        if options.get("int8") or resolve(precision, self.device.type) != "fp32":
-            # Weights in another number format are those of this translation alone.
+        if self.device.type == "cpu" or resolve(precision, self.device.type) != "fp32":
+            # Weights in another format are those of this translation alone.
             encoder = copy.copy(encoder)
             encoder.model = copy.deepcopy(encoder.model)
         found = Translator.of(encoder, self.name, **options).translate(lines)

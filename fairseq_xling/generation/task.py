@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Optional
 
 import numpy as np
@@ -22,6 +22,7 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
+from fairseq_xling.generation.likely_text import read_likely_text
 from fairseq_xling.generation.lister import Lister
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.rescoring import Rescorer
@@ -29,6 +30,7 @@ from fairseq_xling.models.emissions import Emission, Reading
 from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.models.ngram import Ngram
+from fairseq_xling.models.packed import pack
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
@@ -324,19 +326,26 @@ class Translates:
         return Lister(found)
 
     def _convert(self, models: Sequence[Any]) -> None:
-        """Weights in the precision of translation; autocast, as in training, would convert them
-        again for every batch."""
-        if next(models[0].parameters()).device.type == "cpu":
+        """Weights in the precision of translation, and on a CPU laid out for it; autocast, as in
+        training, would convert them again for every batch."""
+        on_cpu = next(models[0].parameters()).device.type == "cpu"
+        if on_cpu:
             keep_freed_memory()
             keep_shapes_of_sentences()
         if self.cfg.int8:
             if self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16":
                 raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
+            numbers = {lang: number for number, lang in enumerate(self.languages)}
+            given = self.source_dictionary, self.direction, numbers
             for model in models:
-                quantise(model)
-        elif self.cfg.bf16 or computes_in_bf16(self.cfg):
+                quantise(model, partial(read_likely_text, model, *given))
+            return
+        if self.cfg.bf16 or computes_in_bf16(self.cfg):
             for model in models:
                 model.bfloat16()
+        if on_cpu:
+            for model in models:
+                pack(model)
 
     @exits_on_user_error
     def inference_step(

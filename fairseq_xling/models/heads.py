@@ -17,7 +17,7 @@ class LinearHead(nn.Module):
     def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5, activation: str = "gelu"):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
-        self.project = F.linear  # `models.int8` has another one
+        self.project = F.linear  # `models.reading` has others
 
     def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(n, D) states and (V, D) embeddings to (n, V) logits; with ``tokens`` (R, C), (R, S, D)

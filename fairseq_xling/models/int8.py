@@ -1,24 +1,38 @@
 """Products with weights in 8 bits, for models that only read or translate on a CPU.
 
-A weight (O, I) becomes int8 with one scale for each output; a state becomes uint8 around a zero
-point, with one scale for each row, so that a row's result does not depend on what else is in the
-batch. The products are oneDNN's (`torch.ops.onednn`), exact in int32. Embeddings, norms and
+A weight (O, I) becomes int8 with one scale for each output, a state becomes uint8 around a zero
+point. The products are oneDNN's (`torch.ops.onednn`), exact in int32. Embeddings, norms and
 attention stay as they are.
+
+In the layers, states have a range that was found beforehand, from sentences that the model reads
+while it is converted. Each column of a state then has a scale of its own, which the weights take
+over (SmoothQuant, Xiao et al., 2023, Equation 4 with alpha 0.5): the few columns with large states
+that pretrained encoders have take no precision from the others. Other states get one scale for each
+row. Either way a row's result does not depend on what else is in the batch.
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.compat import cpu_capabilities
+from fairseq_xling.compat import cpu_capabilities, native_bf16
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.heads import LinearHead
+from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.reading import FUSED, ReadingLayer, substitute
 
-_WEIGHT_LIMIT = 127
+_STATE_LIMIT, _ZERO = 127, 128
 _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")
+_TINY = torch.finfo(torch.float32).tiny
 
 
-def quantise(model: nn.Module) -> None:
+def quantise(model: nn.Module, read: Callable[[], object] | None = None) -> None:
     """Replace the linear layers of a float32 ``model``, and the products of its output layers.
+
+    Args:
+        read: has the model read sentences like those that it will read. Without it, and in layers
+            that nothing of it reaches, states get a scale for each row, which is slower.
 
     Raises:
         UserError: if the model is not on a CPU in float32, or torch has no such products here.
@@ -29,59 +43,182 @@ def quantise(model: nn.Module) -> None:
         raise UserError(f"`--int8` needs a model on a CPU in fp32, got {device} {dtype}")
     if "onednn" not in torch.backends.quantized.supported_engines:
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
-    for module in list(model.modules()):
-        if isinstance(module, LinearHead) and not isinstance(module.project, _Products):
-            module.project = _Products()
-        for name, child in list(module.named_children()):
-            if type(child) is nn.Linear:
-                setattr(module, name, Int8Linear(child.weight.data, child.bias.data))
+    ranges = {} if read is None else _ranges(model, read)
+    substitute(model, lambda layer: _layer(layer, ranges.get(layer)), _linear, Int8Linear)
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with W (O, I) in 8 bits; b (O,)."""
+    """x W^T + b with W (O, I) in 8 bits, b (O,), and a scale for each row of x."""
 
     def __init__(self, weight: Tensor, bias: Tensor):
         super().__init__()
-        scale = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / _WEIGHT_LIMIT
-        rounded = (weight / scale[:, None]).round().to(torch.int8)
-        self.weight = torch.ops.onednn.qlinear_prepack(rounded, None)
-        self.scale, self.bias = scale, bias
-        self.zeros = torch.zeros(len(scale), dtype=torch.int32)
-        self.limit = activation_limit()
+        self.product, self.bias = _Product(weight, None, _Scale(1.0, _ZERO)), bias
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         """(..., I) float32 to (..., O) float32."""
         # One pass for each end is faster than one for the absolute values, which are written.
         scale = torch.maximum(x.amax(-1, keepdim=True), x.amin(-1, keepdim=True).neg_())
-        scale = scale.clamp_(min=torch.finfo(x.dtype).tiny).div_(self.limit)
-        zero = self.limit + 1
-        # torch's conversion to int8 has vector instructions, that to uint8 has not.
-        rounded = (x / scale).round_().to(torch.int8).view(torch.uint8).add_(zero)
-        product = torch.ops.onednn.qlinear_pointwise(
-            rounded, 1.0, zero, self.weight, self.scale, self.zeros,
-            None, 1.0, 0, torch.float32, "none", [], "",
-        )  # fmt: skip
+        scale = scale.clamp_(min=_TINY).div_(_STATE_LIMIT)
+        product = self.product(_rounded(x / scale))
         return torch.addcmul(self.bias, product, scale, out=product)
 
 
-def activation_limit() -> int:
-    """The largest rounded state: 127, or 63 where the processor adds two products in 16 bits."""
+class RangedLinear(nn.Module):
+    """activation(x W^T + b) with W (O, I) in 8 bits, of states whose columns are in a known range.
+
+    Args:
+        most: (I,) the largest absolute value of each column; what exceeds it is cut.
+        out: the result's numbers, or how it is rounded.
+    """
+
+    def __init__(
+        self,
+        linear: nn.Linear,
+        most: Tensor,
+        activation: Callable[[Tensor], Tensor] | None = None,
+        out: "_Scale | torch.dtype" = torch.float32,
+    ):
+        super().__init__()
+        weight = linear.weight.data
+        most, heaviest = most.clamp(min=1e-5), weight.abs().amax(0).clamp(min=1e-5)
+        columns = (most / heaviest).sqrt()
+        scale = _Scale(float((most / columns).max()) / _STATE_LIMIT, _ZERO)
+        self.factor = 1 / (columns * scale.size)
+        self.product = _Product(weight * columns, linear.bias.data, scale)
+        self.activation, self.out = activation, out
+
+    @torch.no_grad()
+    def forward(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        """(n, I) to (n, O); ``plus`` (n, O) is added, in float32."""
+        rounded = _rounded((x * self.factor).clamp_(-_STATE_LIMIT, _STATE_LIMIT))
+        if plus is not None:
+            return self.product(rounded, plus)
+        if self.activation is None or self.activation in FUSED:
+            return self.product(rounded, None, FUSED.get(self.activation), self.out)
+        y = self.activation(self.product(rounded))
+        return self.out.rounded(y) if isinstance(self.out, _Scale) else y.to(self.out)
+
+
+class _Scale(NamedTuple):
+    """What a rounded number q stands for: (q - zero) size."""
+
+    size: float
+    zero: int
+
+    def rounded(self, x: Tensor) -> Tensor:
+        """uint8."""
+        return (x / self.size).round_().add_(self.zero).clamp_(0, 255).to(torch.uint8)
+
+
+class _Product(nn.Module):
+    """Rounded states times W^T, with W (O, I); ``scale`` is theirs."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, scale: _Scale):
+        super().__init__()
+        size = weight.abs().amax(1).clamp(min=_TINY) / weight_limit()
+        rounded = (weight / size[:, None]).round().to(torch.int8)
+        self.weight = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self.size, self.zeros = size, torch.zeros(len(size), dtype=torch.int32)
+        self.bias, self.scale = bias, scale
+
+    @torch.no_grad()
+    def forward(
+        self,
+        rounded: Tensor,
+        plus: Tensor | None = None,
+        fused: tuple[str, str] | None = None,
+        out: _Scale | torch.dtype = torch.float32,
+    ) -> Tensor:
+        """(..., I) uint8 to (..., O), with the activation ``fused`` or the sum with ``plus``."""
+        name, algorithm = fused or ("none", "")
+        given = rounded, *self.scale, self.weight, self.size, self.zeros
+        if plus is not None:
+            return torch.ops.onednn.qlinear_pointwise.binary(
+                *given, plus, self.bias, 1.0, 0, torch.float32, 1.0, 0, "add", 1.0, "none", [], ""
+            )
+        kind = (*out, torch.uint8) if isinstance(out, _Scale) else (1.0, 0, out)
+        return torch.ops.onednn.qlinear_pointwise(*given, self.bias, *kind, name, [], algorithm)
+
+
+def weight_limit() -> int:
+    """The largest rounded weight: 127, or 63 where the processor adds two products in 16 bits."""
     has = cpu_capabilities()
     # Of processors that are not x86, or a torch that cannot tell, the careful value is right.
     return 127 if any(has.get(name) for name in _VNNI) else 63
 
 
-class _Products:
-    """`torch.nn.functional.linear` in 8 bits, which prepares each weight the first time.
+def _rounded(x: Tensor) -> Tensor:
+    """float32 from -127 to 127, which is changed, to uint8 around 128."""
+    # torch's conversion to int8 has vector instructions, that to uint8 has not.
+    return x.round_().to(torch.int8).view(torch.uint8).add_(_ZERO)
 
-    Several languages may share a head, and have their own embeddings.
-    """
+
+class _Ranges:
+    """The range of the states that each product of a layer reads."""
 
     def __init__(self) -> None:
-        self._prepared: dict[int, tuple[Tensor, Int8Linear]] = {}  # the weight stays alive: its id
+        self.most: dict[str, Tensor] = {}  # by product: of each column
+        self.least = self.largest = 0.0  # of what fc2 reads
 
-    def __call__(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        if id(weight) not in self._prepared:
-            self._prepared[id(weight)] = weight, Int8Linear(weight.data, bias.data)
-        return self._prepared[id(weight)][1](x)
+    def watch(self, layer: EncoderLayer) -> list[torch.utils.hooks.RemovableHandle]:
+        def reads(name: str) -> Callable[..., None]:
+            def note(module: nn.Module, given: tuple[Tensor]) -> None:
+                most = given[0].abs().flatten(0, -2).amax(0)
+                self.most[name] = torch.maximum(most, self.most.get(name, most))
+
+            return note
+
+        def hidden(module: nn.Module, given: tuple[Tensor]) -> None:
+            least, largest = given[0].aminmax()
+            self.least = min(self.least, float(least))
+            self.largest = max(self.largest, float(largest))
+
+        handles = [
+            getattr(layer, name).register_forward_pre_hook(reads(name))
+            for name in ("qkv", "out", "fc1")
+        ]
+        return [*handles, layer.fc2.register_forward_pre_hook(hidden)]
+
+
+def _ranges(model: nn.Module, read: Callable[[], object]) -> dict[nn.Module, _Ranges]:
+    """Those of the layers that ``read`` reaches."""
+    layers = [layer for layer in model.modules() if type(layer) is EncoderLayer]
+    found = {layer: _Ranges() for layer in layers if not _is_quantised(layer)}
+    handles = [handle for layer, ranges in found.items() for handle in ranges.watch(layer)]
+    if not handles:
+        return {}
+    try:
+        with torch.no_grad():
+            read()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {layer: ranges for layer, ranges in found.items() if ranges.most}
+
+
+def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
+    if ranges is None:
+        for name in () if _is_quantised(layer) else ("qkv", "out", "fc1", "fc2"):
+            setattr(layer, name, _linear(getattr(layer, name)))
+        return layer
+    most = ranges.most
+    # Where the processor computes in bfloat16, attention does, too.
+    mixed = torch.bfloat16 if native_bf16() else torch.float32
+    size = max(ranges.largest - ranges.least, _TINY) / 255
+    hidden = _Scale(size, round(-ranges.least / size))
+    return ReadingLayer(
+        layer,
+        RangedLinear(layer.qkv, most["qkv"], out=mixed),
+        RangedLinear(layer.out, most["out"]),
+        RangedLinear(layer.fc1, most["fc1"], layer.activation, hidden),
+        _Product(layer.fc2.weight.data, layer.fc2.bias.data, hidden),
+    )
+
+
+def _is_quantised(layer: EncoderLayer) -> bool:
+    return isinstance(layer.qkv, Int8Linear)
+
+
+def _linear(linear: nn.Linear) -> Int8Linear:
+    return Int8Linear(linear.weight.data, linear.bias.data)

@@ -1,0 +1,73 @@
+"""Products by oneDNN against torch's own."""
+
+import pytest
+import torch
+from torch import nn
+
+from fairseq_xling.compat import packs_weights
+from fairseq_xling.models import packed
+from fairseq_xling.models.activations import activations
+from fairseq_xling.models.heads import BertHead
+from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.packed import PackedLinear, pack
+from fairseq_xling.models.reading import ReadingLayer
+
+DTYPES = [torch.float32, torch.bfloat16]
+
+
+@pytest.fixture(params=DTYPES, ids=["fp32", "bf16"])
+def dtype(request):
+    if not packs_weights(request.param):
+        pytest.skip("this processor has no such products")
+    return request.param
+
+
+def near(dtype):
+    return {"atol": 1e-4, "rtol": 1e-4} if dtype == torch.float32 else {"atol": 0.1, "rtol": 0.05}
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "own"])
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_layer_is_that_of_torch(monkeypatch, dtype, activation, masked):
+    monkeypatch.setitem(activations._entries, "own", torch.tanh)
+    torch.manual_seed(1)
+    layer = EncoderLayer(32, 128, 4, activation=activation).eval().to(dtype)
+    model, x = nn.Sequential(layer), torch.randn(3, 7, 32).to(dtype)
+    mask = None
+    if masked:
+        mask = torch.ones(3, 1, 1, 7, dtype=torch.bool)
+        mask[1, ..., 4:] = False
+    expected, before = layer(x, mask), x.clone()
+    pack(model)
+    assert isinstance(model[0], ReadingLayer)
+    torch.testing.assert_close(model[0](x, mask), expected.detach(), **near(dtype))
+    assert torch.equal(x, before)
+    pack(model)  # what was replaced stays
+    torch.testing.assert_close(model[0](x, mask), expected.detach(), **near(dtype))
+
+
+@pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24), (0, 24)])
+def test_products_have_any_shape(dtype, shape):
+    torch.manual_seed(1)
+    linear, x = nn.Linear(24, 10).to(dtype), torch.randn(shape).to(dtype)
+    found = PackedLinear(linear.weight.data, linear.bias.data)(x)
+    torch.testing.assert_close(found, linear(x).detach(), **near(dtype))
+
+
+def test_a_head_has_the_embeddings_of_each_language(dtype):
+    torch.manual_seed(1)
+    model = nn.ModuleDict({"head": BertHead(24, 50)}).to(dtype)
+    x = torch.randn(5, 24).to(dtype)
+    tables = [nn.Parameter(torch.randn(50, 24).to(dtype)) for _ in range(2)]
+    expected = [model["head"](x, table).detach() for table in tables]
+    pack(model)
+    assert isinstance(model["head"].dense, PackedLinear)
+    for table, one in zip(tables, expected, strict=True):
+        torch.testing.assert_close(model["head"](x, table), one, **near(dtype))
+
+
+def test_without_such_products_the_model_stays(monkeypatch):
+    monkeypatch.setattr(packed, "packs_weights", lambda dtype: False)
+    model = nn.Sequential(EncoderLayer(8, 16, 2))
+    pack(model)
+    assert type(model[0]) is EncoderLayer
