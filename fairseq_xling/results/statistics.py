@@ -56,6 +56,36 @@ class OverSeeds:
         return {"values": list(self.values), "digits": self.digits, "signed": self.signed}
 
 
+def over_seeds(
+    header: Sequence[str], rows: Sequence[Sequence[Any]], digits: Sequence[int]
+) -> tuple[list[str], list[list[Any]]]:
+    """A table in which rows that differ by their ``seed``, and by figures, have become one.
+
+    Args:
+        digits: of the last columns, which hold figures or None; those before tell rows apart.
+
+    >>> rows = [["de", 1, 2.0, None], ["de", 2, 3.0, None], ["fr", 1, 5.0, 7.0]]
+    >>> header, rows = over_seeds(["target", "seed", "BLEU", "chrF"], rows, [2, 1])
+    >>> header, [[str(cell) for cell in row] for row in rows]
+    (['target', 'seeds', 'BLEU', 'chrF'], [['de', '1,2', '2.50 ± 0.71', 'None'], \
+['fr', '1', '5.00', '7.0']])
+    """
+    place, first = header.index("seed"), len(header) - len(digits)
+    groups: dict[tuple[Any, ...], list[Sequence[Any]]] = {}
+    for row in rows:
+        told = (*row[:place], *row[place + 1 : first])
+        groups.setdefault(told, []).append(row)
+    merged = []
+    for told, own in groups.items():
+        figures = [
+            OverSeeds.of([value for value in column if value is not None], number)
+            for column, number in zip(list(zip(*own, strict=True))[first:], digits, strict=True)
+        ]
+        seeds = ",".join(str(row[place]) for row in own)
+        merged.append([*told[:place], seeds, *told[place:], *figures])
+    return [*header[:place], "seeds", *header[place + 1 :]], merged
+
+
 def read_cell(value: Any) -> Any:
     """A cell of a table as it was before it became JSON."""
     if isinstance(value, Mapping):

@@ -13,6 +13,7 @@ from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.statistics import over_seeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import UNDRAWN, curve_words
@@ -96,10 +97,10 @@ class TrelmRun(Kind):
 
 
 def phase_table(found: Sequence[Migration]) -> Table:
-    """Bits per word of both languages after each phase."""
+    """Bits per word of both languages after each phase, over seeds."""
     source = _source(found)
     header = ["target", "seed", "after", "steps", f"bits per word, {source}"]
-    return [*header, "bits per word, target"], [
+    rows = [
         [
             *(one["target"], one["seed"], phase["phase"], phase["steps"]),
             *(phase["bpw"][source], phase["bpw"][one["target"]]),
@@ -107,6 +108,7 @@ def phase_table(found: Sequence[Migration]) -> Table:
         for one in found
         for phase in one["phases"]
     ]
+    return over_seeds([*header, "bits per word, target"], rows, [3, 3])
 
 
 def maps(found: Sequence[Migration]) -> list[Section]:

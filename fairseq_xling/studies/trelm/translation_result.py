@@ -7,6 +7,7 @@ from fairseq_xling.analysis.sampled_bleu import ORDERS
 from fairseq_xling.results.page import Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
+from fairseq_xling.results.statistics import over_seeds
 from fairseq_xling.studies.trelm.results import PAPER, Migration, seeds_of, which
 
 _BACKWARD = "samples_backward"  # of a migration that translates in both directions
@@ -18,16 +19,11 @@ FAULTS = (
 
 
 def bleu_table(found: Sequence[Migration]) -> Table:
-    """n-gram precisions, the cumulative score and where it is lost, of every ordering."""
+    """n-gram precisions, the cumulative score and where it is lost, of every ordering, over
+    seeds."""
     header, rows = bleu_rows(found)
     digits = [1] * ORDERS + [2, 3, 3, 2, 1, 1, 1]
-    return header[:-1], [
-        [
-            *row[:3],
-            *("" if x is None else f"{x:.{n}f}" for x, n in zip(row[3:-1], digits, strict=True)),
-        ]
-        for row in rows
-    ]
+    return over_seeds(header[:-1], [row[:-1] for row in rows], digits)
 
 
 def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator[Section]:

@@ -37,7 +37,7 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
     found = read_outcome(TrelmConfig(translate_split="test,test1"), outcome)
     header, rows = bleu_table([found])
     names = [row[header.index("ordering")] for row in rows]
-    precisions = [row[header.index("1-gram precision")] for row in rows]
+    precisions = [str(row[header.index("1-gram precision")]) for row in rows]
     assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
     assert found["samples"] == [
         {"source": "source 0", "reference": "a b c d e", "oracle": "a b c d e"}
