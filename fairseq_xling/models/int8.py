@@ -122,6 +122,9 @@ class _Product(nn.Module):
         self.size, self.zeros = size, torch.zeros(len(size), dtype=torch.int32)
         self.bias, self.scale = bias, scale
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "_Product":
+        return self  # torch cannot copy such weights, which never change
+
     @torch.no_grad()
     def forward(
         self,

@@ -36,6 +36,9 @@ class PackedLinear(nn.Module):
         self.fused = ("none", "") if activation is None else FUSED.get(activation)
         self.activation = activation
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "PackedLinear":
+        return self  # torch cannot copy such weights, which never change
+
     @torch.no_grad()
     def forward(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         """(..., I) to (..., O); ``plus`` (..., O) is added, to a product without activation."""

@@ -70,9 +70,11 @@ class Projection:
         self._prepared: dict[int, tuple[Tensor, Callable[[Tensor], Tensor]]] = {}
 
     def __call__(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        if id(weight) not in self._prepared:
-            self._prepared[id(weight)] = weight, self._prepare(weight.data, bias.data)
-        return self._prepared[id(weight)][1](x)
+        known, product = self._prepared.get(id(weight), (None, None))
+        if known is not weight:  # a copy of this object has the places of other weights
+            product = self._prepare(weight.data, bias.data)
+            self._prepared[id(weight)] = weight, product
+        return product(x)
 
 
 def substitute(

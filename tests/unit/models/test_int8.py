@@ -1,5 +1,7 @@
 """Products in 8 bits against exact arithmetic and against fp32."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -101,6 +103,21 @@ def test_a_row_of_a_layer_does_not_depend_on_the_others(monkeypatch):
     quantise(model, lambda: model(x))
     found = model(torch.cat([x[:1], 100 * x[1:]]))[0]
     assert torch.allclose(found, model(x[:1])[0], atol=1e-5)
+
+
+def test_a_copy_computes_the_same():
+    model, x = layers(), torch.randn(3, 5, 32)
+    quantise(model, lambda: model(x))
+    assert torch.equal(copy.deepcopy(model)(x), model(x))
+
+
+def test_a_hidden_layer_may_be_dead():
+    model, x = layers("relu"), torch.randn(3, 5, 32)
+    for layer in model:
+        layer.fc1.bias.data.fill_(-1e3)
+    expected = model(x)
+    quantise(model, lambda: model(x))
+    assert (model(x) - expected).abs().mean() < 0.03 * expected.abs().mean()
 
 
 def test_a_layer_that_was_not_reached_has_scales_by_rows():

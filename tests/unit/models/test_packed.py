@@ -1,5 +1,7 @@
 """Products by oneDNN against torch's own."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -64,6 +66,18 @@ def test_a_head_has_the_embeddings_of_each_language(dtype):
     assert isinstance(model["head"].dense, PackedLinear)
     for table, one in zip(tables, expected, strict=True):
         torch.testing.assert_close(model["head"](x, table), one, **near(dtype))
+
+
+def test_a_copy_computes_the_same(dtype):
+    torch.manual_seed(1)
+    parts = {"layer": EncoderLayer(24, 48, 4).eval(), "head": BertHead(24, 50)}
+    model = nn.ModuleDict(parts).to(dtype)
+    x, tables = torch.randn(2, 5, 24).to(dtype), torch.randn(2, 50, 24).to(dtype)
+    pack(model)
+    expected = [model["head"](model["layer"](x), table) for table in tables]
+    other = copy.deepcopy(model)
+    for table, one in zip(tables, expected, strict=True):
+        assert torch.equal(other["head"](other["layer"](x), table), one)
 
 
 def test_without_such_products_the_model_stays(monkeypatch):
