@@ -74,6 +74,8 @@ class HubInterface(nn.Module):
         self.model, self.task, self.name = encoder.model, encoder.task, name
         self.langs = list(encoder.languages)
         self._encoder = encoder
+        # The last one, and what it was asked for: to convert a model takes longer than a sentence.
+        self._translator: tuple[Any, Translator] | None = None
         self.lang = self.langs[0] if lang is None else lang
         with about("`lang`"):
             encoder.check_language(self.lang)
@@ -171,12 +173,17 @@ class HubInterface(nn.Module):
             UserError: as there.
         """
         lines = [sentences] if isinstance(sentences, str) else checked.lines("sentences", sentences)
-        encoder, precision = self._on_device(), options.get("precision", AUTO)
-        if self.device.type == "cpu" or resolve(precision, self.device.type) != "fp32":
-            # Weights in another format are those of this translation alone.
-            encoder = copy.copy(encoder)
-            encoder.model = copy.deepcopy(encoder.model)
-        found = Translator.of(encoder, self.name, **options).translate(lines)
+        weights = [(id(weight), weight._version) for weight in self.parameters()]
+        asked = sorted(options.items()), self.device, weights
+        if self._translator is None or self._translator[0] != asked:
+            encoder = self._on_device()
+            precision = options.get("precision", AUTO)
+            if self.device.type == "cpu" or resolve(precision, self.device.type) != "fp32":
+                # Weights in another format are those of translation alone.
+                encoder = copy.copy(encoder)
+                encoder.model = copy.deepcopy(encoder.model)
+            self._translator = asked, Translator.of(encoder, self.name, **options)
+        found = self._translator[1].translate(lines)
         return found[0] if isinstance(sentences, str) else found
 
     def _on_device(self) -> Encoder:

@@ -19,10 +19,10 @@ from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.generation.calibration import calibrate
 from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
-from fairseq_xling.generation.likely_text import read_likely_text
 from fairseq_xling.generation.lister import Lister
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.rescoring import Rescorer
@@ -327,25 +327,40 @@ class Translates:
 
     def _convert(self, models: Sequence[Any]) -> None:
         """Weights in the precision of translation, and on a CPU laid out for it; autocast, as in
-        training, would convert them again for every batch."""
+        training, would convert them again for every batch. There a model can only read from then
+        on; one in training stays as it is.
+
+        Raises:
+            UserError: for a model that translates in another way already.
+        """
         on_cpu = next(models[0].parameters()).device.type == "cpu"
         if on_cpu:
             keep_freed_memory()
             keep_shapes_of_sentences()
+        in_bf16 = self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16"
+        if self.cfg.int8 and in_bf16:
+            raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
         if self.cfg.int8:
-            if self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16":
-                raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
-            numbers = {lang: number for number, lang in enumerate(self.languages)}
-            given = self.source_dictionary, self.direction, numbers
-            for model in models:
-                quantise(model, partial(read_likely_text, model, *given))
-            return
-        if self.cfg.bf16 or computes_in_bf16(self.cfg):
-            for model in models:
+            way = "in 8 bits from {} to {}".format(*self.direction)  # whose ranges it has
+        else:
+            in_bf16 = self.cfg.bf16 or computes_in_bf16(self.cfg)
+            way = "in bf16" if in_bf16 else "in fp32"
+        for model in models:
+            known = getattr(model, "translates", way)
+            if known != way:
+                raise UserError(
+                    f"a model that translates {known} cannot do so {way}; load it again"
+                )
+            if self.cfg.int8:
+                numbers = {lang: number for number, lang in enumerate(self.languages)}
+                given = model, self.source_dictionary, self.direction, numbers
+                quantise(model, partial(calibrate, *given))
+            elif in_bf16:
                 model.bfloat16()
-        if on_cpu:
-            for model in models:
-                pack(model)
+            if on_cpu and not model.training:
+                model.translates = way
+                if not self.cfg.int8:
+                    pack(model)
 
     @exits_on_user_error
     def inference_step(

@@ -21,6 +21,7 @@ from fairseq_xling.data.folder import text_mask
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.reading import ReadingLayer
 from fairseq_xling.registry import unknown_name
 
 _CPU_ROWS, _ROWS = 256, 8192  # positions whose logits exist at a time
@@ -50,7 +51,7 @@ def shifting(encoder: Any, layer: int, vector: Tensor, option: str = "--layer") 
     handles = [
         module.register_forward_hook(shift)
         for module in encoder.modules()
-        if isinstance(module, EncoderLayer)
+        if isinstance(module, EncoderLayer | ReadingLayer)
     ]
     try:
         yield

@@ -4,11 +4,12 @@ A weight (O, I) becomes int8 with one scale for each output, a state becomes uin
 point. The products are oneDNN's (`torch.ops.onednn`), exact in int32. Embeddings, norms and
 attention stay as they are.
 
-In the layers, states have a range that was found beforehand, from sentences that the model reads
-while it is converted. Each column of a state then has a scale of its own, which the weights take
-over (SmoothQuant, Xiao et al., 2023, Equation 4 with alpha 0.5): the few columns with large states
-that pretrained encoders have take no precision from the others. Other states get one scale for each
-row. Either way a row's result does not depend on what else is in the batch.
+The layers are quantised statically: the ranges of their states are found by calibration, from
+sentences that the model reads while it is converted. Each column of a state then has a scale of its
+own, which the weights take over (SmoothQuant, Xiao et al., 2023, Equation 4 with alpha 0.5): the
+few columns with large states that pretrained encoders have take no precision from the others. Other
+states are quantised dynamically, with one scale for each row. Either way the rounding of a row does
+not depend on what else is in the batch.
 """
 
 from collections.abc import Callable
@@ -27,12 +28,12 @@ _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")
 _TINY = torch.finfo(torch.float32).tiny
 
 
-def quantise(model: nn.Module, read: Callable[[], object] | None = None) -> None:
+def quantise(model: nn.Module, calibrate: Callable[[], object] | None = None) -> None:
     """Replace the linear layers of a float32 ``model``, and the products of its output layers.
 
     Args:
-        read: has the model read sentences like those that it will read. Without it, and in layers
-            that nothing of it reaches, states get a scale for each row, which is slower.
+        calibrate: has the model read sentences like those that it will read. Without it, and in
+            layers that nothing of it reaches, states get a scale for each row, which is slower.
 
     Raises:
         UserError: if the model is not on a CPU in float32, or torch has no such products here.
@@ -43,14 +44,14 @@ def quantise(model: nn.Module, read: Callable[[], object] | None = None) -> None
         raise UserError(f"`--int8` needs a model on a CPU in fp32, got {device} {dtype}")
     if "onednn" not in torch.backends.quantized.supported_engines:
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
-    ranges = {} if read is None else _ranges(model, read)
+    ranges = {} if calibrate is None else _ranges(model, calibrate)
     substitute(model, lambda layer: _layer(layer, ranges.get(layer)), _linear, Int8Linear)
 
 
 class Int8Linear(nn.Module):
     """x W^T + b with W (O, I) in 8 bits, b (O,), and a scale for each row of x."""
 
-    def __init__(self, weight: Tensor, bias: Tensor):
+    def __init__(self, weight: Tensor, bias: Tensor | None):
         super().__init__()
         self.product, self.bias = _Product(weight, None, _Scale(1.0, _ZERO)), bias
 
@@ -61,54 +62,57 @@ class Int8Linear(nn.Module):
         scale = torch.maximum(x.amax(-1, keepdim=True), x.amin(-1, keepdim=True).neg_())
         scale = scale.clamp_(min=_TINY).div_(_STATE_LIMIT)
         product = self.product(_rounded(x / scale))
+        if self.bias is None:
+            return product.mul_(scale)
         return torch.addcmul(self.bias, product, scale, out=product)
 
 
-class RangedLinear(nn.Module):
+class StaticInt8Linear(nn.Module):
     """activation(x W^T + b) with W (O, I) in 8 bits, of states whose columns are in a known range.
 
     Args:
-        most: (I,) the largest absolute value of each column; what exceeds it is cut.
-        out: the result's numbers, or how it is rounded.
+        absmax: (I,) the largest absolute value of each column; what exceeds it is cut.
+        out: dtype of the result, or how it is rounded.
     """
 
     def __init__(
         self,
         linear: nn.Linear,
-        most: Tensor,
+        absmax: Tensor,
         activation: Callable[[Tensor], Tensor] | None = None,
         out: "_Scale | torch.dtype" = torch.float32,
     ):
         super().__init__()
         weight = linear.weight.data
-        most, heaviest = most.clamp(min=1e-5), weight.abs().amax(0).clamp(min=1e-5)
-        columns = (most / heaviest).sqrt()
-        scale = _Scale(float((most / columns).max()) / _STATE_LIMIT, _ZERO)
-        self.factor = 1 / (columns * scale.size)
+        absmax, heaviest = absmax.clamp(min=1e-5), weight.abs().amax(0).clamp(min=1e-5)
+        columns = (absmax / heaviest).sqrt()
+        scale = _Scale(float((absmax / columns).max()) / _STATE_LIMIT, _ZERO)
+        self.factor = 1 / (columns * scale.scale)
         self.product = _Product(weight * columns, linear.bias.data, scale)
-        self.activation, self.out = activation, out
+        self.fused = FUSED.get(activation, ("none", ""))
+        self.activation, self.out = None if activation in FUSED else activation, out
 
     @torch.no_grad()
-    def forward(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        """(n, I) to (n, O); ``plus`` (n, O) is added, in float32."""
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """(n, I) to (n, O); ``residual`` (n, O) is added, in float32."""
         rounded = _rounded((x * self.factor).clamp_(-_STATE_LIMIT, _STATE_LIMIT))
-        if plus is not None:
-            return self.product(rounded, plus)
-        if self.activation is None or self.activation in FUSED:
-            return self.product(rounded, None, FUSED.get(self.activation), self.out)
+        if residual is not None:
+            return self.product(rounded, residual)
+        if self.activation is None:
+            return self.product(rounded, None, self.fused, self.out)
         y = self.activation(self.product(rounded))
         return self.out.rounded(y) if isinstance(self.out, _Scale) else y.to(self.out)
 
 
 class _Scale(NamedTuple):
-    """What a rounded number q stands for: (q - zero) size."""
+    """What a rounded number q stands for: (q - zero_point) scale."""
 
-    size: float
-    zero: int
+    scale: float
+    zero_point: int
 
     def rounded(self, x: Tensor) -> Tensor:
         """uint8."""
-        return (x / self.size).round_().add_(self.zero).clamp_(0, 255).to(torch.uint8)
+        return (x / self.scale).round_().add_(self.zero_point).clamp_(0, 255).to(torch.uint8)
 
 
 class _Product(nn.Module):
@@ -123,22 +127,35 @@ class _Product(nn.Module):
         self.bias, self.scale = bias, scale
 
     def __deepcopy__(self, memo: dict[int, object]) -> "_Product":
-        return self  # torch cannot copy such weights, which never change
+        # torch cannot copy such weights; nothing changes them, so that copies may share them.
+        return self
 
     @torch.no_grad()
     def forward(
         self,
         rounded: Tensor,
-        plus: Tensor | None = None,
-        fused: tuple[str, str] | None = None,
+        residual: Tensor | None = None,
+        fused: tuple[str, str] = ("none", ""),
         out: _Scale | torch.dtype = torch.float32,
     ) -> Tensor:
-        """(..., I) uint8 to (..., O), with the activation ``fused`` or the sum with ``plus``."""
-        name, algorithm = fused or ("none", "")
+        """(..., I) uint8 to (..., O): the activation ``fused``, or the sum with ``residual``."""
+        name, algorithm = fused
         given = rounded, *self.scale, self.weight, self.size, self.zeros
-        if plus is not None:
+        if residual is not None:
             return torch.ops.onednn.qlinear_pointwise.binary(
-                *given, plus, self.bias, 1.0, 0, torch.float32, 1.0, 0, "add", 1.0, "none", [], ""
+                *given,
+                residual,
+                self.bias,
+                1.0,
+                0,
+                torch.float32,
+                1.0,
+                0,
+                "add",
+                1.0,
+                "none",
+                [],
+                "",
             )
         kind = (*out, torch.uint8) if isinstance(out, _Scale) else (1.0, 0, out)
         return torch.ops.onednn.qlinear_pointwise(*given, self.bias, *kind, name, [], algorithm)
@@ -161,14 +178,14 @@ class _Ranges:
     """The range of the states that each product of a layer reads."""
 
     def __init__(self) -> None:
-        self.most: dict[str, Tensor] = {}  # by product: of each column
+        self.absmax: dict[str, Tensor] = {}  # by product: of each column
         self.least = self.largest = 0.0  # of what fc2 reads
 
     def watch(self, layer: EncoderLayer) -> list[torch.utils.hooks.RemovableHandle]:
         def reads(name: str) -> Callable[..., None]:
             def note(module: nn.Module, given: tuple[Tensor]) -> None:
-                most = given[0].abs().flatten(0, -2).amax(0)
-                self.most[name] = torch.maximum(most, self.most.get(name, most))
+                found = given[0].abs().flatten(0, -2).amax(0)
+                self.absmax[name] = torch.maximum(found, self.absmax.get(name, found))
 
             return note
 
@@ -184,8 +201,8 @@ class _Ranges:
         return [*handles, layer.fc2.register_forward_pre_hook(hidden)]
 
 
-def _ranges(model: nn.Module, read: Callable[[], object]) -> dict[nn.Module, _Ranges]:
-    """Those of the layers that ``read`` reaches."""
+def _ranges(model: nn.Module, calibrate: Callable[[], object]) -> dict[nn.Module, _Ranges]:
+    """Those of the layers that ``calibrate`` reaches."""
     layers = [layer for layer in model.modules() if type(layer) is EncoderLayer]
     found = {layer: _Ranges() for layer in layers if not _is_quantised(layer)}
     handles = [handle for layer, ranges in found.items() for handle in ranges.watch(layer)]
@@ -193,11 +210,11 @@ def _ranges(model: nn.Module, read: Callable[[], object]) -> dict[nn.Module, _Ra
         return {}
     try:
         with torch.no_grad():
-            read()
+            calibrate()
     finally:
         for handle in handles:
             handle.remove()
-    return {layer: ranges for layer, ranges in found.items() if ranges.most}
+    return {layer: ranges for layer, ranges in found.items() if ranges.absmax}
 
 
 def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
@@ -205,16 +222,16 @@ def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
         for name in () if _is_quantised(layer) else ("qkv", "out", "fc1", "fc2"):
             setattr(layer, name, _linear(getattr(layer, name)))
         return layer
-    most = ranges.most
+    absmax = ranges.absmax
     # Where the processor computes in bfloat16, attention does, too.
     mixed = torch.bfloat16 if native_bf16() else torch.float32
     size = max(ranges.largest - ranges.least, _TINY) / 255
     hidden = _Scale(size, round(-ranges.least / size))
     return ReadingLayer(
         layer,
-        RangedLinear(layer.qkv, most["qkv"], out=mixed),
-        RangedLinear(layer.out, most["out"]),
-        RangedLinear(layer.fc1, most["fc1"], layer.activation, hidden),
+        StaticInt8Linear(layer.qkv, absmax["qkv"], out=mixed),
+        StaticInt8Linear(layer.out, absmax["out"]),
+        StaticInt8Linear(layer.fc1, absmax["fc1"], layer.activation, hidden),
         _Product(layer.fc2.weight.data, layer.fc2.bias.data, hidden),
     )
 
@@ -224,4 +241,4 @@ def _is_quantised(layer: EncoderLayer) -> bool:
 
 
 def _linear(linear: nn.Linear) -> Int8Linear:
-    return Int8Linear(linear.weight.data, linear.bias.data)
+    return Int8Linear(linear.weight.data, None if linear.bias is None else linear.bias.data)

@@ -61,7 +61,7 @@ class EncoderLayer(nn.Module):
 
 
 def self_attention(qkv: Tensor, heads: int, mask: Tensor | None, rate: float = 0.0) -> Tensor:
-    """(B, T, 3 D), queries then keys then values, to (B, T, D); others as of
+    """(B, T, 3 D), queries then keys then values, to (B, T, D); ``mask`` and ``rate`` as of
     `attend`."""
     batch, length, width = qkv.shape
     parts = qkv.view(batch, length, 3, heads, width // (3 * heads)).unbind(2)
@@ -73,21 +73,15 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate:
     """dropout(softmax(Q K^T / sqrt(d))) V for (B, heads, T, d) each; ``mask`` as in `EncoderLayer`.
 
     On a CPU torch's fused kernel has no dropout and falls back to slower steps than these, and in
-    bfloat16 it is slower up to some 256 tokens, 2 to 5 times in its backward pass.
+    bfloat16 its backward pass is 2 to 5 times slower up to some 256 tokens.
     """
-    batch, heads, length, dim = query.shape
-    short = query.dtype == torch.bfloat16 and length <= 256
-    if query.device.type != "cpu" or not (rate or short):
+    slow = query.requires_grad and query.dtype == torch.bfloat16 and query.shape[2] <= 256
+    if query.device.type != "cpu" or not (rate or slow):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=rate)
-    query, key, value = (part.flatten(0, 1) for part in (query, key, value))
-    added = query.new_zeros(1, 1, 1)
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)
     if mask is not None:
-        added = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, -math.inf)
-        added = added.expand(batch, heads, -1, -1).flatten(0, 1)
-    scores = torch.baddbmm(added, query, key.transpose(1, 2), alpha=dim**-0.5)
-    # In bfloat16 the softmax of lengths that are no multiple of 32 is 2 to 3 times slower.
-    weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
-    return torch.bmm(dropout(weights, rate), value).unflatten(0, (batch, heads))
+        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
+    return dropout(scores.softmax(-1), rate) @ value
 
 
 def attention_mask(padding_mask: Tensor | None, group: Tensor | None = None) -> Tensor | None:

@@ -1,7 +1,7 @@
 """Products by oneDNN with weights in its own layout, for models that only read on a CPU.
 
-torch leaves products in fp32 to another library, which uses no AVX512 on AMD's processors: there
-these take half of the time. With weights laid out beforehand, they are faster elsewhere, too.
+torch leaves products in fp32 to another library, which uses no AVX512 on AMD's processors; oneDNN
+takes half of its time there, and no more elsewhere.
 """
 
 from collections.abc import Callable
@@ -33,21 +33,22 @@ class PackedLinear(nn.Module):
         super().__init__()
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight)
         self.bias = bias
-        self.fused = ("none", "") if activation is None else FUSED.get(activation)
-        self.activation = activation
+        self.fused = FUSED.get(activation, ("none", ""))
+        self.activation = None if activation in FUSED else activation
 
     def __deepcopy__(self, memo: dict[int, object]) -> "PackedLinear":
-        return self  # torch cannot copy such weights, which never change
+        # torch cannot copy such weights; nothing changes them, so that copies may share them.
+        return self
 
     @torch.no_grad()
-    def forward(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        """(..., I) to (..., O); ``plus`` (..., O) is added, to a product without activation."""
-        if plus is not None:
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """(..., I) to (..., O); ``residual`` (..., O) is added, where there is no activation."""
+        if residual is not None:
             product = torch.ops.mkldnn._linear_pointwise
-            return product.binary(x, plus, self.weight, self.bias, "add")
-        name, algorithm = self.fused or ("none", "")
+            return product.binary(x, residual, self.weight, self.bias, "add")
+        name, algorithm = self.fused
         y = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, name, [], algorithm)
-        return y if self.fused else self.activation(y)
+        return y if self.activation is None else self.activation(y)
 
 
 def _linear(linear: nn.Linear) -> PackedLinear:

@@ -56,16 +56,17 @@ class OverSeeds:
         return {"values": list(self.values), "digits": self.digits, "signed": self.signed}
 
 
-def over_seeds(
+def merge_seeds(
     header: Sequence[str], rows: Sequence[Sequence[Any]], digits: Sequence[int]
 ) -> tuple[list[str], list[list[Any]]]:
     """A table in which rows that differ by their ``seed``, and by figures, have become one.
 
     Args:
-        digits: of the last columns, which hold figures or None; those before tell rows apart.
+        digits: of the last columns, which hold figures or None; those before tell rows apart. A
+            figure that some seed lacks is left out.
 
-    >>> rows = [["de", 1, 2.0, None], ["de", 2, 3.0, None], ["fr", 1, 5.0, 7.0]]
-    >>> header, rows = over_seeds(["target", "seed", "BLEU", "chrF"], rows, [2, 1])
+    >>> rows = [["de", 1, 2.0, None], ["de", 2, 3.0, 8.0], ["fr", 1, 5.0, 7.0]]
+    >>> header, rows = merge_seeds(["target", "seed", "BLEU", "chrF"], rows, [2, 1])
     >>> header, [[str(cell) for cell in row] for row in rows]
     (['target', 'seeds', 'BLEU', 'chrF'], [['de', '1,2', '2.50 ± 0.71', 'None'], \
 ['fr', '1', '5.00', '7.0']])
@@ -78,7 +79,7 @@ def over_seeds(
     merged = []
     for told, own in groups.items():
         figures = [
-            OverSeeds.of([value for value in column if value is not None], number)
+            None if None in column else OverSeeds(column, number)
             for column, number in zip(list(zip(*own, strict=True))[first:], digits, strict=True)
         ]
         seeds = ",".join(str(row[place]) for row in own)

@@ -10,6 +10,7 @@ import fairseq_xling as xling
 from fairseq_xling.api.hub import load
 from fairseq_xling.cli import main
 from fairseq_xling.errors import UserError
+from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.separable_transformer import SeparableTransformer
 from fairseq_xling.models.tri_encoder import TriTransformer
 from tests.end_to_end.test_translate import Study
@@ -83,6 +84,19 @@ def test_options_of_a_translation_are_those_of_that_one_alone(folder):
         hub.translate("dog", ordering="identity", **other)
         assert torch.equal(hub.extract_features(ids), before)
         assert {parameter.dtype for parameter in hub.parameters()} == {torch.float32}
+
+
+def test_a_translator_is_kept_while_neither_options_nor_weights_change(folder, monkeypatch):
+    hub, made, of = load(folder, LAST), [], Translator.of
+    monkeypatch.setattr(Translator, "of", lambda *a, **k: (made.append(k), of(*a, **k))[1])
+    for _ in range(2):
+        assert hub.translate("dog", ordering="identity") == "xdog"
+    assert len(made) == 1
+    with torch.no_grad():
+        next(hub.parameters()).mul_(1)
+    hub.translate("dog", ordering="identity")
+    hub.translate("dog", ordering="identity", int8=True)
+    assert len(made) == 3
 
 
 def test_no_ids_are_no_text(hub):

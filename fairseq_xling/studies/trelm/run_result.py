@@ -13,7 +13,7 @@ from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import over_seeds
+from fairseq_xling.results.statistics import merge_seeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import UNDRAWN, curve_words
@@ -108,7 +108,7 @@ def phase_table(found: Sequence[Migration]) -> Table:
         for one in found
         for phase in one["phases"]
     ]
-    return over_seeds([*header, "bits per word, target"], rows, [3, 3])
+    return merge_seeds([*header, "bits per word, target"], rows, [3, 3])
 
 
 def maps(found: Sequence[Migration]) -> list[Section]:
@@ -135,11 +135,11 @@ def task_table(found: Sequence[Migration]) -> Table:
     # Runs of before have none.
     titles = list(dict.fromkeys(title for one in found for title, _ in one.get("tasks", ())))
     rows = [
-        [one["target"], one["seed"], *(f"{value:.2f}" for _, value in one["tasks"])]
+        [one["target"], one["seed"], *(value for _, value in one["tasks"])]
         for one in found
         if titles
     ]
-    return ["target", "seed", *titles], rows
+    return merge_seeds(["target", "seed", *titles], rows, [2] * len(titles))
 
 
 def _tasks(found: Sequence[Migration]) -> Iterator[Section]:

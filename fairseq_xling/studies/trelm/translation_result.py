@@ -7,7 +7,7 @@ from fairseq_xling.analysis.sampled_bleu import ORDERS
 from fairseq_xling.results.page import Result, Table, caption
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.statistics import over_seeds
+from fairseq_xling.results.statistics import merge_seeds
 from fairseq_xling.studies.trelm.results import PAPER, Migration, seeds_of, which
 
 _BACKWARD = "samples_backward"  # of a migration that translates in both directions
@@ -23,7 +23,7 @@ def bleu_table(found: Sequence[Migration]) -> Table:
     seeds."""
     header, rows = bleu_rows(found)
     digits = [1] * ORDERS + [2, 3, 3, 2, 1, 1, 1]
-    return over_seeds(header[:-1], [row[:-1] for row in rows], digits)
+    return merge_seeds(header[:-1], [row[:-1] for row in rows], digits)
 
 
 def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator[Section]:

@@ -14,7 +14,11 @@ from fairseq_xling import precision
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.files import read_json, write_json
+from fairseq_xling.generation import task as task_module
+from fairseq_xling.generation.calibration import calibrate
 from fairseq_xling.generation.dataset import TranslationDataset
+from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.reading import ReadingLayer
 from fairseq_xling.training.cdlm import CdlmTask
 
 
@@ -301,6 +305,43 @@ def test_translation_may_leave_its_precision_to_the_processor(
     task, model = make_task("--cpu", "--cpu-precision", "auto"), make_model()
     task.build_generator([model], Namespace())
     assert {parameter.dtype for parameter in model.parameters()} == {dtype}
+
+
+def test_a_model_translates_in_one_way(make_task, make_model):
+    model = make_model()
+    task = make_task("--cpu")
+    task.build_generator([model], Namespace())
+    task.build_generator([model], Namespace())
+    assert not [layer for layer in model.modules() if type(layer) is EncoderLayer]
+    for flag, way in (("--cpu-bf16", "in bf16"), ("--int8", "in 8 bits from en to de")):
+        assert refusal(make_task("--cpu", flag).build_generator, [model], Namespace()) == (
+            f"a model that translates in fp32 cannot do so {way}; load it again"
+        )
+
+
+def test_a_model_in_training_is_not_converted(make_task, make_model):
+    model = make_model().train()
+    make_task("--cpu").build_generator([model], Namespace())
+    assert [layer for layer in model.modules() if type(layer) is EncoderLayer]
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+@pytest.mark.parametrize("separate", ["", "1,2,3,4"])
+def test_ranges_are_found_with_the_words_of_the_source(
+    make_task, make_model, monkeypatch, separate
+):
+    seen = []
+    monkeypatch.setattr(
+        task_module, "calibrate", lambda *given: (seen.append(given[1:]), calibrate(*given))
+    )
+    task, models = (
+        make_task("--cpu", "--int8"),
+        [make_model(separate=separate, words=900) for _ in range(2)],
+    )
+    task.build_generator(models, Namespace())
+    numbers = {lang: number for number, lang in enumerate(task.languages)}
+    assert seen == 2 * [(task.source_dictionary, task.direction, numbers)]
+    assert [type(model.encoder.trilayer) for model in models] == 2 * [ReadingLayer]
 
 
 def test_a_bpe_of_the_users_own_is_left_to_fairseq(make_task):

@@ -10,7 +10,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models import int8
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import BertHead
-from fairseq_xling.models.int8 import Int8Linear, RangedLinear, quantise, weight_limit
+from fairseq_xling.models.int8 import Int8Linear, StaticInt8Linear, quantise, weight_limit
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import ReadingLayer
 
@@ -58,21 +58,21 @@ def test_states_of_a_known_range_have_a_scale_for_each_column():
     linear, x = nn.Linear(48, 33), torch.randn(7, 48)
     x[:, 5] *= 40  # as pretrained encoders have them
     most = x.abs().amax(0)
-    found = RangedLinear(linear, most)(x)
+    found = StaticInt8Linear(linear, most)(x)
     assert torch.allclose(found.double(), ranged_reference(linear, most, x), atol=1e-4)
     exact = linear(x)
     by_rows = Int8Linear(linear.weight.data, linear.bias.data)(x)
     assert (found - exact).abs().mean() < 0.75 * (by_rows - exact).abs().mean()
     plus = torch.randn(7, 33)
     before = plus.clone()
-    assert torch.allclose(RangedLinear(linear, most)(x, plus), found + plus, atol=1e-5)
+    assert torch.allclose(StaticInt8Linear(linear, most)(x, plus), found + plus, atol=1e-5)
     assert torch.equal(plus, before)  # a state that may be kept
 
 
 def test_a_state_out_of_its_range_is_cut():
     torch.manual_seed(1)
     linear, x = nn.Linear(8, 8), torch.randn(3, 8)
-    layer = RangedLinear(linear, x.abs().amax(0))
+    layer = StaticInt8Linear(linear, x.abs().amax(0))
     assert torch.equal(layer(x.sign() * 1e9), layer(x.sign() * 2e9))
 
 

@@ -1,7 +1,7 @@
-"""Sentences of frequent words, for what has to be known of a model's states before it translates.
+"""What a model reads so that the ranges of its states are known before it translates.
 
-A translator may be far from any text of its languages. Words drawn by their frequency, without
-regard to each other, lead to states of nearly the same range as real sentences'.
+An exported model has a vocabulary and no text. Words drawn by their frequency, without regard to
+each other, lead to states of nearly the same range as real sentences'.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ _SENTENCES, _LENGTHS = 16, (6, 12, 24)  # of each length, without the frame
 
 
 @torch.no_grad()
-def read_likely_text(
+def calibrate(
     model: Any, dictionary: Dictionary, pair: tuple[str, str], lang_ids: Mapping[str, int]
 ) -> None:
-    """Have a model with a TRILayer read such sentences, and compute its slots' final states.
+    """Have a model with a TRILayer read such sentences, and compute its slots' final states;
+    nothing if it has no words, or no positions for them.
 
     Args:
         dictionary: that of the source, with the counts of its words.
@@ -32,6 +33,8 @@ def read_likely_text(
     generator = torch.Generator().manual_seed(1)
     encoder = model.encoder
     longest = model.max_positions() - 2
+    if longest < 1 or not weights.any():
+        return
     for length in sorted({min(length, longest) for length in _LENGTHS}):
         drawn = torch.multinomial(weights, _SENTENCES * length, True, generator=generator)
         ends = torch.tensor([[CLS, SEP]]).expand(_SENTENCES, 2)

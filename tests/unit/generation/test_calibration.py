@@ -5,7 +5,7 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS
-from fairseq_xling.generation.likely_text import read_likely_text
+from fairseq_xling.generation.calibration import calibrate
 from fairseq_xling.models.layer import EncoderLayer
 
 
@@ -23,7 +23,7 @@ def read(model, counts):
         return lower(src, pair)
 
     model.encoder.lower = noted
-    read_likely_text(model, dictionary, ("en", "xx"), {"en": 0, "xx": 1})
+    calibrate(model, dictionary, ("en", "xx"), {"en": 0, "xx": 1})
     return seen
 
 
