@@ -3,7 +3,7 @@
 #   examples/trelm/1_synthetic.sh [RUN_FOLDER] [further options of trelm run]
 # Needs nothing. If interrupted, the same command resumes. SOURCE_STEPS (default 1600) are those
 # of the English encoder, SENTENCES (default 20000) those of each text. The figures of README.md are
-# with `--autoregressive no`, 25 minutes of one core.
+# with `--autoregressive no --seeds 1,2,3`, an hour of one core.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}

@@ -118,7 +118,8 @@ class Translator:
         int8: bool = False,
         **options: Any,
     ) -> "Translator":
-        """The same of a model that is loaded; its task gets the options.
+        """The same of a model that is loaded; its task gets the options. On a CPU the model can
+        only read from then on.
 
         Args:
             name: of the model, for messages.
