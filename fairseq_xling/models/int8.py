@@ -142,21 +142,9 @@ class _Product(nn.Module):
         name, algorithm = fused
         given = rounded, *self.scale, self.weight, self.size, self.zeros
         if residual is not None:
-            return torch.ops.onednn.qlinear_pointwise.binary(
-                *given,
-                residual,
-                self.bias,
-                1.0,
-                0,
-                torch.float32,
-                1.0,
-                0,
-                "add",
-                1.0,
-                "none",
-                [],
-                "",
-            )
+            kind = 1.0, 0, torch.float32, 1.0, 0, "add", 1.0, "none", [], ""
+            product = torch.ops.onednn.qlinear_pointwise.binary
+            return product(*given, residual, self.bias, *kind)
         kind = (*out, torch.uint8) if isinstance(out, _Scale) else (1.0, 0, out)
         return torch.ops.onednn.qlinear_pointwise(*given, self.bias, *kind, name, [], algorithm)
 
