@@ -4,7 +4,8 @@
 #   examples/trelm/6_xlm.sh [RUN_FOLDER] [further options of trelm run]
 # Needs transformers (pip install 'fairseq_xling[benchmarks]'). If interrupted, the same command
 # resumes the migration; the XLM starts again, which takes five minutes. SOURCE_STEPS (default 1600)
-# are those of the XLM, SENTENCES (default 20000) those of each text. About 25 minutes of one core.
+# are those of the XLM, SENTENCES (default 20000) those of each text. About 25 minutes of one core. The
+# figures of README.md are with `--seeds 1,2,3`, three quarters of an hour.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic-xlm}
