@@ -16,7 +16,6 @@ from fairseq_xling.data.folder import CLS, SEP, SPECIALS
 _SENTENCES, _LENGTHS = 16, (6, 12, 24)  # of each length, without the frame
 
 
-@torch.no_grad()
 def calibrate(
     model: Any, dictionary: Dictionary, pair: tuple[str, str], lang_ids: Mapping[str, int]
 ) -> None:

@@ -287,7 +287,7 @@ class Translates:
             ordering,
             emission,
             self.direction,
-            {lang: number for number, lang in enumerate(self.languages)},
+            self.lang_ids,
             length_weight=self.cfg.length_weight,
             reading=Reading(
                 self.cfg.keep_repeats,
@@ -337,30 +337,28 @@ class Translates:
         if on_cpu:
             keep_freed_memory()
             keep_shapes_of_sentences()
-        in_bf16 = self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16"
-        if self.cfg.int8 and in_bf16:
-            raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
         if self.cfg.int8:
+            if self.cfg.bf16 or self.cfg.cpu_bf16 or self.cfg.cpu_precision == "bf16":
+                raise UserError("`--int8` and bf16 exclude each other; leave one of them out")
             way = "in 8 bits from {} to {}".format(*self.direction)  # whose ranges it has
         else:
-            in_bf16 = self.cfg.bf16 or computes_in_bf16(self.cfg)
-            way = "in bf16" if in_bf16 else "in fp32"
+            way = "in bf16" if self.cfg.bf16 or computes_in_bf16(self.cfg) else "in fp32"
         for model in models:
             known = getattr(model, "translates", way)
             if known != way:
                 raise UserError(
                     f"a model that translates {known} cannot do so {way}; load it again"
                 )
+            reads = on_cpu and not model.training
             if self.cfg.int8:
-                numbers = {lang: number for number, lang in enumerate(self.languages)}
-                given = model, self.source_dictionary, self.direction, numbers
+                given = model, self.source_dictionary, self.direction, self.lang_ids
                 quantise(model, partial(calibrate, *given))
-            elif in_bf16:
+            elif way == "in bf16":
                 model.bfloat16()
-            if on_cpu and not model.training:
+            if reads:
                 model.translates = way
-                if not self.cfg.int8:
-                    pack(model)
+            if reads and not self.cfg.int8:
+                pack(model)
 
     @exits_on_user_error
     def inference_step(

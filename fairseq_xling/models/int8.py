@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from fairseq_xling.compat import cpu_capabilities, native_bf16
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.layer import EncoderLayer
-from fairseq_xling.models.reading import FUSED, ReadingLayer, substitute
+from fairseq_xling.models.reading import FUSED, ReadingLayer, prepared, substitute
 
 _STATE_LIMIT, _ZERO = 127, 128
 _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")
@@ -45,7 +45,7 @@ def quantise(model: nn.Module, calibrate: Callable[[], object] | None = None) ->
     if "onednn" not in torch.backends.quantized.supported_engines:
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
     ranges = {} if calibrate is None else _ranges(model, calibrate)
-    substitute(model, lambda layer: _layer(layer, ranges.get(layer)), _linear, Int8Linear)
+    substitute(model, lambda layer: _layer(layer, ranges.get(layer)), Int8Linear)
 
 
 class Int8Linear(nn.Module):
@@ -208,7 +208,7 @@ def _ranges(model: nn.Module, calibrate: Callable[[], object]) -> dict[nn.Module
 def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
     if ranges is None:
         for name in () if _is_quantised(layer) else ("qkv", "out", "fc1", "fc2"):
-            setattr(layer, name, _linear(getattr(layer, name)))
+            setattr(layer, name, prepared(getattr(layer, name), Int8Linear))
         return layer
     absmax = ranges.absmax
     # Where the processor computes in bfloat16, attention does, too.
@@ -226,7 +226,3 @@ def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
 
 def _is_quantised(layer: EncoderLayer) -> bool:
     return isinstance(layer.qkv, Int8Linear)
-
-
-def _linear(linear: nn.Linear) -> Int8Linear:
-    return Int8Linear(linear.weight.data, None if linear.bias is None else linear.bias.data)

@@ -80,8 +80,13 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=rate)
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)
     if mask is not None:
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
+        scores = scores + additive(mask, scores.dtype)
     return dropout(scores.softmax(-1), rate) @ value
+
+
+def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to scores: 0 where ``mask`` is True, -inf where it is False."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -math.inf)
 
 
 def attention_mask(padding_mask: Tensor | None, group: Tensor | None = None) -> Tensor | None:

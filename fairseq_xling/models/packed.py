@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from fairseq_xling.compat import packs_weights
 from fairseq_xling.models.layer import EncoderLayer
-from fairseq_xling.models.reading import FUSED, ReadingLayer, substitute
+from fairseq_xling.models.reading import FUSED, ReadingLayer, prepared, substitute
 
 
 def pack(model: nn.Module) -> None:
     """Give ``model`` such products, where torch has them for its numbers; others stay."""
     dtypes = {module.weight.dtype for module in model.modules() if isinstance(module, nn.Linear)}
     if all(packs_weights(dtype) for dtype in dtypes):
-        substitute(model, _layer, _linear, PackedLinear)
+        substitute(model, _layer, PackedLinear)
 
 
 class PackedLinear(nn.Module):
@@ -51,10 +51,7 @@ class PackedLinear(nn.Module):
         return y if self.activation is None else self.activation(y)
 
 
-def _linear(linear: nn.Linear) -> PackedLinear:
-    return PackedLinear(linear.weight.data, None if linear.bias is None else linear.bias.data)
-
-
 def _layer(layer: EncoderLayer) -> ReadingLayer:
+    qkv, out, fc2 = (prepared(x, PackedLinear) for x in (layer.qkv, layer.out, layer.fc2))
     fc1 = PackedLinear(layer.fc1.weight.data, layer.fc1.bias.data, layer.activation)
-    return ReadingLayer(layer, _linear(layer.qkv), _linear(layer.out), fc1, _linear(layer.fc2))
+    return ReadingLayer(layer, qkv, out, fc1, fc2)

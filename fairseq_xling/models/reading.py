@@ -4,7 +4,6 @@ What follows a product, an activation or the sum with the state before it, may b
 product is written, which saves a pass over the memory. Nothing here has a gradient.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import LinearHead
-from fairseq_xling.models.layer import EncoderLayer, self_attention
+from fairseq_xling.models.layer import EncoderLayer, additive, self_attention
 
 # What oneDNN calls an activation: its name, and how it is computed.
 FUSED: dict[object, tuple[str, str]] = {
@@ -24,8 +23,8 @@ FUSED: dict[object, tuple[str, str]] = {
 
 _LONGEST, _FEWEST = 192, 256  # of `_attention`: tokens of a sentence, of a batch
 
-# (V, D) embeddings and (V,) biases to a product with them
-Prepare = Callable[[Tensor, Tensor], Callable[[Tensor], Tensor]]
+# a weight (O, I) and a bias (O,), or None, to the product with them
+Prepare = Callable[[Tensor, Tensor | None], nn.Module]
 
 
 class ReadingLayer(nn.Module):
@@ -70,7 +69,7 @@ class Projection:
     def __init__(self, prepare: Prepare) -> None:
         self._prepare = prepare
         # By the weight's identity; the weight stays alive.
-        self._prepared: dict[int, tuple[Tensor, Callable[[Tensor], Tensor]]] = {}
+        self._prepared: dict[int, tuple[Tensor, nn.Module]] = {}
 
     def __call__(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         if id(weight) not in self._prepared:
@@ -81,11 +80,13 @@ class Projection:
         return Projection(self._prepare)  # a copy has other weights
 
 
+def prepared(linear: nn.Linear, prepare: Prepare) -> nn.Module:
+    """The product that takes the place of a linear layer."""
+    return prepare(linear.weight.data, None if linear.bias is None else linear.bias.data)
+
+
 def substitute(
-    model: nn.Module,
-    layer: Callable[[EncoderLayer], nn.Module],
-    linear: Callable[[nn.Linear], nn.Module],
-    prepare: Prepare,
+    model: nn.Module, layer: Callable[[EncoderLayer], nn.Module], prepare: Prepare
 ) -> None:
     """Replace the layers of ``model``, its other linear layers, and the products of its heads with
     embeddings; what was replaced before stays."""
@@ -94,13 +95,11 @@ def substitute(
         if isinstance(module, LinearHead) and module.project is F.linear:
             module.project = Projection(prepare)
         for name, child in list(module._modules.items()):
-            if child in made:
-                setattr(module, name, made[child])
-            elif type(child) is EncoderLayer:
+            if type(child) is EncoderLayer and child not in made:
                 made[child] = layer(child)
-                setattr(module, name, made[child])
             elif type(child) is nn.Linear and type(module) is not EncoderLayer:
-                made[child] = linear(child)
+                made.setdefault(child, prepared(child, prepare))
+            if child in made:
                 setattr(module, name, made[child])
 
 
@@ -114,8 +113,7 @@ def _attention(qkv: Tensor, heads: int, mask: Tensor | None) -> Tensor:
     query, key, value = parts.reshape(3, batch * heads, length, -1)
     added = qkv.new_zeros(1, 1, 1)
     if mask is not None:
-        added = torch.zeros_like(mask, dtype=qkv.dtype).masked_fill_(~mask, -math.inf)
-        added = added.expand(batch, heads, -1, -1).flatten(0, 1)
+        added = additive(mask, qkv.dtype).expand(batch, heads, -1, -1).flatten(0, 1)
     scores = torch.baddbmm(added, query, key.transpose(1, 2), alpha=query.shape[-1] ** -0.5)
     # In bfloat16 the softmax of lengths that are no multiple of 32 is 2 to 3 times slower.
     weights = scores.softmax(-1, dtype=torch.float32).to(qkv.dtype)

@@ -168,6 +168,11 @@ class UnifiedTask(PlannedTask):
                 )
         return super().build_criterion(cfg, from_checkpoint)
 
+    @property
+    def lang_ids(self) -> dict[str, int]:
+        """The number of each language."""
+        return {lang: number for number, lang in enumerate(self.languages)}
+
     @exits_on_user_error
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         """Open the sources of a split; everything about them is checked here."""
@@ -175,8 +180,7 @@ class UnifiedTask(PlannedTask):
         own = {}
         if self.cfg.random_within_language:
             own = {lang: own_ids(folder, lang) for lang in self.languages}
-        lang_ids = {lang: number for number, lang in enumerate(self.languages)}
-        vocabulary = Vocabulary(self.vocab_sizes, lang_ids, own)
+        vocabulary = Vocabulary(self.vocab_sizes, self.lang_ids, own)
         feeds = make_feeds(
             folder,
             split,

@@ -299,6 +299,15 @@ def logged(output: str, kind: str) -> list[dict[str, float]]:
     return [{k: float(v) for k, v in json.loads(row).items() if v is not None} for row in rows]
 
 
+def table_of(output: str) -> list[list[str]]:
+    """The cells of the Markdown tables that a benchmark prints, with the line under each head."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in output.splitlines()
+        if line.startswith("|")
+    ]
+
+
 def load(checkpoint: Path) -> dict[str, Any]:
     """A checkpoint as it is on disk, loaded safely."""
     prepare_engine()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--rows 1000,40000 --width 24 --chunk 256 --threads 1"
@@ -21,11 +21,7 @@ def test_chunks_give_what_all_rows_give_in_memory_that_does_not_grow(tmp_path):
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    header, _, *lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    header, _, *lines = table_of(done.stdout)
     rows = {tuple(line[:2]): dict(zip(header, line, strict=True)) for line in lines}
     chunks, whole = (
         [rows[system, size] for size in ("1,000", "40,000")]

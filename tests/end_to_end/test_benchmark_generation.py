@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 16 --batch-size 8 --layers 2 --dim 16 --heads 2 --vocab 300 --threads 1"
@@ -23,11 +23,7 @@ def test_every_system_is_printed_beside_the_bare_encoder_and_beam_search(tmp_pat
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    cells = table_of(done.stdout)
     header, rows = cells[0], {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:]}
     assert header[1] == "sentences/s"
     assert set(rows) == {

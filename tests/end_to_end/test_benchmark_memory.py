@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = (
@@ -25,11 +25,7 @@ def test_every_way_has_a_curve_over_the_same_updates(tmp_path):
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    header, _, *rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    header, _, *rows = table_of(done.stdout)
     assert header == ["way", "1", "3", "6", "updates/s"]
     assert [row[0] for row in rows] == ways.split(",")
     sizes = [[float(cell.replace(",", "")) for cell in row[1:4]] for row in rows]

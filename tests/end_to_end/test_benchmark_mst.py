@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 24 --batch-size 8 --seconds 0.01 --rounds 1 --threads 1"
@@ -18,11 +18,7 @@ def test_ours_is_printed_beside_plain_python_for_random_and_peaked_scores():
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    cells = table_of(done.stdout)
     rows = {row[0]: row[1:] for row in cells[2:]}
     systems = ("ours", "ours, never greedy", "plain Python")
     assert set(rows) == {f"{kind}: {name}" for kind in ("random", "peaked") for name in systems}

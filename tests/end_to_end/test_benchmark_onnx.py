@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = (
@@ -19,8 +19,7 @@ def test_the_graphs_are_printed_next_to_torch_with_equal_means():
         [sys.executable, ROOT / "benchmarks" / "onnx_encoder.py", *TINY.split()], cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = table_of(done.stdout)
     assert [row[0] for row in rows[2:]] == ["torch", "ONNX Runtime", "ONNX Runtime, int8"]
     rates = [float(row[1].replace(",", "")) for row in rows[2:]]
     times = [float(row[3]) for row in rows[2:]]

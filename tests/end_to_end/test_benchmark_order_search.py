@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 10 --key-points 9 --beam 3 --batch-size 4 --seconds 0.01 --rounds 1 --threads 1"
@@ -19,11 +19,7 @@ def test_our_beam_is_printed_beside_the_same_beam_in_plain_python_for_both_order
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr  # it checks that both find the same orders
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    cells = table_of(done.stdout)
     rows = {row[0]: row[1:] for row in cells[2:]}
     for kind, other in (("absolute", "hungarian"), ("relative", "local")):
         names = ("beam 3", "beam 3, plain Python", "greedy", other)

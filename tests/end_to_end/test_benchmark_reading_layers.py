@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--layers 2 --dim 32 --heads 2 --sentences 4 --length 5 --seconds 0.01 --rounds 1"
@@ -17,8 +17,7 @@ def test_every_kind_of_products_is_near_those_of_torch():
         [sys.executable, ROOT / "benchmarks" / "reading_layers.py", *TINY.split()], cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    rows = table_of(done.stdout)[2:]
     kinds = ["torch fp32", "oneDNN fp32", "torch bf16", "oneDNN bf16"]
     assert [row[0] for row in rows] == [*kinds, "8 bits, scales by row", "8 bits, known ranges"]
     errors = [float(row[4]) for row in rows]

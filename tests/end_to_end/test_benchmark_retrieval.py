@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--size 400 --width 12 --k 5 --chunk 64 --clusters 30 --noise 0.5 --threads 1 --sample 40"
@@ -19,11 +19,7 @@ def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    header, _, *lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    header, _, *lines = table_of(done.stdout)
     rows = {line[0]: dict(zip(header, line, strict=True)) for line in lines}
     assert set(rows) == {"ours", "torch, topk of each block"}
     for row in rows.values():

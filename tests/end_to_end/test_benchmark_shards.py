@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--megabytes 0.4 --shards 2 --vocab-size 400 --align-sample 0.02 --terabytes 2 --languages 3"
@@ -17,11 +17,7 @@ def test_every_part_has_a_rate_and_the_bill_is_in_proportion(tmp_path):
     script = ROOT / "benchmarks" / "prepare_shards.py"
     done = launch([sys.executable, script, *options], cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    header, _, *lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    header, _, *lines = table_of(done.stdout)
     rows = {line[0]: dict(zip(header, line, strict=True)) for line in lines}
     assert list(rows) == ["models", "shard0", "shard1", "reading (of models)"]
     for part in ("models", "shard0", "shard1"):

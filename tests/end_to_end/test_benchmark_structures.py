@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 6 --batch-size 3 --vectors 4 --width 6 --seconds 0.01 --rounds 1 --threads 1"
@@ -14,11 +14,7 @@ TINY = "--sentences 6 --batch-size 3 --vectors 4 --width 6 --seconds 0.01 --roun
 def test_ours_is_printed_beside_a_loop_over_sentences():
     done = launch([sys.executable, ROOT / "benchmarks" / "structures.py", *TINY.split()], cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in done.stdout.splitlines()
-        if line.startswith("|")
-    ]
+    cells = table_of(done.stdout)
     rows = {row[0]: row[1:] for row in cells[2:]}
     assert len(rows) == 5 and rows["collation, ours"][2] == ""
     for part in ("training", "prediction"):

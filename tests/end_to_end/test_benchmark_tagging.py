@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "--sentences 8 --batch-size 4 --hidden 8 --seconds 0.01 --rounds 1 --threads 1"
@@ -12,7 +12,7 @@ TINY = "--sentences 8 --batch-size 4 --hidden 8 --seconds 0.01 --rounds 1 --thre
 def test_ours_and_the_loop_find_the_same_tags_and_are_timed():
     done = launch([sys.executable, ROOT / "benchmarks" / "tagging.py", *TINY.split()], cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    rows = [x.split("|")[1].strip() for x in done.stdout.splitlines() if x.startswith("|")]
+    rows = [row[0] for row in table_of(done.stdout)]
     wanted = {
         f"{k}: {s}" for k in ("prediction", "training") for s in ("ours", "a sentence at a time")
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.engine import launch
+from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = (
@@ -21,14 +21,6 @@ def run(*arguments, script="mlm_throughput.py"):
         [sys.executable, ROOT / "benchmarks" / script, *arguments],
         cwd=ROOT,
     )
-
-
-def table_of(output):
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in output.splitlines()
-        if line.startswith("|")
-    ]
 
 
 @pytest.mark.slow

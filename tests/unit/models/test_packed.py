@@ -48,6 +48,22 @@ def test_a_layer_is_that_of_torch(monkeypatch, dtype, activation, masked):
     torch.testing.assert_close(model[0](x, mask), expected.detach(), **near(dtype))
 
 
+@pytest.mark.parametrize("masked", [True, False])
+def test_many_short_sentences_have_the_attention_of_each_alone(dtype, masked):
+    torch.manual_seed(1)
+    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+    x, mask = torch.randn(40, 7, 32).to(dtype), None
+    if masked:
+        mask = torch.rand(40, 1, 7, 7) < 0.7
+        mask |= torch.eye(7, dtype=torch.bool)
+    expected = model[0](x, mask).detach()
+    pack(model)
+    found = model[0](x, mask)
+    torch.testing.assert_close(found, expected, **near(dtype))
+    alone = [model[0](x[i : i + 1], None if mask is None else mask[i : i + 1]) for i in (0, 1)]
+    torch.testing.assert_close(found[:2], torch.cat(alone), **near(dtype))
+
+
 @pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24), (0, 24)])
 def test_products_have_any_shape(dtype, shape):
     torch.manual_seed(1)
