@@ -2,9 +2,11 @@
 # One encoder of English, German, French, Chinese, Indonesian and Japanese, from novels (eltec) and
 # parallel text (multi30k, tatoeba, panl, small_parallel_enja): 6 layers, 256 wide, MLM and TLM.
 #   examples/transfer/encoder.sh DATA FOLDER [further options of fairseq-train]
-# About an hour and a half on 1 core of a CPU with AMX. If interrupted, the same command resumes.
+# About an hour and a half on 1 core of a CPU with AMX; DEVICE=cuda trains on a GPU. If interrupted,
+# the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/../device.sh"
 data=${1:?the folder of real data}
 folder=${2:-runs/transfer/encoder}
 shift; shift || true
@@ -45,4 +47,4 @@ fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 1e-3 \
     --lr-scheduler inverse_sqrt --warmup-updates 500 --max-tokens 4096 --max-update "${UPDATES:-5000}" \
     --epoch-updates 1000 --save-dir "$folder/checkpoints" --no-epoch-checkpoints \
-    --log-format json --log-interval 100 --num-workers 0 --cpu --cpu-precision auto "$@"
+    --log-format json --log-interval 100 --num-workers 0 "${device[@]}" "$@"

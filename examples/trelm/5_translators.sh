@@ -11,9 +11,11 @@
 # same command resumes. The figures of README.md are from `--rows ctc --autoregressive no
 # --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too; those of
 # translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained from scratch on
-# the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour.
+# the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour. DEVICE=cuda trains
+# on a GPU.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/../device.sh"
 data=${1:?the folder with sentence pairs}
 run=${2:-runs/trelm/translators}
 shift; shift || true
@@ -73,4 +75,5 @@ fairseq-xling ablate trelm-translators --config "$here/translators.yaml" --outpu
     --mono "valid.en=$run-text/$valid.en" --mono "valid.$target=$data/$valid.$target.gz" \
     --parallel "train.en-$target=$run-text/$train.en,$data/$train.$target.gz" \
     --parallel "valid.en-$target=$run-text/$valid.en,$data/$valid.$target.gz" \
-    --parallel "test.en-$target=$run-text/$test.en,$data/$test.$target.gz" "${own[@]}" "$@"
+    --parallel "test.en-$target=$run-text/$test.en,$data/$test.$target.gz" "${own[@]}" \
+    --device "${DEVICE:-cpu}" "$@"

@@ -2,6 +2,7 @@
 # An English encoder from scratch, for the other scripts.
 #   examples/trelm/source.sh FOLDER TRAIN_TEXT VALID_TEXT STEPS [options of prepare] -- [of training]
 set -euo pipefail
+. "$(dirname "$0")/../device.sh"
 folder=$1 train=$2 valid=$3 steps=$4
 shift 4
 prepare=()
@@ -16,4 +17,4 @@ fairseq-train "$folder/data" --user-dir "$(fairseq-xling user-dir)" \
     --lr-scheduler inverse_sqrt --warmup-updates 100 \
     --max-update "$steps" --epoch-updates 200 --num-workers 0 \
     --save-dir "$folder/checkpoints" --no-epoch-checkpoints --log-format json --log-interval 100 \
-    --cpu --cpu-precision auto --attention-dropout 0 "$@"
+    "${device[@]}" --attention-dropout 0 "$@"

@@ -3,13 +3,14 @@
 # epochs, with a learning rate that falls to zero (test_2016_flickr 38.2 BLEU instead of 39.0).
 #   examples/trelm/teacher.sh DATA RUN_FOLDER OUTPUT.pt [further options of the study]
 # RUN_FOLDER is that of 5_translators.sh, which need not have run before; TARGET is as there. An hour
-# of one core. If interrupted, the same command resumes. Then:
+# of one core, or on a GPU with DEVICE=cuda. If interrupted, the same command resumes. Then:
 #   examples/trelm/5_translators.sh DATA RUN_FOLDER --rows ctc-teacher --teacher OUTPUT.pt \
 #       --autoregressive no --translator-steps 2800 --ngram de.arpa
 # de.arpa, of order 4, is from `fairseq-xling pieces RUN_FOLDER/data/prepare-de --language de`; that of
 # README.md is IRSTLM's (tlm -n=4 -lm=msb).
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/../device.sh"
 data=${1:?the folder with sentence pairs} run=${2:?the run folder of 5_translators.sh}
 output=${3:?the checkpoint to write}
 target=${TARGET:-de}
@@ -28,6 +29,6 @@ fairseq-train "$run/data/autoregressive-data-$target" --task translation --arch 
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 4e-3 \
     --lr-scheduler polynomial_decay --warmup-updates "${WARMUP:-1000}" --max-tokens 4096 \
     --total-num-update "$updates" --max-update "$updates" --required-batch-size-multiple 1 \
-    --seed 1 --num-workers 0 --log-format json --log-interval 50 --no-epoch-checkpoints --cpu \
-    --save-dir "${output%.pt}"
+    --seed 1 --num-workers 0 --log-format json --log-interval 50 --no-epoch-checkpoints \
+    --save-dir "${output%.pt}" "${device_plain[@]}"
 cp "${output%.pt}/checkpoint_best.pt" "$output.part" && mv "$output.part" "$output"

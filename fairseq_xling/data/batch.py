@@ -123,8 +123,10 @@ def target_side(
 def _places(
     lengths: torch.Tensor, width: int, lang: int | torch.Tensor, padded: bool
 ) -> dict[str, torch.Tensor]:
-    positions = torch.arange(width, device=lengths.device).expand(len(lengths), -1)
+    # Copies: rows that share memory cannot be pinned, as batches for a GPU are.
+    positions = torch.arange(width, device=lengths.device).repeat(len(lengths), 1)
     langs = torch.as_tensor(lang, device=lengths.device).reshape(-1, 1).expand_as(positions)
+    langs = langs.contiguous()
     side = {"langs": langs, "positions": positions}
     if padded:
         mask = positions >= lengths[:, None]

@@ -112,7 +112,8 @@ class BilstmBaseline(Identified, BaseFairseqModel):
         kept = torch.rand((2, *tokens.shape), device=tokens.device) >= self.rate
         scale = 2 / kept.sum(0).clamp(min=1)
         scaled = [
-            vector * (mask * scale)[..., None] for vector, mask in zip(found, kept, strict=True)
+            vector * (mask * scale)[..., None].to(vector.dtype)
+            for vector, mask in zip(found, kept, strict=True)
         ]
         return torch.cat(scaled, -1)
 

@@ -5,6 +5,7 @@ an entry below, with its options, and a criterion a case: tests fail until they 
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -25,8 +26,8 @@ from tests.tiny_world import SQUAD, write_vectors
 UPDATES = 2  # with --adversary flip, one of each kind
 
 _TRAINER = (
-    f"--optimizer adam --lr 1e-3 --max-update {UPDATES} --cpu --num-workers 0 --no-progress-bar "
-    "--disable-validation --no-save"
+    f"--optimizer adam --lr 1e-3 --max-update {UPDATES} --num-workers 0 --no-progress-bar "
+    "--disable-validation --no-save --log-format json --log-interval 1"
 ).split()
 _SMALL = (
     "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-positions 48 "
@@ -120,10 +121,10 @@ def needs_labels(options: str) -> bool:
     return "{w}/labels" in options
 
 
-def train(root: Path, options: str) -> None:
-    """A training of a case, in this process."""
-    words = options.format(w=root).split()
-    in_process("train", *words, "--user-dir", USER_DIR, *_TRAINER, "--save-dir", root / "scratch")
+def train(root: Path, options: str, device: Sequence[str] = ("--cpu",)) -> str:
+    """The output of a training of a case, in this process."""
+    words = [*options.format(w=root).split(), *_TRAINER, *device]
+    return in_process("train", *words, "--user-dir", USER_DIR, "--save-dir", root / "scratch")
 
 
 def make_world(root: Path) -> Path:
@@ -164,8 +165,8 @@ def make_labels(root: Path) -> None:
 
 
 def _saved(root: Path, folder: str, options: str) -> None:
-    words = [*_TRAINER[:-1], *options.format(w=root).split()]
-    in_process("train", *words, "--user-dir", USER_DIR, "--save-dir", root / folder)
+    words = [word for word in _TRAINER if word != "--no-save"] + options.format(w=root).split()
+    in_process("train", "--cpu", *words, "--user-dir", USER_DIR, "--save-dir", root / folder)
 
 
 def _xling(*arguments: object) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.data.batch import collate, pad_rows
+from fairseq_xling.data.batch import collate, pad_rows, source_side, target_side
 from fairseq_xling.data.example import Example
 from fairseq_xling.data.folder import PAD
 
@@ -103,3 +103,16 @@ def test_an_extra_of_one_objective_keeps_its_values_wherever_it_stands(first):
     extra = collate(examples, [0, 1], [0, 1], None)["net_input"]["extra"]
     assert extra["weights"].dtype == torch.float32
     assert sorted(extra["weights"].tolist()) == [[0.0, 0.0], [0.25, 0.5]]
+
+
+def test_no_two_rows_of_a_side_share_memory():
+    """Such tensors cannot be copied to pinned memory, which feeds GPUs."""
+    for lengths in ([3, 3], [3, 2]):
+        tokens = torch.full((2, 3), 7)
+        sides = source_side(tokens, torch.tensor(lengths), 1), target_side(torch.tensor(lengths), 1)
+        for side in sides:
+            assert {"langs", "positions"} <= set(side)
+            for tensor in side.values():
+                before = tensor[1].clone()
+                tensor[0] = 1 - tensor[0].long()
+                assert torch.equal(tensor[1], before)

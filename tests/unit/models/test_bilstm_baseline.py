@@ -213,3 +213,15 @@ def test_frames_have_the_predicted_tag_where_there_is_one(tmp_path):
     path.write_text("\n".join("\t".join([*row, *"_" * 8]) for row in cells) + "\n")
     (item,) = find_format("conll09", "").read(path, {})
     assert item.tags == ("Y", "Z")
+
+
+def test_what_is_left_out_of_half_precision_leaves_it_in_half_precision(tmp_path):
+    head, (train, _), contents = prepared("parsing", tmp_path)
+    model = make(head, contents, dropout=0.3).to(torch.bfloat16).train()
+    seen = []
+    for layer in model.layers:
+        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0].dtype))
+        # An LSTM in bf16 is not there on every processor.
+        layer.forward = lambda states, lengths: states.new_ones(*states.shape[:2], 24)
+    outputs(model, train, [train[0], train[1]])
+    assert seen == 2 * [torch.bfloat16]
