@@ -1,9 +1,11 @@
 """What an objective is: text in, one (S, A, W, C) example out."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+from omegaconf import OmegaConf
 
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
@@ -76,7 +78,7 @@ class Objective:
     spec_rows: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):
-        self.cfg, self.vocabulary = cfg, vocabulary
+        self.cfg, self.vocabulary = _plain(cfg), vocabulary
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         """The example for ``row``; all randomness comes from ``rng``."""
@@ -85,6 +87,14 @@ class Objective:
     def max_length(self, length: np.ndarray) -> np.ndarray:
         """Upper bound of the example's length for rows of ``length`` (n,), for batching."""
         return length
+
+
+def _plain(cfg: Any) -> Any:
+    """``cfg`` with plain attributes: OmegaConf resolves a value anew each time that it is read,
+    which for each row takes longer than all that an objective does."""
+    if not OmegaConf.is_config(cfg):
+        return cfg
+    return SimpleNamespace(**OmegaConf.to_container(cfg, resolve=True))
 
 
 def require_alignment(row: Row, objective: str) -> None:

@@ -11,7 +11,7 @@ def choose(tokens: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
     The number is ``share`` x candidates, rounded up or down at random so that it is right on
     average however short the sentence is.
     """
-    candidates = np.flatnonzero(tokens >= SPECIALS)
+    candidates = (tokens >= SPECIALS).nonzero()[0]
     count = int(share * len(candidates) + rng.random())
     chosen = np.zeros(len(tokens), dtype=bool)
     chosen[rng.permutation(candidates)[:count]] = True
@@ -37,7 +37,7 @@ def corrupt(
             (specials are never drawn).
     """
     corrupted = tokens.copy()
-    where = np.flatnonzero(chosen)
+    where = chosen.nonzero()[0]
     draw = rng.random(len(where))
     masked = where[draw >= leave + random]
     swapped = where[draw < random]
