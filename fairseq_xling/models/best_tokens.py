@@ -15,6 +15,7 @@ from fairseq_xling.data.folder import SPECIALS
 Names = Callable[[Tensor], Tensor]  # (n, k) columns of logits to tokens
 
 _BLOCK = 64
+_CACHED = 1 << 21  # numbers
 
 
 class Few(NamedTuple):
@@ -126,7 +127,7 @@ def _listed(
     padded = [state.new_zeros(*few.inside.shape, state.shape[-1]) for state in states]
     for whole, state in zip(padded, states, strict=True):
         whole[few.inside] = state
-    rows = max(1, _positions(states) // max(1, few.inside.shape[1]))
+    rows = _rows(states, few)
     for start in range(0, len(few.tokens), rows):
         part = slice(start, start + rows)
         tokens, inside = few.tokens[part], few.inside[part]
@@ -140,6 +141,14 @@ def _listed(
 
 def _positions(states: Sequence[Tensor]) -> int:
     return 256 if states[0].device.type == "cpu" else 8192
+
+
+def _rows(states: Sequence[Tensor], few: Few) -> int:
+    """As many as keep their tokens' embeddings and their logits in the processor's cache."""
+    slots, tokens = few.inside.shape[1], few.tokens.shape[1]
+    if states[0].device.type != "cpu":
+        return max(1, _positions(states) // max(1, slots))
+    return max(1, _CACHED // (tokens * max(states[0].shape[-1], slots)))
 
 
 def _column(columns: Tensor) -> Tensor:

@@ -10,6 +10,12 @@ from fairseq_xling.registry import Registry
 lm_heads: Registry = Registry("LM head")
 
 
+def listed(x: Tensor, embeddings: Tensor, bias: Tensor, tokens: Tensor) -> Tensor:
+    """Logits (R, S, C) of states (R, S, D) for the ``tokens`` (R, C) of each row."""
+    table = F.embedding(tokens, embeddings)
+    return torch.baddbmm(bias[tokens][:, None], x, table.transpose(1, 2))
+
+
 @lm_heads.register("linear")
 class LinearHead(nn.Module):
     """logits = x E^T + b, with E the token embeddings (Emerging Cross-lingual Structure, 3.1)."""
@@ -17,15 +23,14 @@ class LinearHead(nn.Module):
     def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5, activation: str = "gelu"):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
-        self.project = F.linear  # `models.reading` has others
+        self.project, self.project_listed = F.linear, listed  # `models.reading` has others
 
     def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(n, D) states and (V, D) embeddings to (n, V) logits; with ``tokens`` (R, C), (R, S, D)
         states to (R, S, C) logits of each row's own tokens."""
         if tokens is None:
             return self.project(x, embeddings, self.bias)
-        table = F.embedding(tokens, embeddings)
-        return torch.baddbmm(self.bias[tokens][:, None], x, table.transpose(1, 2))
+        return self.project_listed(x, embeddings, self.bias, tokens)
 
 
 @lm_heads.register("bert")

@@ -16,10 +16,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.compat import cpu_capabilities, native_bf16
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.heads import LinearHead
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import FUSED, ReadingLayer, prepared, substitute
 
@@ -46,6 +48,30 @@ def quantise(model: nn.Module, calibrate: Callable[[], object] | None = None) ->
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
     ranges = {} if calibrate is None else _ranges(model, calibrate)
     substitute(model, lambda layer: _layer(layer, ranges.get(layer)), Int8Linear)
+    if native_bf16():
+        for module in model.modules():
+            if isinstance(module, LinearHead):
+                module.project_listed = HalfListed()
+
+
+class HalfListed:
+    """`models.heads.listed` in bfloat16, where the processor computes in it; the sums are float32.
+
+    There is no product of many small matrices in 8 bits.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[int, tuple[Tensor, Tensor]] = {}  # the first keeps its identity
+
+    def __call__(self, x: Tensor, embeddings: Tensor, bias: Tensor, tokens: Tensor) -> Tensor:
+        if id(embeddings) not in self._tables:
+            self._tables[id(embeddings)] = embeddings, embeddings.detach().bfloat16()
+        table = F.embedding(tokens, self._tables[id(embeddings)][1])
+        products = torch.bmm(x.bfloat16(), table.transpose(1, 2))
+        return products.float().add_(bias[tokens][:, None])
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "HalfListed":
+        return HalfListed()  # a copy has other embeddings
 
 
 class Int8Linear(nn.Module):

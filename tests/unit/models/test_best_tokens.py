@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, UNK
-from fairseq_xling.models.best_tokens import best_tokens
+from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
+from fairseq_xling.models import best_tokens as module
+from fairseq_xling.models.best_tokens import Few, best_tokens
 from fairseq_xling.models.emissions.aligned import ended, kept
+from fairseq_xling.models.heads import LinearHead
 
 A, B, C = 7, 8, 9
 BANNED = [CLS, PAD, MASK, NULL]
@@ -97,6 +99,35 @@ def test_scores_in_half_precision_are_full_precision_numbers(dtype):
     assert values.tolist() == logits[torch.arange(40), torch.tensor(expected_tokens)].tolist()
     assert scores.dtype == torch.float32
     assert scores.tolist() == pytest.approx(expected_scores, rel=0.01, abs=0.01)
+
+
+@pytest.mark.parametrize("cached", [1, 2000, 1 << 21])  # rows one by one, a few, all
+def test_of_a_shortlist_the_best_token_is_that_of_a_slow_search(monkeypatch, cached):
+    monkeypatch.setattr(module, "_CACHED", cached)
+    generator = torch.Generator().manual_seed(4)
+    vocabulary, rows = 40, 9
+    head, table = LinearHead(16, vocabulary), torch.randn(vocabulary, 16, generator=generator)
+    head.bias.data.normal_(generator=generator)
+    lists = [torch.randperm(vocabulary - SPECIALS, generator=generator)[:12] for _ in range(rows)]
+    tokens = torch.stack(lists) + SPECIALS
+    for row in range(rows):
+        tokens[row, 12 - row :] = PAD  # their lengths differ
+    tokens = torch.cat([torch.arange(SPECIALS).expand(rows, -1), tokens], 1)
+    lengths = torch.randint(1, 8, (rows,), generator=generator)
+    inside = torch.arange(7) < lengths[:, None]
+    states = torch.randn(int(inside.sum()), 16, generator=generator)
+
+    def project(x, **given):
+        return head(x, table, **given)
+
+    found = best_tokens([states], [project], WRITTEN, Few(tokens, inside))
+    logits = project(states)
+    for place, row in enumerate(inside.nonzero()[:, 0].tolist()):
+        others = [i for i in range(vocabulary) if i not in tokens[row]]
+        logits[place, others] = -torch.inf
+    expected_tokens, expected_scores = slow_best(logits)
+    assert found[0].tolist() == expected_tokens
+    assert found[1].tolist() == pytest.approx(expected_scores, abs=1e-5)
 
 
 def test_no_positions_give_no_tokens():

@@ -9,7 +9,7 @@ from torch import nn
 from fairseq_xling.errors import UserError
 from fairseq_xling.models import int8
 from fairseq_xling.models.activations import activations
-from fairseq_xling.models.heads import BertHead
+from fairseq_xling.models.heads import BertHead, LinearHead
 from fairseq_xling.models.int8 import Int8Linear, StaticInt8Linear, quantise, weight_limit
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import ReadingLayer
@@ -167,6 +167,27 @@ def test_a_models_layers_and_output_are_replaced():
         found = model["head"](x, table)
         assert not torch.equal(found, exact)
         assert (found - exact).abs().mean() < 0.05 * exact.abs().mean()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_products_with_each_rows_own_tokens_are_in_bf16_where_the_processor_has_it(
+    monkeypatch, native
+):
+    monkeypatch.setattr(int8, "native_bf16", lambda: native)
+    torch.manual_seed(1)
+    head = LinearHead(24, 50)
+    head.bias.data.normal_()
+    x, tokens = torch.randn(3, 5, 24), torch.randint(50, (3, 7))
+    tables = [nn.Parameter(torch.randn(50, 24)) for _ in range(2)]
+    before = [head(x, table, tokens) for table in tables]
+    quantise(head)
+    for model in (head, copy.deepcopy(head)):
+        for table, exact in zip(tables, before, strict=True):  # two languages share the head
+            found = model(x, table, tokens)
+            assert found.dtype == torch.float32
+            assert torch.equal(found, exact) is not native
+            products = (x[:, :, None] * table[tokens][:, None]).abs().sum(-1)
+            assert ((found - exact).abs() <= 2**-7 * products).all()
 
 
 def test_another_precision_is_refused_in_one_line():
