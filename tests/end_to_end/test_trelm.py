@@ -361,14 +361,14 @@ def test_a_translator_learns_from_a_teacher(world):
 
     model = folder / "models/autoregressive-de-1/checkpoint_best.pt"
     trelm(world, *call, "--teacher", model, "--teacher-original", "yes")
-    both = DataFolder(folder / "data" / "taught-de-1").parallel("train", "en", "de")
+    both = DataFolder(folder / "data" / "taught-de").parallel("train", "en", "de")
     assert [len(side) for side in both] == [200, 200]
     assert all((both[1][100 + i] == references[i]).all() for i in range(100))
     assert all((both[0][100 + i] == sources[i]).all() for i in range(100))
 
     (world / "lines.de").write_text("".join(f"{n}\n" for n in ["der hund", *["die katze"] * 99]))
     trelm(world, *call, "--teacher", "lines.de")
-    found = DataFolder(folder / "data" / "taught-de-1").parallel("train", "en", "de")[1]
+    found = DataFolder(folder / "data" / "taught-de").parallel("train", "en", "de")[1]
     encoder = TextEncoder.load(before.path, "de")
     assert found[0].tolist() == encoder.encode(["der hund"])[0].tolist()
     assert found[99].tolist() == encoder.encode(["die katze"])[0].tolist()

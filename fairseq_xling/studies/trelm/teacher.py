@@ -51,7 +51,7 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
         _, model = train_autoregressive(book, config, facts, outcome, direction)
     if model:
         folder = linked_data(book, outcome, data, direction)
-        checked = _checked(book, outcome, data, model, pair)
+        checked = _checked(book, config, outcome, data, model, pair)
         files = _translations(book, config, outcome, data, folder, checked)
         if config.teacher_checkpoint:
             add_beam_search(book, config, outcome, direction, folder, checked, NAME)
@@ -71,14 +71,27 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
             outputs=[output],
         )
 
-    kind = f"taught-{outcome.target}-{outcome.seed}"
+    kind = f"taught-{_whose(config, outcome)}"
     return book.run / "data" / book.add(kind, outcome.label, build)
 
 
-def _checked(book: Book, outcome: Outcome, data: Path, model: Path, pair: tuple[str, str]) -> Path:
+def _whose(config: TrelmConfig, outcome: Outcome) -> str:
+    """The end of the names of a teacher's steps: one that is given teaches all seeds."""
+    trained = config.teacher == AUTOREGRESSIVE
+    return f"{outcome.target}-{outcome.seed}" if trained else outcome.target
+
+
+def _checked(
+    book: Book,
+    config: TrelmConfig,
+    outcome: Outcome,
+    data: Path,
+    model: Path,
+    pair: tuple[str, str],
+) -> Path:
     """A link to the teacher ``model``, which is known to translate ``data``."""
     check = functools.partial(_check, book.run, data, model, pair)
-    name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, check)
+    name = book.add(f"{NAME}-{_whose(config, outcome)}", outcome.label, check)
     return book.run / "models" / f"{name}.pt"
 
 
@@ -90,7 +103,7 @@ def _translations(
     files = []
     for shard in range(SHARDS):
         build = functools.partial(_translate, book.run, config, data, folder, model, pair, shard)
-        kind = f"{NAME}-{outcome.target}-{outcome.seed}-{shard + 1}of{SHARDS}"
+        kind = f"{NAME}-{_whose(config, outcome)}-{shard + 1}of{SHARDS}"
         name = book.add(kind, outcome.label, build)
         files.append(book.run / "translations" / name / "generate-train.txt")
     return files

@@ -111,10 +111,22 @@ def test_a_finished_teacher_translates_and_chooses_among_what_the_search_finds(
     (command,) = steps["translate-teacher-de-1"].commands
     assert command[command.index("--beam") + 1] == "5"
     assert command[command.index("--gen-subset") + 1] == "test"
-    assert steps["translate-teacher-de-1"].reads(steps["teacher-de-1"])
+    assert steps["translate-teacher-de-1"].reads(steps["teacher-de"])
     (command,) = steps["translate-ctc-rescored-de-1"].commands
     assert command[command.index("--rescore") + 1] == str(model)
     assert model in steps["translate-ctc-rescored-de-1"].inputs
+
+
+@pytest.mark.parametrize("name", ["model.pt", "lines.txt"])
+def test_a_teacher_that_is_given_translates_once_for_all_seeds(config, facts, tmp_path, name):
+    (given := tmp_path / name).touch()
+    settings = config(transfer_steps=3, translator_steps=3, teacher=str(given), seeds="1,2")
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    of_teacher = [one for one in steps if one.startswith(("teacher", "taught"))]
+    model = ["teacher-de", *(f"teacher-de-{n + 1}of{SHARDS}" for n in range(SHARDS))]
+    assert of_teacher == [*(model if name == "model.pt" else []), "taught-de"]
+    for seed in (1, 2):
+        assert steps[f"translator-de-{seed}"].reads(steps["taught-de"])
 
 
 def test_a_search_with_an_n_gram_model_is_compared_with_one_without(config, facts, tmp_path):
