@@ -55,7 +55,7 @@ class Conll(Format):
         for field in columns:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
-        tabs, width = any("\t" in line for line in read_lines(path)), 0
+        tabs, width = any("\t" in line for line in read_lines(path) if line.strip()), 0
         last: TaggedItem | None = None
         before: list[str] = []
         rows: list[str] = []

@@ -77,6 +77,7 @@ def test_a_last_column_that_is_the_token_is_no_tag(tmp_path):
         ("a\t\n", {}, "a.conll:1: the tag is empty"),
         ("a\tx\tO\n\nb\tO\n", {}, "a.conll:3: must have 3 columns like the rows before, got 2"),
         ("a\tO\nNew York\n", {}, "a.conll:2: must have 2 columns like the rows before, got 1"),
+        ("a O\n O\n\t\n", {}, "a.conll:2: must have 2 columns like the rows before, got 1"),
         (
             "a O\n",
             {"tag": "0"},
