@@ -73,6 +73,27 @@ def stock(setting: Setting, half: str | None = None) -> System:
     return _in_trainer(_configuration(setting, setting.data / "stock", *STOCK), half)
 
 
+def loader(setting: Setting) -> System:
+    """Our batches, which nobody trains on."""
+    task = tasks.setup_task(_configuration(setting, setting.data, *OURS).task)
+    task.load_dataset("train")
+    source = _batches(task, setting)
+
+    def step() -> tuple[int, int]:
+        sample = next(source)
+        return sample["ntokens"], sample["net_input"]["src"]["tokens"].numel()
+
+    return System(step, 0)
+
+
+def _batches(task: Any, setting: Setting) -> Iterator[dict[str, Any]]:
+    return _endless(
+        lambda: task.get_batch_iterator(
+            task.dataset("train"), setting.max_tokens, num_workers=setting.workers
+        ).next_epoch_itr()
+    )
+
+
 def hugging_face(setting: Setting, autocast: torch.dtype | None = None) -> System:
     """transformers' BertForMaskedLM in a plain loop on batches of ours; logits at all tokens."""
     from transformers import BertConfig, BertForMaskedLM
@@ -98,11 +119,7 @@ def hugging_face(setting: Setting, autocast: torch.dtype | None = None) -> Syste
         model.parameters(), LEARNING_RATE, BETAS, weight_decay=WEIGHT_DECAY, fused=True
     )
     scaler = torch.amp.GradScaler(setting.device, enabled=autocast == torch.float16)
-    source = _endless(
-        lambda: task.get_batch_iterator(
-            task.dataset("train"), setting.max_tokens, num_workers=setting.workers
-        ).next_epoch_itr()
-    )
+    source = _batches(task, setting)
 
     def step() -> tuple[int, int]:
         sample = next(source)

@@ -6,7 +6,8 @@
 
 All systems train models of the same size on the same sentences in one process and take turns, so
 that a noisy machine is noisy for all. What is counted is real tokens (no padding) per second. The
-matrix products of our step alone, at the speed of `torch.matmul`, are the limit for everyone.
+matrix products of our step alone, at the speed of `torch.matmul`, are the limit for everyone; our
+batches, which nobody trains on, are that of one process that makes them.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from common import Measured, heading, table, take_turns
 from gemm import encoder_products, product_steps
-from mlm_systems import Setting, System, hugging_face, ours, stock
+from mlm_systems import Setting, System, hugging_face, loader, ours, stock
 from mlm_text import generated_lines, prepare
 
 from fairseq_xling.data.folder import DataFolder
@@ -110,6 +111,7 @@ def systems(args: argparse.Namespace, setting: Setting) -> dict[str, System]:
         makers[f"ours {args.half}"] = lambda: ours(setting, half=args.half)
         makers[f"stock fairseq {args.half}"] = lambda: stock(setting, args.half)
         makers[f"Hugging Face {args.half} autocast"] = lambda: hugging_face(setting, dtype)
+    makers["our batches alone"] = lambda: loader(setting)
     wanted = [part for part in args.systems.split(",") if part]
     chosen = [name for name in makers if not wanted or any(part in name for part in wanted)]
     return {name: makers[name]() for name in chosen}
@@ -171,17 +173,17 @@ def report(
     bases = [results.get("stock fairseq fp32"), results.get("Hugging Face fp32")]
     rows = []
     for name, result in results.items():
-        precision = next(key for key in DTYPES if key in name)
-        limit = results[f"GEMM limit {precision}"]
+        precision = next((key for key in DTYPES if key in name), "")  # batches have none
+        limit = results.get(f"GEMM limit {precision}")
         row = [name, f"{result.median:,.0f}", f"{result.spread:.0%}"]
         row += [f"{result.median / base.median:.2f}" if base else "" for base in bases]
         row += [
             f"{1 - result.work / result.slots:.1%}",
-            f"{result.median / limit.median:.2f}",
-            f"{parameters[name] / 1e6:.1f} M" if name in parameters else "",
+            f"{result.median / limit.median:.2f}" if limit else "",
+            f"{parameters[name] / 1e6:.1f} M" if parameters.get(name) else "",
         ]
         if args.device == "cuda":
-            known = peak and precision != "fp32"
+            known = peak and precision not in ("", "fp32")
             row.append(f"{result.median * flops / (peak * 1e12):.1%}" if known else "")
         rows.append(row)
     return table(header, rows)
@@ -214,8 +216,10 @@ def main() -> None:
     shape = step_shape(setting, folder.languages)
     ready = systems(args, setting)
     products, flops = limits(args, setting, folder.vocab_sizes[folder.languages[0]], shape)
+    trained = any(system.parameters for system in ready.values())
     results = take_turns(
-        args, {**{name: system.step for name, system in ready.items()}, **products}
+        args,
+        {**{name: system.step for name, system in ready.items()}, **(products if trained else {})},
     )
     print(heading("mlm_throughput.py", args.device))
     print(

@@ -18,4 +18,5 @@ fi
     "${SOURCE_STEPS:-1600}" --vocab-type word --vocab-size 2000 -- \
     --arch separable_transformer_tiny --lm-head bert --lr 3e-3 --max-tokens 2048
 fairseq-xling trelm run "$here/synthetic.yaml" --languages en,de,id --output "$run" \
-    --text "$run-text" --source "$run-source/checkpoints/checkpoint_best.pt" "$@"
+    --text "$run-text" --source "$run-source/checkpoints/checkpoint_best.pt" \
+    --device "${DEVICE:-cpu}" "$@"

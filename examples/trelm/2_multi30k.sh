@@ -17,4 +17,5 @@ fairseq-xling ablate trelm-parts --config "$here/multi30k.yaml" --output "$run" 
     --mono "valid.en=$data/val.en.gz" --mono "valid.de=$data/val.de.gz" \
     --parallel "train.en-de=$data/train.en.gz,$data/train.de.gz" \
     --parallel "valid.en-de=$data/val.en.gz,$data/val.de.gz" \
-    --parallel "test.en-de=$data/test_2016_flickr.en.gz,$data/test_2016_flickr.de.gz" "$@"
+    --parallel "test.en-de=$data/test_2016_flickr.en.gz,$data/test_2016_flickr.de.gz" \
+    --device "${DEVICE:-cpu}" "$@"

@@ -3,7 +3,8 @@
 # epochs, with a learning rate that falls to zero (test_2016_flickr 38.2 BLEU instead of 39.0).
 #   examples/trelm/teacher.sh DATA RUN_FOLDER OUTPUT.pt [further options of the study]
 # RUN_FOLDER is that of 5_translators.sh, which need not have run before; TARGET is as there. An hour
-# of one core, or on a GPU with DEVICE=cuda. If interrupted, the same command resumes. Then:
+# of one core; with DEVICE=cuda two to three minutes of an NVIDIA H100. If interrupted, the same command
+# resumes. Then:
 #   examples/trelm/5_translators.sh DATA RUN_FOLDER --rows ctc-teacher --teacher OUTPUT.pt \
 #       --autoregressive no --translator-steps 2800 --ngram de.arpa
 # de.arpa, of order 4, is from `fairseq-xling pieces RUN_FOLDER/data/prepare-de --language de`; that of

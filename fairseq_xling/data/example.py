@@ -1,11 +1,9 @@
 """What an objective is: text in, one (S, A, W, C) example out."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from omegaconf import OmegaConf
 
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
@@ -78,7 +76,7 @@ class Objective:
     spec_rows: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):
-        self.cfg, self.vocabulary = _plain(cfg), vocabulary
+        self.cfg, self.vocabulary = _ReadOnce(cfg), vocabulary
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         """The example for ``row``; all randomness comes from ``rng``."""
@@ -89,12 +87,22 @@ class Objective:
         return length
 
 
-def _plain(cfg: Any) -> Any:
-    """``cfg`` with plain attributes: OmegaConf resolves a value anew each time that it is read,
-    which for each row takes longer than all that an objective does."""
-    if not OmegaConf.is_config(cfg):
-        return cfg
-    return SimpleNamespace(**OmegaConf.to_container(cfg, resolve=True))
+class _ReadOnce:
+    """A configuration whose values are looked up when they are first read.
+
+    OmegaConf resolves a value anew at each access, which for each row takes about as long as all
+    else that an objective does.
+    """
+
+    def __init__(self, cfg: Any):
+        self._cfg = cfg
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for by copies and pickles, before there is a `_cfg`
+            raise AttributeError(name)
+        value = getattr(self._cfg, name)
+        setattr(self, name, value)
+        return value
 
 
 def require_alignment(row: Row, objective: str) -> None:

@@ -19,11 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.compat import cpu_capabilities, native_bf16
+from fairseq_xling.compat import cpu_capabilities
 from fairseq_xling.errors import UserError
-from fairseq_xling.models.heads import LinearHead
+from fairseq_xling.models.heads import LinearHead, listed
 from fairseq_xling.models.layer import EncoderLayer
-from fairseq_xling.models.reading import FUSED, ReadingLayer, prepared, substitute
+from fairseq_xling.models.reading import FUSED, Projection, ReadingLayer, prepared, substitute
+from fairseq_xling.precision import cpu_has_bf16
 
 _STATE_LIMIT, _ZERO = 127, 128
 _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")
@@ -48,30 +49,28 @@ def quantise(model: nn.Module, calibrate: Callable[[], object] | None = None) ->
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
     ranges = {} if calibrate is None else _ranges(model, calibrate)
     substitute(model, lambda layer: _layer(layer, ranges.get(layer)), Int8Linear)
-    if native_bf16():
+    if cpu_has_bf16():
         for module in model.modules():
-            if isinstance(module, LinearHead):
-                module.project_listed = HalfListed()
+            if isinstance(module, LinearHead) and module.project_listed is listed:
+                module.project_listed = Projection(Bf16Listed)
 
 
-class HalfListed:
-    """`models.heads.listed` in bfloat16, where the processor computes in it; the sums are float32.
+class Bf16Listed(nn.Module):
+    """`models.heads.listed` in bfloat16: there is no product of many small matrices in 8 bits.
 
-    There is no product of many small matrices in 8 bits.
+    Logits are rounded to bfloat16, and the bias is added in float32.
     """
 
-    def __init__(self) -> None:
-        self._tables: dict[int, tuple[Tensor, Tensor]] = {}  # the first keeps its identity
+    def __init__(self, embeddings: Tensor, bias: Tensor):
+        super().__init__()
+        self.table, self.bias = embeddings.bfloat16(), bias
 
-    def __call__(self, x: Tensor, embeddings: Tensor, bias: Tensor, tokens: Tensor) -> Tensor:
-        if id(embeddings) not in self._tables:
-            self._tables[id(embeddings)] = embeddings, embeddings.detach().bfloat16()
-        table = F.embedding(tokens, self._tables[id(embeddings)][1])
+    @torch.no_grad()
+    def forward(self, x: Tensor, tokens: Tensor) -> Tensor:
+        """(R, S, D) float32 states and (R, C) tokens to (R, S, C) float32 logits."""
+        table = F.embedding(tokens, self.table)
         products = torch.bmm(x.bfloat16(), table.transpose(1, 2))
-        return products.float().add_(bias[tokens][:, None])
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "HalfListed":
-        return HalfListed()  # a copy has other embeddings
+        return products.float().add_(self.bias[tokens][:, None])
 
 
 class Int8Linear(nn.Module):
@@ -238,7 +237,7 @@ def _layer(layer: EncoderLayer, ranges: _Ranges | None) -> nn.Module:
         return layer
     absmax = ranges.absmax
     # Where the processor computes in bfloat16, attention does, too.
-    mixed = torch.bfloat16 if native_bf16() else torch.float32
+    mixed = torch.bfloat16 if cpu_has_bf16() else torch.float32
     size = max(ranges.largest - ranges.least, _TINY) / 255
     hidden = _Scale(size, round(-ranges.least / size))
     return ReadingLayer(

@@ -61,9 +61,10 @@ class ReadingLayer(nn.Module):
 
 
 class Projection:
-    """`torch.nn.functional.linear` by other products, each prepared the first time.
+    """The products of an output layer by other products, each prepared the first time.
 
-    Several languages may share a head, and have their own embeddings.
+    It takes the place of `torch.nn.functional.linear` or of `models.heads.listed`. Several
+    languages may share an output layer, and have their own embeddings.
     """
 
     def __init__(self, prepare: Prepare) -> None:
@@ -71,10 +72,10 @@ class Projection:
         # By the weight's identity; the weight stays alive.
         self._prepared: dict[int, tuple[Tensor, nn.Module]] = {}
 
-    def __call__(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, weight: Tensor, bias: Tensor, *more: Tensor) -> Tensor:
         if id(weight) not in self._prepared:
             self._prepared[id(weight)] = weight, self._prepare(weight.data, bias.data)
-        return self._prepared[id(weight)][1](x)
+        return self._prepared[id(weight)][1](x, *more)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Projection":
         return Projection(self._prepare)  # a copy has other weights

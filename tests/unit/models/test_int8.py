@@ -86,7 +86,7 @@ def layers(activation="gelu", count=2, dim=32):
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "own"])
 def test_layers_are_near_those_in_fp32(monkeypatch, activation, native):
     monkeypatch.setitem(activations._entries, "own", torch.tanh)
-    monkeypatch.setattr(int8, "native_bf16", lambda: native)
+    monkeypatch.setattr(int8, "cpu_has_bf16", lambda: native)
     model, x = layers(activation), torch.randn(3, 7, 32)
     expected, before = model(x), x.clone()
     quantise(model, lambda: model(x))
@@ -98,7 +98,7 @@ def test_layers_are_near_those_in_fp32(monkeypatch, activation, native):
 
 
 def test_a_row_of_a_layer_does_not_depend_on_the_others(monkeypatch):
-    monkeypatch.setattr(int8, "native_bf16", lambda: False)
+    monkeypatch.setattr(int8, "cpu_has_bf16", lambda: False)
     model, x = layers(), torch.randn(3, 5, 32)
     quantise(model, lambda: model(x))
     found = model(torch.cat([x[:1], 100 * x[1:]]))[0]
@@ -173,7 +173,7 @@ def test_a_models_layers_and_output_are_replaced():
 def test_products_with_each_rows_own_tokens_are_in_bf16_where_the_processor_has_it(
     monkeypatch, native
 ):
-    monkeypatch.setattr(int8, "native_bf16", lambda: native)
+    monkeypatch.setattr(int8, "cpu_has_bf16", lambda: native)
     torch.manual_seed(1)
     head = LinearHead(24, 50)
     head.bias.data.normal_()
