@@ -1,5 +1,9 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from fairseq_xling.data.example import Example, Objective, Vocabulary, constant
 from fairseq_xling.data.feeds import readers
@@ -36,3 +40,33 @@ def test_two_examples_do_not_share_their_extras():
 
 def test_a_constant_is_int64():
     assert constant(3, 2).tolist() == [3, 3] and constant(3, 2).dtype == np.int64
+
+
+class Counting:
+    """A configuration that notes what it is asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __getattr__(self, name):
+        if name in ("mask_prob", "leave_unmasked"):
+            self.asked.append(name)
+            return 0.25
+        raise AttributeError(name)
+
+
+def test_an_option_is_looked_up_once_and_only_if_it_is_read():
+    cfg = Counting()
+    objective = Objective(cfg, Vocabulary({}, {}))
+    assert [objective.cfg.mask_prob for _ in range(3)] == [0.25] * 3
+    assert cfg.asked == ["mask_prob"]
+    with pytest.raises(AttributeError):
+        objective.cfg.other  # noqa: B018
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_options_go_with_an_objective_to_the_processes_that_make_batches(copied):
+    cfg = OmegaConf.create({"mask_prob": 0.15, "twice": "${mask_prob}", "missing": "${nowhere}"})
+    objective = copied(Objective(cfg, Vocabulary({}, {})))
+    assert (objective.cfg.mask_prob, objective.cfg.twice) == (0.15, 0.15)
+    assert copied(objective).cfg.twice == 0.15  # after it was read, too
