@@ -96,11 +96,13 @@ def translate_step(
     ordering: str,
     options: Sequence[str] = (),
     inputs: Sequence[Path] = (),
+    late: Callable[[], Sequence[str]] | None = None,
 ) -> Step:
     """fairseq-generate with one of our models, into the folder ``translations/name`` of the run.
 
     Args:
-        options: more of fairseq-generate; inputs: files that these name.
+        options: more of fairseq-generate; inputs: files that these name, or ``late`` (as `Step`'s)
+            reads.
     """
     folder = run / "translations" / name
     command = [
@@ -112,4 +114,5 @@ def translate_step(
         *options,
         *config.words("generate_args"),
     ]
-    return Step(name, commands=[command], inputs=[data, model, *inputs], outputs=[folder])
+    read = [data, model, *inputs]
+    return Step(name, commands=[command], late=late, inputs=read, outputs=[folder])

@@ -5,9 +5,11 @@ emission such as CTC the same weights learn to write whole sentences in one pass
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from fairseq_xling.files import read_json
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
@@ -21,12 +23,15 @@ from fairseq_xling.studies.trelm.translations import add_translation, forward, t
 NAME = "translator"
 
 
-def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
-    """Train it, all of its weights; what it writes is one of the translations of ``outcome``.
+class Trained(NamedTuple):
+    """A translator: its ``model``, and the ``record`` of `fairseq-xling tune`, if it was tuned."""
 
-    Returns:
-        The model.
-    """
+    model: Path
+    record: Path | None
+
+
+def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Trained:
+    """Train it, all of its weights; what it writes is one of the translations of ``outcome``."""
     pair = (config.source_lang, outcome.target)
     stage = Stage(
         *(NAME, config.translator_steps, config.translator_lr, "translation"),
@@ -55,33 +60,43 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
     # Not the best by loss, which rises again while translations become better (on captions 2.5 %
     # more loss, 1.1 BLEU better).
-    model = book.run / "models" / name / "checkpoint_last.pt"
+    model, record = book.run / "models" / name / "checkpoint_last.pt", None
     if emissions[config.emission].tuned and "valid" in facts.parallel:
         tune = functools.partial(_tune, book.run, config, outcome, model)
         kind = f"tune-{outcome.target}-{outcome.seed}"
-        model = _tuned(book.run, book.add(kind, outcome.label, tune))
+        model, record = _tuned(book.run, book.add(kind, outcome.label, tune))
     add_translations(book, config, outcome, model, config.emission)
-    return model
+    return Trained(model, record)
 
 
 def add_searches(
-    book: Book, config: TrelmConfig, outcome: Outcome, model: Path, autoregressive: Path | None
+    book: Book,
+    config: TrelmConfig,
+    outcome: Outcome,
+    translator: Trained,
+    autoregressive: Path | None,
 ) -> None:
-    """Translations by a search over the slots of ``model``, with the n-gram model as well, and
+    """Translations by a search over the slots of ``translator``, with the n-gram model as well, and
     those that an autoregressive model finds the best among what each search has found."""
+    model, record = translator
     emission, beam = config.emission, ("--slot-beam", str(config.slot_beam))
     called = f"{emission}, beam {config.slot_beam}"
-    searches = [("beam", "rescored", called, beam, [])]
+    searches = [("beam", "rescored", called, beam, [], None)]
     if config.ngram:
         led = (*beam, "--ngram", config.ngram)
         named = ("ngram", "ngram-rescored", f"{called}, n-gram model")
-        searches.append((*named, led, [Path(config.ngram)]))
+        read, late = [Path(config.ngram)], None
+        if record and not any(
+            word.startswith("--ngram-") for word in config.words("generate_args")
+        ):
+            read, late = [*read, record], functools.partial(_ngram_options, record)
+        searches.append((*named, led, read, late))
     add = functools.partial(add_translations, book, config, outcome, model)
-    for alone, rescored, called, options, inputs in searches:
-        add(f"{emission}-{alone}", called, options, inputs)
+    for alone, rescored, called, options, inputs, late in searches:
+        add(f"{emission}-{alone}", called, options, inputs, late)
         if autoregressive:
-            chosen = (*options, "--rescore", str(autoregressive))
-            add(f"{emission}-{rescored}", f"{called}, rescored", chosen, [*inputs, autoregressive])
+            chosen, read = (*options, "--rescore", str(autoregressive)), [*inputs, autoregressive]
+            add(f"{emission}-{rescored}", f"{called}, rescored", chosen, read, late)
 
 
 def add_translations(
@@ -93,6 +108,7 @@ def add_translations(
     called: str = "",
     options: Sequence[str] = (),
     inputs: Sequence[Path] = (),
+    late: Callable[[], Sequence[str]] | None = None,
 ) -> None:
     """What ``model`` writes for every split to translate; see `translate_step`."""
     direction = forward(config, outcome.target)
@@ -108,21 +124,31 @@ def add_translations(
             ordering="identity",
             options=options,
             inputs=inputs,
+            late=late,
         )
         add_translation(book, config, outcome, direction, what, split, write, called)
 
 
-def _tuned(run: Path, name: str) -> Path:
-    return run / "models" / f"{name}.pt"
+def _tuned(run: Path, name: str) -> Trained:
+    return Trained(run / "models" / f"{name}.pt", run / "results" / f"{name}.json")
+
+
+def _ngram_options(record: Path) -> list[str]:
+    """The weight and the bonus of the n-gram model that `fairseq-xling tune` has chosen."""
+    chosen = read_json(record)["ngram"]["chosen"]
+    return ["--ngram-weight", str(chosen["weight"]), "--ngram-bonus", str(chosen["bonus"])]
 
 
 def _tune(run: Path, config: TrelmConfig, outcome: Outcome, model: Path, name: str) -> Step:
     """`fairseq-xling tune` on the validation text."""
-    output, record = _tuned(run, name), run / "results" / f"{name}.json"
+    output, record = _tuned(run, name)
+    searched = config.ngram and config.slot_beam > 1
     command = [
         *("fairseq-xling", "tune", str(model), "--output", str(output), "--json", str(record)),
         *("--data", str(outcome.data), "--split", "valid", "--device", config.device),
         *("--from", config.source_lang, "--to", outcome.target),
         *(("--tokenizer", config.bleu_tokenizer) if config.bleu_tokenizer else ()),
+        *(("--ngram", config.ngram, "--slot-beam", str(config.slot_beam)) if searched else ()),
     ]
-    return Step(name, commands=[command], inputs=[outcome.data, model], outputs=[output, record])
+    inputs = [outcome.data, model, *([Path(config.ngram)] if searched else [])]
+    return Step(name, commands=[command], inputs=inputs, outputs=[output, record])

@@ -8,6 +8,7 @@ from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
 from fairseq_xling.studies.trelm.data import with_translations
 from fairseq_xling.studies.trelm.run import trelm_steps
 from fairseq_xling.studies.trelm.teacher import SHARDS, of_model
@@ -141,6 +142,30 @@ def test_a_search_with_an_n_gram_model_is_compared_with_one_without(config, fact
     led = [name for name in rows if "--ngram" in steps[name].commands[0]]
     assert led == rows[3:] and all(model in steps[name].inputs for name in led)
     assert "--rescore" in steps[led[1]].commands[0] and "--rescore" not in steps[led[0]].commands[0]
+
+
+def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_text(
+    config, facts, tmp_path
+):
+    (model := tmp_path / "de.arpa").touch()
+    given = {"transfer_steps": 3, "translator_steps": 3, "slot_beam": 7, "ngram": str(model)}
+    steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": facts()})}
+    (command,) = steps["tune-de-1"].commands
+    assert command[-4:] == ["--ngram", str(model), "--slot-beam", "7"]
+    assert model in steps["tune-de-1"].inputs
+    led, alone = steps["translate-ctc-ngram-de-1"], steps["translate-ctc-beam-de-1"]
+    assert led.reads(steps["tune-de-1"]) and alone.late is None
+    record = tmp_path / "results" / "tune-de-1.json"
+    assert record in led.inputs and record in steps["tune-de-1"].outputs
+    write_json(record, {"ngram": {"chosen": {"weight": 0.6, "bonus": 2.0}}})
+    assert led.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0"]
+
+    own = config(**given, generate_args="--ngram-bonus 1")
+    steps = {step.name: step for step in trelm_steps(tmp_path, own, {"de": facts()})}
+    assert steps["translate-ctc-ngram-de-1"].late is None
+    without = facts(parallel={"train", "test"})  # nothing to choose them by
+    steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": without})}
+    assert "tune-de-1" not in steps and steps["translate-ctc-ngram-de-1"].late is None
 
 
 @pytest.mark.parametrize("autoregressive", [False, True])
