@@ -1,8 +1,8 @@
 """Products with weights in 8 bits, for models that only read or translate on a CPU.
 
 A weight (O, I) becomes int8 with one scale for each output, a state becomes uint8 around a zero
-point. The products are oneDNN's (`torch.ops.onednn`), exact in int32. Embeddings, norms and
-attention stay as they are.
+point. The products are oneDNN's (`torch.ops.onednn`), exact in int32. Embeddings and norms stay as
+they are; attention and products with a short list are in bf16 where the processor computes in it.
 
 The layers are quantised statically: the ranges of their states are found by calibration, from
 sentences that the model reads while it is converted. Each column of a state then has a scale of its

@@ -3,6 +3,7 @@
 Skipped where there is no GPU. `FAIRSEQ_XLING_ACCELERATOR=cpu` tries the checks themselves.
 """
 
+import functools
 import math
 import os
 import sys
@@ -53,15 +54,23 @@ def losses(world, name, device):
     return [row["loss"] for row in logged(output, "train_inner")]
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.fixture(scope="module")
+def on_cpu(world):
+    """By name; a CPU trains once for all precisions."""
+    return functools.cache(lambda name: losses(world, name, ("--cpu",)))
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_losses_of_training_are_finite_and_those_of_language_models_a_cpus(name, precision, world):
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_losses_of_training_are_finite_and_those_of_language_models_a_cpus(
+    name, precision, world, on_cpu
+):
     found = losses(world, name, device_options(precision, DEVICE))
     assert len(found) == training_steps.UPDATES and all(map(math.isfinite, found))
     if name.startswith("unified_lm"):
         # A part of the words is shown at random to one that is glanced at.
         near = 0.3 if "--glancing" in CASES[name] else NEAR[precision]
-        assert found == pytest.approx(losses(world, name, ("--cpu",)), rel=near)
+        assert found == pytest.approx(on_cpu(name), rel=near)
 
 
 # ---- translation

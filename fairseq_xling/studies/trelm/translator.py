@@ -86,9 +86,7 @@ def add_searches(
         led = (*beam, "--ngram", config.ngram)
         named = ("ngram", "ngram-rescored", f"{called}, n-gram model")
         read, late = [Path(config.ngram)], None
-        if record and not any(
-            word.startswith("--ngram-") for word in config.words("generate_args")
-        ):
+        if record and _tunes_ngram(config):
             read, late = [*read, record], functools.partial(_ngram_options, record)
         searches.append((*named, led, read, late))
     add = functools.partial(add_translations, book, config, outcome, model)
@@ -133,6 +131,12 @@ def _tuned(run: Path, name: str) -> Trained:
     return Trained(run / "models" / f"{name}.pt", run / "results" / f"{name}.json")
 
 
+def _tunes_ngram(config: TrelmConfig) -> bool:
+    """Whether there is a search with an n-gram model whose values nobody has given."""
+    given = any(word.startswith("--ngram-") for word in config.words("generate_args"))
+    return bool(config.ngram) and config.slot_beam > 1 and not given
+
+
 def _ngram_options(record: Path) -> list[str]:
     """The weight and the bonus of the n-gram model that `fairseq-xling tune` has chosen."""
     chosen = read_json(record)["ngram"]["chosen"]
@@ -142,13 +146,13 @@ def _ngram_options(record: Path) -> list[str]:
 def _tune(run: Path, config: TrelmConfig, outcome: Outcome, model: Path, name: str) -> Step:
     """`fairseq-xling tune` on the validation text."""
     output, record = _tuned(run, name)
-    searched = config.ngram and config.slot_beam > 1
+    ngram = [config.ngram] if _tunes_ngram(config) else []
     command = [
         *("fairseq-xling", "tune", str(model), "--output", str(output), "--json", str(record)),
         *("--data", str(outcome.data), "--split", "valid", "--device", config.device),
         *("--from", config.source_lang, "--to", outcome.target),
         *(("--tokenizer", config.bleu_tokenizer) if config.bleu_tokenizer else ()),
-        *(("--ngram", config.ngram, "--slot-beam", str(config.slot_beam)) if searched else ()),
+        *(("--ngram", *ngram, "--slot-beam", str(config.slot_beam)) if ngram else ()),
     ]
-    inputs = [outcome.data, model, *([Path(config.ngram)] if searched else [])]
+    inputs = [outcome.data, model, *map(Path, ngram)]
     return Step(name, commands=[command], inputs=inputs, outputs=[output, record])

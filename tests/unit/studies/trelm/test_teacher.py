@@ -163,6 +163,7 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     own = config(**given, generate_args="--ngram-bonus 1")
     steps = {step.name: step for step in trelm_steps(tmp_path, own, {"de": facts()})}
     assert steps["translate-ctc-ngram-de-1"].late is None
+    assert "--ngram" not in steps["tune-de-1"].commands[0]  # nor are others looked for
     without = facts(parallel={"train", "test"})  # nothing to choose them by
     steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": without})}
     assert "tune-de-1" not in steps and steps["translate-ctc-ngram-de-1"].late is None
