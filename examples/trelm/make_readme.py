@@ -14,6 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
+from fairseq_xling.studies.trelm.decodings import decodings_notes, decodings_table, too_many
 from fairseq_xling.studies.trelm.run_result import phase_table
 from fairseq_xling.studies.trelm.translation_result import bleu_table
 
@@ -91,7 +92,11 @@ def _study(record: dict[str, Any]) -> list[str]:
         seconds = [one["cost"]["sums"]["seconds"] for one in found]
         times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
     lines = [f"{record['study']}.", "", *table_lines(record)]
-    return [*lines, f"- Minutes of training, with other work running: {', '.join(times)}."]
+    lines.append(f"- Minutes of training, with other work running: {', '.join(times)}.")
+    if too_many(record):
+        notes = (f"- {note}" for note in decodings_notes(record))
+        lines += ["", markdown_table(*decodings_table(record)), "", *notes]
+    return lines
 
 
 def maps(found: Sequence[Result]) -> list[str]:

@@ -36,7 +36,7 @@ class Ctc(Repeated):
 
     # Trained for probable alignments, a model writes too little; by how much falls as it learns.
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {
-        "blank_penalty": (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+        "blank_penalty": (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
     }
     searches: ClassVar[bool] = True
     lists: ClassVar[bool] = True

@@ -16,6 +16,7 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
+from fairseq_xling.studies.trelm.decodings import decodings_section, too_many
 from fairseq_xling.studies.trelm.results import PAPER, read_outcome
 from fairseq_xling.studies.trelm.run_result import TASKS
 from fairseq_xling.studies.trelm.steps import Outcome
@@ -79,6 +80,9 @@ class TrelmStudyKind(Kind):
             Section(what[:1].upper() + what[1:], figure=_draw(record, what, found), notes=notes)
             for what, found in _figures(record).items()
         ]
+        apart = too_many(record)
+        if apart:
+            figures.insert(0, decodings_section(record, notes))
         figures[0] = dataclasses.replace(figures[0], name="plot")
         changes = [
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
@@ -94,7 +98,7 @@ class TrelmStudyKind(Kind):
             sections=[
                 Section("Table", header=header, rows=rows, notes=about, name="table"),
                 *figures,
-                *_translations(record),
+                *([] if apart else _translations(record)),
                 Section(
                     "Settings of the rows",
                     text="Differences from the settings of the study.",
@@ -118,14 +122,19 @@ def study_table(record: Record) -> Table:
         for one in record["variations"]
     ]
     found = _figures(record)
+    several = len(rows) > 1
     for target, cells in found[BITS].items():
-        header += [f"{BITS}, {target}", "Δ", *(f"{k}, {target}" for k in found if k != BITS)]
+        header += [f"{BITS}, {target}", *(["Δ"] if several else [])]
+        header += [f"{what}, {target}" for what in found if what != BITS]
         for place, row in enumerate(rows):
-            change = cells[place].mean - cells[0].mean
-            row += [cells[place], OverSeeds((change,), 3, signed=True)]
+            change = OverSeeds((cells[place].mean - cells[0].mean,), 3, signed=True)
+            row += [cells[place], *([change] if several else [])]
             row += [found[what][target][place] for what in found if what != BITS]
-    papers = [one["paper"] for one in record["variations"]]
-    return [*header, f"paper: {BITS}"], [[*row, x] for row, x in zip(rows, papers, strict=True)]
+    if _has_papers(record):
+        header.append(f"paper: {BITS}")
+        for row, one in zip(rows, record["variations"], strict=True):
+            row.append(one["paper"])
+    return header, rows
 
 
 def verdicts(record: Record) -> list[str]:
@@ -150,7 +159,8 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
     migrations = [record["migrations"][one["row"]] for one in record["variations"]]
     everything = _everything(record)
     targets = dict.fromkeys(one["target"] for one in everything)
-    orderings = dict.fromkeys(name for one in everything for name in one["orderings"])
+    columns = [] if too_many(record) else everything
+    orderings = dict.fromkeys(name for one in columns for name in one["orderings"])
     found: dict[str, dict[str, list[OverSeeds | None]]] = {BITS: {}}
     found |= {f"BLEU {name}": {} for name in orderings}
     # Runs of before have no tasks.
@@ -195,6 +205,10 @@ def _translations(record: Record) -> Iterator[Section]:
 def _final_bits(one: Record) -> float:
     """Bits per word of the target language at the end."""
     return one["phases"][-1]["bpw"][one["target"]]
+
+
+def _has_papers(record: Record) -> bool:
+    return any(one["paper"] is not None for one in record["variations"])
 
 
 def _size(many: Sequence[Record]) -> Iterator[int | None]:
@@ -251,9 +265,14 @@ def _notes(record: Record) -> list[str]:
     config = record["config"]
     many = "," in config["seeds"]
     seeds = f"{'mean ± standard deviation over seeds' if many else 'seed'} {config['seeds']}"
-    return [
+    change = f" Δ is the difference to {first}." if len(record["variations"]) > 1 else ""
+    notes = [
         f"Bits per word of masked words of the {config['bpw_split']} text, with the same masks for "
-        f"every row; {seeds}; Δ is the difference to {first}. Chance: {chance}.",
-        "The paper's figures are from models and texts thousands of times larger; they are shown "
-        "only for the order of the rows.",
+        f"every row; {seeds}.{change} Chance: {chance}.",
     ]
+    if _has_papers(record):
+        notes.append(
+            "The paper's figures are from models and texts thousands of times larger; they are "
+            "shown only for the order of the rows."
+        )
+    return notes

@@ -45,13 +45,6 @@ def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator
         )
         for one in found
     ]
-    signatures = {
-        value
-        for one in found
-        for scores in one["translation"].values()
-        for name, value in scores.items()
-        if name.endswith("signature")
-    }
     yield Section(
         f"Translation with the {translators(found)}",
         text="All words are predicted at once; the orderings differ in the source position of each "
@@ -65,13 +58,26 @@ def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator
             "geometric mean times the brevity penalty. References are the data folder's subwords "
             "joined again.",
             FAULTS,
-            f"sacrebleu {'; '.join(sorted(signatures))}",
+            f"sacrebleu {'; '.join(signatures(found))}",
         ],
     )
     for one in found:
         yield _samples(one, "samples", f"Translations {which(one)}")
         if _BACKWARD in one:
             yield _samples(one, _BACKWARD, f"Translations from {one['target']}, seed {one['seed']}")
+
+
+def signatures(found: Sequence[Migration]) -> list[str]:
+    """Those that sacrebleu gave the scores."""
+    return sorted(
+        {
+            value
+            for one in found
+            for scores in one["translation"].values()
+            for name, value in scores.items()
+            if name.endswith("signature")
+        }
+    )
 
 
 def _samples(one: Migration, name: str, title: str) -> Section:
