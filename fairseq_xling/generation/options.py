@@ -6,7 +6,7 @@ from typing import Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NOT_NEGATIVE, ranged
+from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NOT_NEGATIVE, SHARE, ranged
 
 
 @dataclass
@@ -86,14 +86,14 @@ class TranslationOptions(FairseqDataclass):
     ngram_weight: Optional[float] = field(
         default=None,
         metadata=ranged(
-            "translation: weight of the log-probability by --ngram (default: 0.2)", NOT_NEGATIVE
+            "translation: weight of the log-probability by --ngram (default: 0.4)", NOT_NEGATIVE
         ),
     )
     ngram_bonus: Optional[float] = field(
         default=None,
         metadata=ranged(
             "translation: added to the score for each word with --ngram, in nats; more is longer "
-            "(default: 0.5)",
+            "(default: 1.5)",
             ANY,
         ),
     )
@@ -103,6 +103,22 @@ class TranslationOptions(FairseqDataclass):
             "help": "translation: checkpoint of `--task translation` with the same vocabulary, "
             "which chooses among the hypotheses"
         },
+    )
+    rescore_weight: Optional[float] = field(
+        default=None,
+        metadata=ranged(
+            "translation: share of the log-probability by --rescore in a hypothesis's score, next "
+            "to its own (default: 0.7)",
+            SHARE,
+        ),
+    )
+    rescore_bonus: Optional[float] = field(
+        default=None,
+        metadata=ranged(
+            "translation: added to the score for each word with --rescore, in nats; more is longer "
+            "(default: 0.5)",
+            ANY,
+        ),
     )
     shortlist: Optional[str] = field(
         default=None,

@@ -1,47 +1,44 @@
 """Hypotheses in the order that an autoregressive model gives them (Gu et al., 2018, Section 4.1).
 
 It reads all of them at once, each word after the words before it that are already there: one pass,
-where writing them takes one for each word.
+where writing them takes one for each word. Hypotheses of a search begin alike, and what comes after
+the same words is computed once for all vocabulary.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from fairseq.models import FairseqDecoder
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.generation.autoregressive import load_autoregressive
 
 Hypothesis = dict[str, Any]
+_WORDS = 512  # read at a time, at least; a sentence alone has fewer, and many hypotheses
 
 
 class Rescorer:
-    """The score of each hypothesis becomes its log-probability by ``model``, in nats, ``</s>``
-    included. It is not divided by the length: means prefer the long ones of a long list (0.2 BLEU
-    of 20 hypotheses on image captions).
+    """The score of each hypothesis becomes
+
+        (1 - weight) own score + weight log P(hypothesis | source) + bonus (words)
+
+    in nats, where P is that of ``model``, ``</s>`` included but not a word. Neither is divided by
+    the length; a probability alone prefers short ones, the more so the longer the list. The
+    defaults are near the best for three target languages (`benchmarks/README.md`).
 
     Args:
         model: of fairseq's encoder-decoder kind, in evaluation mode.
+        weight: in [0, 1].
+        bonus: of each word.
     """
 
-    def __init__(self, model: Any):
-        self.model = model
+    def __init__(self, model: Any, weight: float = 0.7, bonus: float = 0.5):
+        self.model, self.weight, self.bonus = model, weight, bonus
 
-    @classmethod
-    def load(cls, checkpoint: str, data: str | Path, pair: tuple[str, str]) -> "Rescorer":
-        """From a checkpoint of `--task translation` with the vocabulary of ``data``.
-
-        Raises:
-            UserError: naming `--rescore`, see `load_autoregressive`.
-        """
-        return cls(load_autoregressive(checkpoint, data, pair, "--rescore"))
-
-    @torch.no_grad()
     def __call__(
         self, src_tokens: Tensor, src_lengths: Tensor, found: Sequence[list[Hypothesis]]
     ) -> list[list[Hypothesis]]:
@@ -52,6 +49,30 @@ class Rescorer:
             src_lengths: (B,), with both.
             found: for each of the B sentences its hypotheses.
         """
+        texts = [[one["tokens"][one["tokens"] != SEP].tolist() for one in block] for block in found]
+        rescored = []
+        scores = self.log_probs(src_tokens, src_lengths, texts)
+        for block, words, theirs in zip(found, texts, scores, strict=True):
+            new = [
+                {**one, "score": self._mixed(one["score"], other) + self.bonus * len(text)}
+                for one, text, other in zip(block, words, theirs, strict=True)
+            ]
+            rescored.append(sorted(new, key=lambda one: -one["score"]))
+        return rescored
+
+    def _mixed(self, own: Any, other: float) -> float:
+        # Nothing of its own score, even of an infinite one.
+        return other if self.weight == 1 else float(own) * (1 - self.weight) + other * self.weight
+
+    @torch.no_grad()
+    def log_probs(
+        self, src_tokens: Tensor, src_lengths: Tensor, texts: Sequence[Sequence[list[int]]]
+    ) -> list[list[float]]:
+        """log P of each of the ``texts`` of each source, without their ``</s>``, which counts.
+
+        Args:
+            src_tokens, src_lengths: as of a call.
+        """
         device = src_tokens.device
         self.model.to(device)
         rows = [
@@ -59,26 +80,66 @@ class Rescorer:
         ]  # these models know no <s>
         sources = pad_sequence(rows, True, PAD, padding_side="left")
         encoded = self.model.encoder(sources, src_lengths=src_lengths - 1)
-        end = torch.tensor([SEP])
-        texts = [
-            torch.cat([one["tokens"][one["tokens"] != SEP], end])
-            for block in found
-            for one in block
-        ]
-        own = torch.arange(len(found)).repeat_interleave(torch.tensor([*map(len, found)]))
-        lengths = np.array([len(text) for text in texts])
-        scores = torch.zeros(len(texts))
+        # Those that begin alike stand next to each other, in the same group if they fit.
+        longest = [max(map(len, block), default=0) for block in texts]
+        order = sorted(
+            ((n, k) for n, block in enumerate(texts) for k in range(len(block))),
+            key=lambda one: (longest[one[0]], one[0], texts[one[0]][one[1]]),
+        )
+        widths = np.array([longest[n] + 1 for n, _ in order])
+        scores = [[0.0] * len(block) for block in texts]
         # As many words at a time as the source has, so memory stays what it was.
-        for group in cut(lengths, Limits(max(sources.numel(), int(lengths.max())), None)):
-            target = pad_sequence([texts[i] for i in group.tolist()], True, PAD).to(device)
-            before = target.roll(1, 1)
-            before[:, 0] = SEP  # what was before the first word, in fairseq's models
-            sides = self.model.encoder.reorder_encoder_out(encoded, own[group].to(device))
-            decoded = self.model.decoder(before, encoder_out=sides)
-            log_probs = self.model.get_normalized_probs(decoded, log_probs=True).float()
-            each = log_probs.gather(2, target[..., None]).squeeze(2)
-            real = target != PAD
-            scores[torch.from_numpy(group)] = (each * real).sum(1).cpu()
-        values = iter(scores.tolist())
-        rescored = [[{**one, "score": next(values)} for one in block] for block in found]
-        return [sorted(block, key=lambda one: -one["score"]) for block in rescored]
+        for group in cut(widths, Limits(max(sources.numel(), _WORDS), None)):
+            own = [order[i] for i in group.tolist()]
+            target = [torch.tensor([*texts[n][k], SEP]) for n, k in own]
+            of = torch.tensor([n for n, _ in own], device=device)
+            sides = self.model.encoder.reorder_encoder_out(encoded, of)
+            found = self._read(pad_sequence(target, True, PAD).to(device), of, sides)
+            for (n, k), value in zip(own, found.tolist(), strict=True):
+                scores[n][k] = value
+        return scores
+
+    def _read(self, target: Tensor, of: Tensor, sides: Any) -> Tensor:
+        """log P of ``target`` (R, U), (R,), after sources ``of`` (R,) in the encoder's output."""
+        before = target.roll(1, 1)
+        before[:, 0] = SEP  # what was before the first word, in fairseq's models
+        decoder, real = self.model.decoder, target != PAD
+        if type(decoder).extract_features is FairseqDecoder.extract_features:
+            logits, _ = decoder(before, encoder_out=sides)
+            each = self._normalized(logits).gather(2, target[..., None])[..., 0]
+            return (each * real).sum(1)
+        states, _ = decoder.extract_features(before, encoder_out=sides)
+        first, where = distinct_prefixes(before, of)
+        first &= real
+        log_probs = self._normalized(decoder.output_layer(states[first][None]))[0]
+        numbers = (first.flatten().cumsum(0) - 1).view_as(where)
+        each = log_probs.new_zeros(target.shape)
+        each[real] = log_probs[numbers.gather(0, where)[real], target[real]]
+        return each.sum(1)
+
+    def _normalized(self, logits: Tensor) -> Tensor:
+        return self.model.get_normalized_probs((logits, None), log_probs=True).float()
+
+
+def distinct_prefixes(before: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
+    """Where a row first reads what it has read, among rows that are sorted by ``of`` and words.
+
+    Args:
+        before: (R, U), what each row reads; of: (R,), whose rows alone can be alike.
+
+    Returns:
+        (R, U), whether the row above has not read the same up to there, and (R, U), the number of
+        the row that did so first.
+
+    >>> before = torch.tensor([[2, 7, 8], [2, 7, 9], [2, 8, 9]])
+    >>> first, row = distinct_prefixes(before, torch.tensor([0, 0, 0]))
+    >>> first.tolist()
+    [[True, True, True], [False, False, True], [False, True, True]]
+    >>> row.tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 2, 2]]
+    """
+    same = (before[1:] == before[:-1]) & (of[1:] == of[:-1])[:, None]
+    first = torch.ones_like(before, dtype=torch.bool)
+    first[1:] = same.long().cumprod(1) == 0
+    rows = torch.arange(len(before), device=before.device)[:, None]
+    return first, (rows * first).cummax(0).values

@@ -1,6 +1,7 @@
 """What a task needs for fairseq-generate and fairseq-interactive to translate with its models."""
 
 import dataclasses
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -19,6 +20,7 @@ from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.generation.autoregressive import load_autoregressive
 from fairseq_xling.generation.calibration import calibrate
 from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
@@ -104,7 +106,7 @@ class Translates:
             arguments.choice("too_long", checked["too_long"], TOO_LONG)
         for name, value in checked.items():
             setattr(self.cfg, name, value)
-        for name in ("direction", "_rescorer", "_ngram"):
+        for name in ("direction", "_peer", "_ngram"):
             self.__dict__.pop(name, None)
         self.check_translation()
 
@@ -255,11 +257,11 @@ class Translates:
                 "`--ngram` has no effect without a search: give a `--slot-beam` above 1, for a "
                 f"model with `--emission ctc` or lattice, got {self.cfg.ngram}"
             )
-        for name in ("ngram_weight", "ngram_bonus"):
-            if self.cfg.ngram is None and getattr(self.cfg, name) is not None:
-                option = "--" + name.replace("_", "-")
+        for other, name in itertools.product(("ngram", "rescore"), ("weight", "bonus")):
+            value = getattr(self.cfg, f"{other}_{name}")
+            if getattr(self.cfg, other) is None and value is not None:
                 raise UserError(
-                    f"`{option}` has no effect without `--ngram`, got {getattr(self.cfg, name)}"
+                    f"`--{other}-{name}` has no effect without `--{other}`, got {value}"
                 )
         if self.cfg.shortlist is not None and not emission.lists:
             raise UserError(
@@ -281,7 +283,7 @@ class Translates:
                     f"`--rescore` needs several hypotheses to choose from: give {more}, got 1 for "
                     "each sentence"
                 )
-            rescorer = self._rescorer
+            rescorer = Rescorer(self._peer, **self._weighed("rescore"))
         self._convert(models)
         return NonAutoregressiveGenerator(
             ordering,
@@ -302,15 +304,17 @@ class Translates:
         )
 
     @cached_property
-    def _rescorer(self) -> Rescorer:
-        return Rescorer.load(self.cfg.rescore, self.folder.path, self.direction)
+    def _peer(self) -> Any:
+        return load_autoregressive(self.cfg.rescore, self.folder.path, self.direction, "--rescore")
 
     @property
     def _guide(self) -> Guide | None:
-        if self.cfg.ngram is None:
-            return None
-        given = {"weight": self.cfg.ngram_weight, "bonus": self.cfg.ngram_bonus}
-        return Guide(self._ngram, **{k: value for k, value in given.items() if value is not None})
+        return None if self.cfg.ngram is None else Guide(self._ngram, **self._weighed("ngram"))
+
+    def _weighed(self, other: str) -> dict[str, float]:
+        """How much another model counts, as far as it is given: `weight` and `bonus`."""
+        given = {name: getattr(self.cfg, f"{other}_{name}") for name in ("weight", "bonus")}
+        return {name: value for name, value in given.items() if value is not None}
 
     @cached_property
     def _ngram(self) -> Ngram:

@@ -45,7 +45,7 @@ class Translation:
         text: the translation.
         score: the mean log-probability of its tokens, in nats, with its order's if it has one; of
             a search over slots, the log-probability of the translation, and what ``ngram`` adds;
-            with ``rescore``, the log-probability by the other model alone.
+            with ``rescore``, weighed with that by the other model.
         source, tokens: the pieces of both sides, as the data folder cuts text.
         alignment: links from a piece of ``source`` to one of ``tokens``, from 0; empty unless they
             were asked for.
@@ -211,10 +211,16 @@ class Translator:
         Args:
             dataset: of the task, `Translates.sentences`.
         """
-        asked = SimpleNamespace(nbest=1, print_alignment=None)
+        return [row[0].text for row in self.lists_of_dataset(dataset, 1, batch_tokens)]
+
+    def lists_of_dataset(
+        self, dataset: TranslationDataset, nbest: int, batch_tokens: int = BATCH_TOKENS
+    ) -> list[list[Translation]]:
+        """The same, the ``nbest`` best of each sentence, or as many as a search has found."""
+        asked = SimpleNamespace(nbest=nbest, print_alignment=None)
         with _raising():
             generator = self.task.build_generator(self.models, asked)
-            return [row[0].text for row in self._found(dataset, generator, 1, batch_tokens)]
+            return self._found(dataset, generator, nbest, batch_tokens)
 
     def _found(
         self, dataset: TranslationDataset, generator: Any, nbest: int, batch_tokens: int

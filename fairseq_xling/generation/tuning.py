@@ -2,7 +2,8 @@
 
 What an emission has to choose, such as the penalty of `ctc` for writing nothing, changes as a model
 learns. The best value by BLEU is kept among the model's weights, so that every program uses it. How
-much an n-gram model should count is that model's affair as well, and kept nowhere.
+much an n-gram model should count, or one that chooses among hypotheses, is that model's affair as
+well, and kept nowhere.
 """
 
 import itertools
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import sacrebleu
 import torch
 
@@ -37,9 +39,12 @@ class Tuned:
     signature: str
 
 
+Pair = tuple[float, float]  # a weight and a bonus
 # What `tune_ngram` tries: weights of the log-probability, and nats for each word. The worse a model
 # knows what its neighbouring slots write, the more it wants of both.
 WEIGHTS, BONUSES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0), (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+# And `tune_rescoring`.
+SHARES, ADDED = (0.3, 0.5, 0.7, 0.85, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
 def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
@@ -73,7 +78,7 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
 
 def tune_ngram(
     translator: Translator, ngram: str, beam: int, split: str, tokenizer: str = ""
-) -> dict[tuple[float, float], float]:
+) -> dict[Pair, float]:
     """BLEU of ``split`` with each pair of `WEIGHTS` and `BONUSES` of an n-gram model, by a search
     with so many hypotheses; other arguments and errors as of `tune`."""
     translator.task.choose_translation({"ngram": ngram, "slot_beam": beam})
@@ -88,10 +93,46 @@ def tune_ngram(
     return found
 
 
+def tune_rescoring(
+    translator: Translator, checkpoint: str, beam: int, split: str, tokenizer: str = ""
+) -> dict[Pair, float]:
+    """BLEU of ``split`` with each pair of `SHARES` and `ADDED` for the scores of the model in
+    ``checkpoint``, which chooses among the hypotheses of one search with the options that are set;
+    other arguments and errors as of `tune`."""
+    metric, references = _metric(translator, split, tokenizer)
+    dataset, task = translator.task.sentences(split), translator.task
+    task.choose_translation({"slot_beam": beam})
+    own = translator.lists_of_dataset(dataset, beam)
+    task.choose_translation({"rescore": checkpoint, "rescore_weight": 1.0, "rescore_bonus": 0.0})
+    theirs = translator.lists_of_dataset(dataset, beam)
+    # A row for each hypothesis: both scores, and the number of words.
+    features, texts = [], []
+    for before, after in zip(own, theirs, strict=True):
+        scores = {tuple(one.tokens): one.score for one in before}
+        rows = [[scores[tuple(one.tokens)], one.score, len(one.tokens)] for one in after]
+        features.append(np.array(rows))
+        texts.append([one.text for one in after])
+    found = {}
+    for weight, bonus in itertools.product(SHARES, ADDED):
+        best = [int((row @ (1 - weight, weight, bonus)).argmax()) for row in features]
+        chosen = [text[place] for text, place in zip(texts, best, strict=True)]
+        found[weight, bonus] = metric.corpus_score(chosen, references).score
+    return found
+
+
 def _scorer(
     translator: Translator, split: str, tokenizer: str
 ) -> tuple[sacrebleu.BLEU, Callable[[], float]]:
     """The metric, and what translates ``split`` once and gives its BLEU."""
+    metric, references = _metric(translator, split, tokenizer)
+    dataset = translator.task.sentences(split)
+    return metric, lambda: metric.corpus_score(translator.of_dataset(dataset), references).score
+
+
+def _metric(
+    translator: Translator, split: str, tokenizer: str
+) -> tuple[sacrebleu.BLEU, list[list[str]]]:
+    """The metric, and the references of ``split``."""
     dataset = translator.task.sentences(split)
     if dataset.target is None:
         raise UserError(f"`--split` {split}: has no parallel text {'-'.join(translator.pair)}")
@@ -101,8 +142,7 @@ def _scorer(
     if tokenizer and tokenizer not in sacrebleu.BLEU.TOKENIZERS:
         known = ", ".join(sacrebleu.BLEU.TOKENIZERS)
         raise UserError(f"`--tokenizer` must be one of sacrebleu's, {known}; got {tokenizer!r}")
-    metric = sacrebleu.BLEU(tokenize=tokenizer_for(translator.pair[1], tokenizer))
-    return metric, lambda: metric.corpus_score(translator.of_dataset(dataset), references).score
+    return sacrebleu.BLEU(tokenize=tokenizer_for(translator.pair[1], tokenizer)), references
 
 
 def write_tuned(checkpoint: str | Path, output: str | Path, found: Tuned) -> None:

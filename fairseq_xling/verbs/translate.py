@@ -10,14 +10,14 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
 LINE counts from 0, SCORE is the mean log-probability of a token (in nats). With --slot-beam it is
-that of the translation, with --ngram and what the n-gram model adds, with --rescore that by the
-other model alone.
+that of the translation, with --ngram and what the n-gram model adds, with --rescore weighed with
+that by the other model.
 """
 
 import argparse
 
 from fairseq_xling import precision
-from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, NOT_NEGATIVE, Number
+from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, NOT_NEGATIVE, SHARE, Number
 
 GROUP = "Migrate"
 
@@ -58,19 +58,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ngram-weight",
         type=Number(float, NOT_NEGATIVE),
         metavar="X",
-        help="weight of its log-probability (default: 0.2)",
+        help="weight of its log-probability (default: 0.4)",
     )
     add(
         "--ngram-bonus",
         type=Number(float, ANY),
         metavar="X",
-        help="added to the score for each word, in nats; more is longer (default: 0.5)",
+        help="added to the score for each word, in nats; more is longer (default: 1.5)",
     )
     add(
         "--rescore",
         metavar="FILE",
         help="checkpoint of `--task translation` with the same vocabulary, which chooses among the "
         "hypotheses",
+    )
+    add(
+        "--rescore-weight",
+        type=Number(float, SHARE),
+        metavar="X",
+        help="share of its log-probability in a hypothesis's score, next to its own (default: 0.7)",
+    )
+    add(
+        "--rescore-bonus",
+        type=Number(float, ANY),
+        metavar="X",
+        help="added to the score for each word, in nats; more is longer (default: 0.5)",
     )
     add(
         "--shortlist",

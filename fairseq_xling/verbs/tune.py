@@ -2,11 +2,14 @@
 
   fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt
   fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --ngram de.arpa --slot-beam 20
+  fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --rescore autoregressive.pt
 
 Translates a split of the model's data folder with each value of `--blank-penalty`, prints BLEU, and
 writes the model with the best one, which every program then uses unless another is given. With an
 n-gram model it then searches with each of some values of `--ngram-weight` and `--ngram-bonus`, and
-prints BLEU of each pair; these are options of translation, and not kept with the model.
+prints BLEU of each pair. So it does for `--rescore-weight` and `--rescore-bonus` of a model that
+chooses among what a search has found, with the n-gram model if there is one. These are options of
+translation, and not kept with the model.
 """
 
 import argparse
@@ -26,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--to", dest="target", metavar="LANG", help="target language, if several are known")
     add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
     add("--ngram", metavar="FILE", help="ARPA model of the target language, to find its values")
+    add("--rescore", metavar="FILE", help="checkpoint of `--task translation`, to find its values")
     add(
         "--slot-beam",
         type=Number(int, Range(2, HYPOTHESES.most)),
         metavar="N",
-        help="hypotheses of the search with --ngram (default: 20)",
+        help="hypotheses of the search with --ngram or --rescore (default: 20)",
     )
     add("--json", metavar="FILE", help="also write BLEU of each value as JSON")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")

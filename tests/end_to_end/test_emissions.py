@@ -100,17 +100,25 @@ def test_a_search_over_slots_is_at_least_as_good_as_the_likeliest_alignment(back
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
-def test_an_autoregressive_model_chooses_among_what_a_search_finds(backwards, trained, tmp_path):
-    save_autoregressive(tmp_path / "other.pt", backwards.data, ("en", "xx"), seed=4)
+@pytest.fixture(scope="module")
+def autoregressive(backwards, tmp_path_factory):
+    path = tmp_path_factory.mktemp("autoregressive") / "other.pt"
+    save_autoregressive(path, backwards.data, ("en", "xx"), seed=4)
+    return path
+
+
+def test_an_autoregressive_model_chooses_among_what_a_search_finds(
+    backwards, trained, autoregressive
+):
     own = Translator.load(trained, slot_beam=4)
-    chosen = Translator.load(trained, slot_beam=4, rescore=str(tmp_path / "other.pt"))
+    chosen = Translator.load(trained, slot_beam=4, rescore=str(autoregressive))
     lines = ["sun tree red blue", "dog cat", ""]
     before, after = (list(one.hypotheses(lines, nbest=4)) for one in (own, chosen))
     for old, new in zip(before, after, strict=True):
         assert sorted(one.text for one in new) == sorted(one.text for one in old)
         assert [one.score for one in new] == sorted((one.score for one in new), reverse=True)
     assert [one.text for one in after[0]] != [one.text for one in before[0]]
-    options = ("--slot-beam", "4", "--rescore", tmp_path / "other.pt")
+    options = ("--slot-beam", "4", "--rescore", autoregressive)
     output = backwards.generate("--path", trained, *options)
     assert output.count("\nH-") + output.startswith("H-") == len(re.findall("^S-", output, re.M))
 
@@ -167,10 +175,9 @@ def test_a_search_follows_a_model_of_the_language(backwards, trained, language):
 
 
 def test_another_model_chooses_among_what_is_found_with_a_model_of_the_language(
-    backwards, trained, language, tmp_path
+    trained, language, autoregressive
 ):
-    save_autoregressive(tmp_path / "other.pt", backwards.data, ("en", "xx"), seed=4)
-    lines, rescore = ["sun tree red blue", ""], str(tmp_path / "other.pt")
+    lines, rescore = ["sun tree red blue", ""], str(autoregressive)
     given = {"slot_beam": 4, "ngram": str(language)}
     led = list(Translator.load(trained, **given).hypotheses(lines, nbest=4))
     both = list(Translator.load(trained, **given, rescore=rescore).hypotheses(lines, nbest=4))
@@ -259,6 +266,34 @@ def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
     assert expected in capsys.readouterr().out
 
 
+def test_the_values_of_a_model_that_chooses_are_tried_on_one_search_with_the_best_ngram_values(
+    trained, language, autoregressive, tmp_path, capsys, monkeypatch
+):
+    for name, values in (("WEIGHTS", (0.3,)), ("BONUSES", (1.0,)), ("SHARES", (0.0, 0.4, 1.0))):
+        monkeypatch.setattr(tuning, name, values)
+    monkeypatch.setattr(tuning, "ADDED", (0.0, 4.0))
+    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
+    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
+    others = ("--ngram", language, "--rescore", autoregressive, "--slot-beam", 4)
+    assert main([*map(str, call), *map(str, others)]) == 0
+    found = read_json(record)
+    given = {"slot_beam": 4, "ngram": str(language), "ngram_weight": 0.3, "ngram_bonus": 1.0}
+    scores = {}
+    for one in found["rescore"]["bleu"]:
+        pair = one["weight"], one["bonus"]
+        own = {"rescore_weight": pair[0], "rescore_bonus": pair[1]}
+        chosen = Translator.load(tuned, **given, rescore=str(autoregressive), **own)
+        scores[pair] = bleu_of(chosen)
+        assert one["bleu"] == pytest.approx(scores[pair])
+    assert [*scores] == [(share, added) for share in (0.0, 0.4, 1.0) for added in (0.0, 4.0)]
+    assert scores[0.0, 0.0] == pytest.approx(found["ngram"]["bleu"][0]["bleu"])
+    assert len(set(scores.values())) > 1
+    weight, bonus = max(scores, key=lambda pair: scores[pair])
+    assert found["rescore"]["chosen"] == {"weight": weight, "bonus": bonus}
+    expected = f"best with --rescore-weight {weight:g} --rescore-bonus {bonus:g}"
+    assert expected in capsys.readouterr().out
+
+
 def test_a_model_from_before_slots_of_some_layers_is_read_and_one_of_others_refused(
     trained, tmp_path
 ):
@@ -287,8 +322,13 @@ def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_pat
         (trained, ("--output", trained), "`--output` must be another file than MODEL"),
         (trained, ("--tokenizer", "bogus", "--split", "test"), "`--tokenizer` must be one of"),
         (trained, ("--ngram", out), "`--output` must be another file than `--ngram`"),
-        (trained, ("--slot-beam", "4"), "`--slot-beam` has no effect without `--ngram`, got 4"),
+        (trained, ("--rescore", out), "`--output` must be another file than `--rescore`"),
+        (
+            *(trained, ("--slot-beam", "4")),
+            "`--slot-beam` has no effect without `--ngram` or `--rescore`, got 4",
+        ),
         (trained, ("--ngram", trained), "`--ngram`: "),
+        (trained, ("--rescore", trained), "must be a model of `--task translation`, got 'cdlm'"),
     ):
         call = ("tune", model, "--output", out, *options)
         assert main([*map(str, call)]) != 0
@@ -405,6 +445,14 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         (
             ("--slot-beam", "2", "--ngram-weight", "0.5"),
             "`--ngram-weight` has no effect without `--ngram`, got 0.5",
+        ),
+        (
+            ("--slot-beam", "2", "--rescore-bonus", "1"),
+            "`--rescore-bonus` has no effect without `--rescore`, got 1",
+        ),
+        (
+            ("--slot-beam", "2", "--rescore", "nowhere.pt", "--rescore-weight", "1.5"),
+            "`--rescore-weight` must lie in [0, 1], got 1.5",
         ),
         (
             ("--slot-beam", "2", "--ngram", "nowhere.arpa"),

@@ -16,11 +16,11 @@ def add_compared(
     outcome = add_migration(book, config, facts, target, seed, label)
     if not (outcome.translations and config.predicts_translations):
         return outcome
-    translator, peer = None, config.teacher_checkpoint
-    if config.translator_steps:
-        translator = add_translator(book, config, facts, outcome)
+    peer = config.teacher_checkpoint
     if config.autoregressive or config.teacher == AUTOREGRESSIVE:
         peer = add_autoregressive(book, config, facts, outcome)
-    if translator and config.slot_beam > 1:
-        add_searches(book, config, outcome, translator, peer)
+    if config.translator_steps:
+        translator = add_translator(book, config, facts, outcome, peer)
+        if config.slot_beam > 1:
+            add_searches(book, config, outcome, translator, peer)
     return outcome

@@ -5,7 +5,7 @@ emission such as CTC the same weights learn to write whole sentences in one pass
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,17 +21,26 @@ from fairseq_xling.studies.trelm.training import model_options, training_step
 from fairseq_xling.studies.trelm.translations import add_translation, forward, translate_step
 
 NAME = "translator"
+OTHERS = NGRAM, RESCORE = "ngram", "rescore"  # options that name other models
 
 
 class Trained(NamedTuple):
-    """A translator: its ``model``, and the ``record`` of `fairseq-xling tune`, if it was tuned."""
+    """A translator: its ``model``, the ``record`` of `fairseq-xling tune`, if it was tuned, and the
+    other models (`OTHERS`) whose values that has found."""
 
     model: Path
-    record: Path | None
+    record: Path | None = None
+    found: tuple[str, ...] = ()
 
 
-def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Trained:
-    """Train it, all of its weights; what it writes is one of the translations of ``outcome``."""
+def add_translator(
+    book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome, autoregressive: Path | None
+) -> Trained:
+    """Train it, all of its weights; what it writes is one of the translations of ``outcome``.
+
+    Args:
+        autoregressive: a model that is to choose among hypotheses.
+    """
     pair = (config.source_lang, outcome.target)
     stage = Stage(
         *(NAME, config.translator_steps, config.translator_lr, "translation"),
@@ -60,13 +69,19 @@ def add_translator(book: Book, config: TrelmConfig, facts: Facts, outcome: Outco
     outcome.logs[NAME] = book.run / "logs" / f"{name}.log"
     # Not the best by loss, which rises again while translations become better (on captions 2.5 %
     # more loss, 1.1 BLEU better).
-    model, record = book.run / "models" / name / "checkpoint_last.pt", None
+    trained = Trained(book.run / "models" / name / "checkpoint_last.pt")
     if emissions[config.emission].tuned and "valid" in facts.parallel:
-        tune = functools.partial(_tune, book.run, config, outcome, model)
+        others = {
+            option: path
+            for option, path in _others(config, autoregressive).items()
+            if not _is_given(config, option)
+        }
+        tune = functools.partial(_tune, book.run, config, outcome, trained.model, others)
         kind = f"tune-{outcome.target}-{outcome.seed}"
         model, record = _tuned(book.run, book.add(kind, outcome.label, tune))
-    add_translations(book, config, outcome, model, config.emission)
-    return Trained(model, record)
+        trained = Trained(model, record, tuple(others))
+    add_translations(book, config, outcome, trained.model, config.emission)
+    return trained
 
 
 def add_searches(
@@ -78,23 +93,28 @@ def add_searches(
 ) -> None:
     """Translations by a search over the slots of ``translator``, with the n-gram model as well, and
     those that an autoregressive model finds the best among what each search has found."""
-    model, record = translator
-    emission, beam = config.emission, ("--slot-beam", str(config.slot_beam))
-    called = f"{emission}, beam {config.slot_beam}"
-    searches = [("beam", "rescored", called, beam, [], None)]
-    if config.ngram:
-        led = (*beam, "--ngram", config.ngram)
-        named = ("ngram", "ngram-rescored", f"{called}, n-gram model")
-        read, late = [Path(config.ngram)], None
-        if record and _tunes_ngram(config):
-            read, late = [*read, record], functools.partial(_ngram_options, record)
-        searches.append((*named, led, read, late))
-    add = functools.partial(add_translations, book, config, outcome, model)
-    for alone, rescored, called, options, inputs, late in searches:
-        add(f"{emission}-{alone}", called, options, inputs, late)
-        if autoregressive:
-            chosen, read = (*options, "--rescore", str(autoregressive)), [*inputs, autoregressive]
-            add(f"{emission}-{rescored}", f"{called}, rescored", chosen, read, late)
+    called, beam = f"{config.emission}, beam {config.slot_beam}", str(config.slot_beam)
+    others = _others(config, autoregressive)
+    led = {name: path for name, path in others.items() if name != RESCORE}
+    searches = [("beam", "rescored", called, {})]
+    if led:
+        searches.append(("ngram", "ngram-rescored", f"{called}, n-gram model", led))
+
+    def add(what: str, called: str, used: Mapping[str, Path]) -> None:
+        options = [word for name, path in used.items() for word in (f"--{name}", str(path))]
+        chosen, inputs, late = set(used) & set(translator.found), [*used.values()], None
+        if chosen and translator.record:
+            inputs.append(translator.record)
+            late = functools.partial(_chosen, translator.record, sorted(chosen))
+        what, beside = f"{config.emission}-{what}", ("--slot-beam", beam, *options)
+        add_translations(
+            book, config, outcome, translator.model, what, called, beside, inputs, late
+        )
+
+    for alone, rescored, name, used in searches:
+        add(alone, name, used)
+        if RESCORE in others:
+            add(rescored, f"{name}, rescored", used | {RESCORE: others[RESCORE]})
 
 
 def add_translations(
@@ -127,32 +147,51 @@ def add_translations(
         add_translation(book, config, outcome, direction, what, split, write, called)
 
 
-def _tuned(run: Path, name: str) -> Trained:
-    return Trained(run / "models" / f"{name}.pt", run / "results" / f"{name}.json")
+def _tuned(run: Path, name: str) -> tuple[Path, Path]:
+    return run / "models" / f"{name}.pt", run / "results" / f"{name}.json"
 
 
-def _tunes_ngram(config: TrelmConfig) -> bool:
-    """Whether there is a search with an n-gram model whose values nobody has given."""
-    given = any(word.startswith("--ngram-") for word in config.words("generate_args"))
-    return bool(config.ngram) and config.slot_beam > 1 and not given
+def _others(config: TrelmConfig, autoregressive: Path | None) -> dict[str, Path]:
+    """By the option that names it, each other model that has a say in a search."""
+    if config.slot_beam == 1:
+        return {}
+    found = {NGRAM: Path(config.ngram)} if config.ngram else {}
+    return found | ({RESCORE: autoregressive} if autoregressive else {})
 
 
-def _ngram_options(record: Path) -> list[str]:
-    """The weight and the bonus of the n-gram model that `fairseq-xling tune` has chosen."""
-    chosen = read_json(record)["ngram"]["chosen"]
-    return ["--ngram-weight", str(chosen["weight"]), "--ngram-bonus", str(chosen["bonus"])]
+def _is_given(config: TrelmConfig, option: str) -> bool:
+    """Whether someone has said how much that model counts."""
+    return any(word.startswith(f"--{option}-") for word in config.words("generate_args"))
 
 
-def _tune(run: Path, config: TrelmConfig, outcome: Outcome, model: Path, name: str) -> Step:
+def _chosen(record: Path, options: Sequence[str]) -> list[str]:
+    """The weights and bonuses that `fairseq-xling tune` has chosen."""
+    found = read_json(record)
+    return [
+        word
+        for option in options
+        for name in ("weight", "bonus")
+        for word in (f"--{option}-{name}", str(found[option]["chosen"][name]))
+    ]
+
+
+def _tune(
+    run: Path,
+    config: TrelmConfig,
+    outcome: Outcome,
+    model: Path,
+    others: Mapping[str, Path],
+    name: str,
+) -> Step:
     """`fairseq-xling tune` on the validation text."""
     output, record = _tuned(run, name)
-    ngram = [config.ngram] if _tunes_ngram(config) else []
+    named = [word for option, path in others.items() for word in (f"--{option}", str(path))]
     command = [
         *("fairseq-xling", "tune", str(model), "--output", str(output), "--json", str(record)),
         *("--data", str(outcome.data), "--split", "valid", "--device", config.device),
         *("--from", config.source_lang, "--to", outcome.target),
         *(("--tokenizer", config.bleu_tokenizer) if config.bleu_tokenizer else ()),
-        *(("--ngram", *ngram, "--slot-beam", str(config.slot_beam)) if ngram else ()),
+        *((*named, "--slot-beam", str(config.slot_beam)) if named else ()),
     ]
-    inputs = [outcome.data, model, *map(Path, ngram)]
+    inputs = [outcome.data, model, *others.values()]
     return Step(name, commands=[command], inputs=inputs, outputs=[output, record])

@@ -9,7 +9,7 @@ from fairseq_xling.progress import progress
 
 _OPTIONS = (
     *("ordering", "length_candidates", "blank_penalty", "slot_beam", "ngram", "ngram_weight"),
-    *("ngram_bonus", "rescore", "shortlist", "too_long"),
+    *("ngram_bonus", "rescore", "rescore_weight", "rescore_bonus", "shortlist", "too_long"),
 )
 _BETWEEN = " ||| "
 

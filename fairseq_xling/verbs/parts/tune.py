@@ -2,16 +2,20 @@
 
 import argparse
 from collections.abc import Mapping
+from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, write_json
+from fairseq_xling.generation.autoregressive import check_autoregressive
 from fairseq_xling.generation.translator import Translator
-from fairseq_xling.generation.tuning import tune, tune_ngram, write_tuned
+from fairseq_xling.generation.tuning import Pair, tune, tune_ngram, tune_rescoring, write_tuned
 from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 
 SLOT_BEAM = 20  # hypotheses, unless others are given
+# By the option that names another model, what finds how much that should count, in this order.
+OTHERS = {"ngram": tune_ngram, "rescore": tune_rescoring}
 _PAIR = ("weight", "bonus")
 
 
@@ -21,34 +25,42 @@ def tune_model(args: argparse.Namespace) -> None:
     Raises:
         UserError: for a model that has nothing to tune, or a split without parallel text.
     """
+    others = {name: given for name in OTHERS if (given := getattr(args, name)) is not None}
     for option, path in (("--output", args.output), ("--json", args.json)):
         if path:
             refuse_files_above(option, path)
-            for name, given in (("MODEL", args.model), ("`--ngram`", args.ngram)):
-                if given and same_place(given, path):
+            named = {"MODEL": args.model} | {f"`--{name}`": file for name, file in others.items()}
+            for name, given in named.items():
+                if same_place(given, path):
                     raise UserError(f"`{option}` must be another file than {name}, got {path}")
-    if args.slot_beam and args.ngram is None:
-        raise UserError(f"`--slot-beam` has no effect without `--ngram`, got {args.slot_beam}")
+    if args.slot_beam and not others:
+        raise UserError(
+            f"`--slot-beam` has no effect without `--ngram` or `--rescore`, got {args.slot_beam}"
+        )
     translator = Translator.load(
         args.model, args.data, source=args.source, target=args.target, device=args.device
     )
-    if args.ngram is not None:  # refused now, not after the long part
-        Ngram.load(args.ngram, translator.task.folder, translator.pair[1])
+    folder = translator.task.folder
+    for name, given in others.items():  # refused now, not after the long part
+        if name == "ngram":
+            Ngram.load(given, folder, translator.pair[1])
+        else:
+            check_autoregressive(given, folder.path, translator.pair, f"--{name}")
     found = tune(translator, args.split, args.tokenizer)
     write_tuned(args.model, args.output, found)
     for name, scores in found.bleu.items():
         print(_tried(name, scores, found.chosen[name], args.split))
     print(f"{args.output}: the model with {found.chosen}; BLEU {found.signature}", flush=True)
-    search = {}
-    if args.ngram is not None:
-        beam = args.slot_beam or SLOT_BEAM
-        searched = tune_ngram(translator, args.ngram, beam, args.split, args.tokenizer)
-        print("\n" + _searched(searched, args.split))
-        search = {"slot_beam": beam, "chosen": dict(zip(_PAIR, _best(searched), strict=True))}
-        search["bleu"] = [
-            {**dict(zip(_PAIR, pair, strict=True)), "bleu": score}
-            for pair, score in searched.items()
-        ]
+    searches = {}
+    beam = args.slot_beam or SLOT_BEAM
+    for name, given in others.items():
+        searched = OTHERS[name](translator, given, beam, args.split, args.tokenizer)
+        searches[name] = _record(searched, beam)
+        print("\n" + _searched(searched, args.split, name), flush=True)
+        # The next is tried with the best of this one.
+        translator.task.choose_translation(
+            {f"{name}_{key}": value for key, value in searches[name]["chosen"].items()}
+        )
     if args.json:
         record = {
             "model": str(args.model),
@@ -58,11 +70,22 @@ def tune_model(args: argparse.Namespace) -> None:
                 for name, scores in found.bleu.items()
             },
             "chosen": found.chosen,
-            "ngram": search,
+            **{name: searches.get(name, {}) for name in OTHERS},
             "signature": found.signature,
-            **provenance({"model": args.model} | ({"ngram": args.ngram} if search else {})),
+            **provenance({"model": args.model} | others),
         }
         write_json(args.json, record)
+
+
+def _record(found: Mapping[Pair, float], beam: int) -> dict[str, Any]:
+    def named(pair: Pair) -> dict[str, float]:
+        return dict(zip(_PAIR, pair, strict=True))
+
+    return {
+        "slot_beam": beam,
+        "chosen": named(_best(found)),
+        "bleu": [{**named(pair), "bleu": score} for pair, score in found.items()],
+    }
 
 
 def _tried(name: str, scores: Mapping[float, float], chosen: float, split: str) -> str:
@@ -74,17 +97,17 @@ def _tried(name: str, scores: Mapping[float, float], chosen: float, split: str) 
     return text_table([name.replace("_", " "), f"BLEU, {split}", ""], rows)
 
 
-def _best(found: Mapping[tuple[float, float], float]) -> tuple[float, float]:
+def _best(found: Mapping[Pair, float]) -> Pair:
     return max(found, key=lambda pair: found[pair])
 
 
-def _searched(found: Mapping[tuple[float, float], float], split: str) -> str:
+def _searched(found: Mapping[Pair, float], split: str, name: str) -> str:
     """A row for each weight, a column for each bonus, and the best of both as options."""
     weights, bonuses = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
     rows = [[f"{w:g}", *(f"{found[w, bonus]:.2f}" for bonus in bonuses)] for w in weights]
     weight, bonus = _best(found)
     return (
-        f"BLEU, {split}, with the n-gram model:\n\n"
+        f"BLEU, {split}, with --{name}:\n\n"
         + text_table(["weight", *(f"bonus {bonus:g}" for bonus in bonuses)], rows)
-        + f"\n\nbest with --ngram-weight {weight:g} --ngram-bonus {bonus:g}"
+        + f"\n\nbest with --{name}-weight {weight:g} --{name}-bonus {bonus:g}"
     )

@@ -76,8 +76,7 @@ def test_of_several_targets_each_has_its_lines_and_its_dots(record):
     names = [label.get_text() for label in first.get_yticklabels()]
     assert names[3:6] == ["ctc: ctc", "ctc: ctc, beam 20", "all: ctc"]
     german, french = (
-        {y for line in axis.get_lines() for y in line.get_ydata()}
-        for axis in (first, second)
+        {y for line in axis.get_lines() for y in line.get_ydata()} for axis in (first, second)
     )
     assert german == {0, 1, 2, 3, 4, 6}
     assert french == {0, 1, 2, 5}  # "all: ctc" is of both rows, whose other lines are German

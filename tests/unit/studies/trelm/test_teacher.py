@@ -160,6 +160,22 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     write_json(record, {"ngram": {"chosen": {"weight": 0.6, "bonus": 2.0}}})
     assert led.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0"]
 
+    # Another model's values as well, found with the n-gram model, and used without it, too.
+    peer = config(**given, autoregressive=True)
+    steps = {step.name: step for step in trelm_steps(tmp_path, peer, {"de": facts()})}
+    tune, chosen = steps["tune-de-1"], steps["translate-ctc-ngram-rescored-de-1"]
+    (command,), (rescores,) = tune.commands, chosen.commands
+    other = rescores[rescores.index("--rescore") + 1]
+    assert command[-6:] == ["--ngram", str(model), "--rescore", other, "--slot-beam", "7"]
+    assert tune.reads(steps["autoregressive-de-1"]) and chosen.reads(tune)
+    found = {"ngram": {"weight": 0.6, "bonus": 2.0}, "rescore": {"weight": 0.7, "bonus": 1.5}}
+    write_json(record, {name: {"chosen": values} for name, values in found.items()})
+    rescored = ["--rescore-weight", "0.7", "--rescore-bonus", "1.5"]
+    assert chosen.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0", *rescored]
+    assert steps["translate-ctc-rescored-de-1"].late() == rescored
+    assert steps["translate-ctc-beam-de-1"].late is None
+    assert steps["translate-ctc-ngram-de-1"].late() == chosen.late()[:4]
+
     own = config(**given, generate_args="--ngram-bonus 1")
     steps = {step.name: step for step in trelm_steps(tmp_path, own, {"de": facts()})}
     assert steps["translate-ctc-ngram-de-1"].late is None
