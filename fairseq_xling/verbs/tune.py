@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slot-beam",
         type=Number(int, Range(2, HYPOTHESES.most)),
         metavar="N",
-        help="hypotheses of the search with --ngram or --rescore (default: 20)",
+        help="hypotheses of the search with --rescore, and up to 20 with --ngram (default: 20)",
     )
     add("--json", metavar="FILE", help="also write BLEU of each value as JSON")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")

@@ -11,11 +11,14 @@ from fairseq_xling.generation.translator import Translator
 from fairseq_xling.generation.tuning import Pair, tune, tune_ngram, tune_rescoring, write_tuned
 from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.provenance import provenance
+from fairseq_xling.ranges import HYPOTHESES
 from fairseq_xling.results.tables import text_table
 
 SLOT_BEAM = 20  # hypotheses, unless others are given
-# By the option that names another model, what finds how much that should count, in this order.
-OTHERS = {"ngram": tune_ngram, "rescore": tune_rescoring}
+# By the option that names another model, what finds how much that should count, in this order, and
+# the most hypotheses that it takes: more do not change what is best for an n-gram model, which is
+# tried in many searches.
+OTHERS = {"ngram": (tune_ngram, 20), "rescore": (tune_rescoring, HYPOTHESES.most)}
 _PAIR = ("weight", "bonus")
 
 
@@ -52,9 +55,10 @@ def tune_model(args: argparse.Namespace) -> None:
         print(_tried(name, scores, found.chosen[name], args.split))
     print(f"{args.output}: the model with {found.chosen}; BLEU {found.signature}", flush=True)
     searches = {}
-    beam = args.slot_beam or SLOT_BEAM
     for name, given in others.items():
-        searched = OTHERS[name](translator, given, beam, args.split, args.tokenizer)
+        find, most = OTHERS[name]
+        beam = min(args.slot_beam or SLOT_BEAM, most)
+        searched = find(translator, given, beam, args.split, args.tokenizer)
         searches[name] = _record(searched, beam)
         print("\n" + _searched(searched, args.split, name), flush=True)
         # The next is tried with the best of this one.
