@@ -32,7 +32,8 @@ class NonAutoregressiveGenerator:
 
     The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
     all tokens that were predicted, before repeats are collapsed and the rest is cut; after a search
-    over slots it is not divided, and what `Reading.guide` adds is a part of it.
+    over slots it is not divided, and what `Reading.guide` adds is a part of it. A rescorer makes
+    another of it.
 
     Args:
         ordering: makes the candidates.

@@ -40,6 +40,13 @@ from fairseq_xling.tasks.encode import TOO_LONG
 
 logger = logging.getLogger(__name__)
 
+# What is kept of options, by the options that it depends on.
+_PAIR = ("source_lang", "target_lang")
+_CACHED = {
+    "direction": _PAIR,
+    "_rescorer_model": ("rescore", *_PAIR),
+    "_ngram": ("ngram", *_PAIR),
+}
 # fairseq's options of left-to-right search that would silently have no effect, and the values
 # that they must have.
 _WITHOUT_EFFECT = {
@@ -106,8 +113,9 @@ class Translates:
             arguments.choice("too_long", checked["too_long"], TOO_LONG)
         for name, value in checked.items():
             setattr(self.cfg, name, value)
-        for name in ("direction", "_peer", "_ngram"):
-            self.__dict__.pop(name, None)
+        for name, options in _CACHED.items():
+            if not checked.keys().isdisjoint(options):
+                self.__dict__.pop(name, None)
         self.check_translation()
 
     def check_translation(self) -> None:
@@ -283,7 +291,7 @@ class Translates:
                     f"`--rescore` needs several hypotheses to choose from: give {more}, got 1 for "
                     "each sentence"
                 )
-            rescorer = Rescorer(self._peer, **self._weighed("rescore"))
+            rescorer = Rescorer(self._rescorer_model, **self._weighed("rescore"))
         self._convert(models)
         return NonAutoregressiveGenerator(
             ordering,
@@ -304,7 +312,7 @@ class Translates:
         )
 
     @cached_property
-    def _peer(self) -> Any:
+    def _rescorer_model(self) -> Any:
         return load_autoregressive(self.cfg.rescore, self.folder.path, self.direction, "--rescore")
 
     @property

@@ -211,31 +211,44 @@ class Translator:
         Args:
             dataset: of the task, `Translates.sentences`.
         """
-        return [row[0].text for row in self.lists_of_dataset(dataset, 1, batch_tokens)]
+        found = [""] * len(dataset)
+        for index, row in self.lists_of_dataset(dataset, batch_tokens):
+            found[index] = self.text(row[0])
+        return found
 
     def lists_of_dataset(
-        self, dataset: TranslationDataset, nbest: int, batch_tokens: int = BATCH_TOKENS
-    ) -> list[list[Translation]]:
-        """The same, the ``nbest`` best of each sentence, or as many as a search has found."""
-        asked = SimpleNamespace(nbest=nbest, print_alignment=None)
+        self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
+    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """The number of each sentence of a data folder's text, in the order of the batches, and
+        all that is found for it, as `NonAutoregressiveGenerator` gives it."""
+        asked = SimpleNamespace(nbest=1, print_alignment=None)
         with _raising():
             generator = self.task.build_generator(self.models, asked)
-            return self._found(dataset, generator, nbest, batch_tokens)
+            yield from self._generated(dataset, generator, batch_tokens)
+
+    def text(self, hypothesis: dict[str, Any]) -> str:
+        """What one of `lists_of_dataset` says."""
+        return self.target.decode(_words(hypothesis))
 
     def _found(
         self, dataset: TranslationDataset, generator: Any, nbest: int, batch_tokens: int
     ) -> list[list[Translation]]:
         found: list[list[Translation]] = [[] for _ in range(len(dataset))]
+        for index, row in self._generated(dataset, generator, batch_tokens):
+            source = dataset.source[index]
+            found[index] = [self._written(source, one) for one in row[:nbest]]
+        return found
+
+    def _generated(
+        self, dataset: TranslationDataset, generator: Any, batch_tokens: int
+    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         for batch in dataset.batches(Limits(batch_tokens, None)):
             sample = apply_to_sample(lambda tensor: tensor.to(self.device), dataset[batch])
             rows = self.task.inference_step(generator, self.models, sample)
-            for index, row in zip(batch.tolist(), rows, strict=True):
-                source = dataset.source[index]
-                found[index] = [self._written(source, one) for one in row[:nbest]]
-        return found
+            yield from zip(batch.tolist(), rows, strict=True)
 
     def _written(self, source: Any, hypothesis: dict[str, Any]) -> Translation:
-        tokens = [token for token in hypothesis["tokens"].tolist() if token != SEP]
+        tokens = _words(hypothesis)
         return Translation(
             text=self.target.decode(tokens),
             score=float(hypothesis["score"]),
@@ -243,6 +256,10 @@ class Translator:
             tokens=[self.task.target_dictionary[i] for i in tokens],
             alignment=list(hypothesis.get("alignment") or []),
         )
+
+
+def _words(hypothesis: dict[str, Any]) -> list[int]:
+    return [token for token in hypothesis["tokens"].tolist() if token != SEP]
 
 
 @contextlib.contextmanager

@@ -2,8 +2,8 @@
 
 What an emission has to choose, such as the penalty of `ctc` for writing nothing, changes as a model
 learns. The best value by BLEU is kept among the model's weights, so that every program uses it. How
-much an n-gram model should count, or one that chooses among hypotheses, is that model's affair as
-well, and kept nowhere.
+much an n-gram model should count, or one that rescores, depends on that other model, too, so it is
+not kept.
 """
 
 import itertools
@@ -19,6 +19,7 @@ from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.errors import UserError
+from fairseq_xling.generation.rescoring import PARTS, weighed
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
@@ -40,11 +41,11 @@ class Tuned:
 
 
 Pair = tuple[float, float]  # a weight and a bonus
-# What `tune_ngram` tries: weights of the log-probability, and nats for each word. The worse a model
-# knows what its neighbouring slots write, the more it wants of both.
-WEIGHTS, BONUSES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0), (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-# And `tune_rescoring`.
-SHARES, ADDED = (0.3, 0.5, 0.7, 0.85, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+# What `tune_ngram` and `tune_rescoring` try: weights of a log-probability, and nats for each word.
+NGRAM_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+NGRAM_BONUSES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+RESCORE_WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0)
+RESCORE_BONUSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
 def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
@@ -79,14 +80,17 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
 def tune_ngram(
     translator: Translator, ngram: str, beam: int, split: str, tokenizer: str = ""
 ) -> dict[Pair, float]:
-    """BLEU of ``split`` with each pair of `WEIGHTS` and `BONUSES` of an n-gram model, by a search
-    with so many hypotheses; other arguments and errors as of `tune`."""
+    """BLEU of ``split`` with each pair of `NGRAM_WEIGHTS` and `NGRAM_BONUSES` of an n-gram model.
+
+    Args:
+        beam: hypotheses of the search; the others, and errors, are those of `tune`.
+    """
     translator.task.choose_translation({"ngram": ngram, "slot_beam": beam})
-    config = translator.task.cfg
+    config, pairs = translator.task.cfg, list(itertools.product(NGRAM_WEIGHTS, NGRAM_BONUSES))
     _, score = _scorer(translator, split, tokenizer)
     found = {}
-    with progress(len(WEIGHTS) * len(BONUSES), "tune", " searches", checks=True) as bar:
-        for pair in itertools.product(WEIGHTS, BONUSES):
+    with progress(len(pairs), "tune", " searches", checks=True) as bar:
+        for pair in pairs:
             config.ngram_weight, config.ngram_bonus = pair
             found[pair] = score()
             bar.update()
@@ -96,28 +100,28 @@ def tune_ngram(
 def tune_rescoring(
     translator: Translator, checkpoint: str, beam: int, split: str, tokenizer: str = ""
 ) -> dict[Pair, float]:
-    """BLEU of ``split`` with each pair of `SHARES` and `ADDED` for the scores of the model in
-    ``checkpoint``, which chooses among the hypotheses of one search with the options that are set;
-    other arguments and errors as of `tune`."""
+    """BLEU of ``split`` with each pair of `RESCORE_WEIGHTS` and `RESCORE_BONUSES` for the model in
+    ``checkpoint``, from one search with the other options that are set.
+
+    Args:
+        beam: hypotheses of the search; the others, and errors, are those of `tune`.
+    """
+    translator.task.choose_translation({"rescore": checkpoint, "slot_beam": beam})
     metric, references = _metric(translator, split, tokenizer)
-    dataset, task = translator.task.sentences(split), translator.task
-    task.choose_translation({"slot_beam": beam})
-    own = translator.lists_of_dataset(dataset, beam)
-    task.choose_translation({"rescore": checkpoint, "rescore_weight": 1.0, "rescore_bonus": 0.0})
-    theirs = translator.lists_of_dataset(dataset, beam)
-    # A row for each hypothesis: both scores, and the number of words.
-    features, texts = [], []
-    for before, after in zip(own, theirs, strict=True):
-        scores = {tuple(one.tokens): one.score for one in before}
-        rows = [[scores[tuple(one.tokens)], one.score, len(one.tokens)] for one in after]
-        features.append(np.array(rows))
-        texts.append([one.text for one in after])
-    found = {}
-    for weight, bonus in itertools.product(SHARES, ADDED):
-        best = [int((row @ (1 - weight, weight, bonus)).argmax()) for row in features]
+    dataset = translator.task.sentences(split)
+    parts: list[np.ndarray] = [np.empty(0)] * len(dataset)
+    texts: list[list[str]] = [[]] * len(dataset)
+    with progress(len(dataset), "tune", " sentences", checks=True) as bar:
+        for index, found in translator.lists_of_dataset(dataset):
+            parts[index] = np.stack([one[PARTS] for one in found])
+            texts[index] = [translator.text(one) for one in found]
+            bar.update()
+    bleu = {}
+    for pair in itertools.product(RESCORE_WEIGHTS, RESCORE_BONUSES):
+        best = [int(weighed(part, *pair).argmax()) for part in parts]
         chosen = [text[place] for text, place in zip(texts, best, strict=True)]
-        found[weight, bonus] = metric.corpus_score(chosen, references).score
-    return found
+        bleu[pair] = metric.corpus_score(chosen, references).score
+    return bleu
 
 
 def _scorer(

@@ -123,6 +123,18 @@ def test_an_autoregressive_model_chooses_among_what_a_search_finds(
     assert output.count("\nH-") + output.startswith("H-") == len(re.findall("^S-", output, re.M))
 
 
+def test_what_is_loaded_for_an_option_is_kept_while_the_option_is(
+    trained, language, autoregressive
+):
+    given = {"slot_beam": 4, "ngram": str(language), "rescore": str(autoregressive)}
+    task = Translator.load(trained, **given).task
+    ngram, model = task._ngram, task._rescorer_model
+    task.choose_translation({"slot_beam": 5, "ngram_weight": 0.1})
+    assert task._ngram is ngram and task._rescorer_model is model
+    task.choose_translation({"ngram": str(language)})
+    assert task._ngram is not ngram and task._rescorer_model is model
+
+
 @pytest.fixture(scope="module")
 def language(backwards, tmp_path_factory):
     """A bigram model of the target language's pieces; what was seen has two thirds of the mass."""
@@ -234,7 +246,7 @@ def bleu_of(translator):
 def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
     trained, language, tmp_path, capsys, monkeypatch
 ):
-    for name, values in (("WEIGHTS", (0.0, 0.3)), ("BONUSES", (0.0, 9.0))):
+    for name, values in (("NGRAM_WEIGHTS", (0.0, 0.3)), ("NGRAM_BONUSES", (0.0, 9.0))):
         monkeypatch.setattr(tuning, name, values)
     # One penalty that makes a difference, so that the search is seen to have it.
     monkeypatch.setattr(Ctc, "tuned", {"blank_penalty": (-8.0,)})
@@ -269,9 +281,10 @@ def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
 def test_the_values_of_a_model_that_chooses_are_tried_on_one_search_with_the_best_ngram_values(
     trained, language, autoregressive, tmp_path, capsys, monkeypatch
 ):
-    for name, values in (("WEIGHTS", (0.3,)), ("BONUSES", (1.0,)), ("SHARES", (0.0, 0.4, 1.0))):
+    for name, values in (("NGRAM_WEIGHTS", (0.3,)), ("NGRAM_BONUSES", (1.0,))):
         monkeypatch.setattr(tuning, name, values)
-    monkeypatch.setattr(tuning, "ADDED", (0.0, 4.0))
+    monkeypatch.setattr(tuning, "RESCORE_WEIGHTS", (0.0, 0.4, 1.0))
+    monkeypatch.setattr(tuning, "RESCORE_BONUSES", (0.0, 4.0))
     tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
     call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
     others = ("--ngram", language, "--rescore", autoregressive, "--slot-beam", 4)

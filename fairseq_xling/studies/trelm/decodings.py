@@ -1,8 +1,7 @@
 """The ways to translate of a study's rows, if they are too many for columns of its table.
 
-A translator is read in one pass, by searches, with an n-gram model, and chosen from by another
-model: a line each, with where it falls short, next to the autoregressive model that it is to
-replace.
+A translator is read in one pass, by searches, with an n-gram model, and rescored by another model:
+a line each, with where it falls short, next to the autoregressive model that it is to replace.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +46,7 @@ def decodings_table(record: Record) -> Table:
 def decodings_notes(record: Record) -> list[str]:
     """What the columns are, and sacrebleu's signatures."""
     found = [one for many in record["migrations"].values() for one in many]
-    return [FAULTS, f"sacrebleu {'; '.join(signatures(found))}."]
+    return [FAULTS, f"sacrebleu {'; '.join(signatures(found))}"]
 
 
 def decodings_section(record: Record, notes: Sequence[str]) -> Section:
@@ -55,18 +54,16 @@ def decodings_section(record: Record, notes: Sequence[str]) -> Section:
     header, rows = decodings_table(record)
     return Section(
         "Translations",
-        figure=_drawing(record),
+        figure=_drawing([dict(zip(header, row, strict=True)) for row in rows]),
         header=header,
         rows=rows,
         notes=[*notes, *decodings_notes(record)],
     )
 
 
-def _drawing(record: Record) -> Drawing:
-    header, rows = decodings_table(record)
-    lines = [dict(zip(header, row, strict=True)) for row in rows]
-    alone = len(record["migrations"]) == 1
-    called = [("" if alone else f"{one['row']}: ") + one["translation"] for one in lines]
+def _drawing(lines: Sequence[Mapping[str, Any]]) -> Drawing:
+    alone = len({line["row"] for line in lines}) == 1
+    called = [("" if alone else f"{line['row']}: ") + line["translation"] for line in lines]
     names = list(dict.fromkeys(called))
     panels = []
     for target in dict.fromkeys(line["target"] for line in lines):

@@ -16,11 +16,11 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.decodings import decodings_section, too_many
+from fairseq_xling.studies.trelm.decodings import decodings_notes, decodings_section, too_many
 from fairseq_xling.studies.trelm.results import PAPER, read_outcome
 from fairseq_xling.studies.trelm.run_result import TASKS
 from fairseq_xling.studies.trelm.steps import Outcome
-from fairseq_xling.studies.trelm.translation_result import FAULTS, bleu_table
+from fairseq_xling.studies.trelm.translation_result import bleu_table
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
@@ -82,7 +82,8 @@ class TrelmStudyKind(Kind):
         ]
         apart = too_many(record)
         if apart:
-            figures.insert(0, decodings_section(record, notes))
+            dots = caption(result, source, seeds_in_words(seeds, "dots"))
+            figures.insert(0, decodings_section(record, dots))
         figures[0] = dataclasses.replace(figures[0], name="plot")
         changes = [
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
@@ -199,7 +200,8 @@ def _translations(record: Record) -> Iterator[Section]:
         header, own = bleu_table(many)
         rows += [[code, *row] for row in own]
     if rows:
-        yield Section("Translations", header=["row", *header], rows=rows, notes=[FAULTS])
+        notes = decodings_notes(record)
+        yield Section("Translations", header=["row", *header], rows=rows, notes=notes)
 
 
 def _final_bits(one: Record) -> float:

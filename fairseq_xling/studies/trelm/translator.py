@@ -21,16 +21,14 @@ from fairseq_xling.studies.trelm.training import model_options, training_step
 from fairseq_xling.studies.trelm.translations import add_translation, forward, translate_step
 
 NAME = "translator"
-OTHERS = NGRAM, RESCORE = "ngram", "rescore"  # options that name other models
+NGRAM, RESCORE = "ngram", "rescore"  # options that name other models
 
 
 class Trained(NamedTuple):
-    """A translator: its ``model``, the ``record`` of `fairseq-xling tune`, if it was tuned, and the
-    other models (`OTHERS`) whose values that has found."""
+    """A translator: its ``model``, and the ``record`` of `fairseq-xling tune`, if it was tuned."""
 
     model: Path
     record: Path | None = None
-    found: tuple[str, ...] = ()
 
 
 def add_translator(
@@ -39,7 +37,7 @@ def add_translator(
     """Train it, all of its weights; what it writes is one of the translations of ``outcome``.
 
     Args:
-        autoregressive: a model that is to choose among hypotheses.
+        autoregressive: a model that is to rescore hypotheses.
     """
     pair = (config.source_lang, outcome.target)
     stage = Stage(
@@ -71,15 +69,10 @@ def add_translator(
     # more loss, 1.1 BLEU better).
     trained = Trained(book.run / "models" / name / "checkpoint_last.pt")
     if emissions[config.emission].tuned and "valid" in facts.parallel:
-        others = {
-            option: path
-            for option, path in _others(config, autoregressive).items()
-            if not _is_given(config, option)
-        }
+        others = _others(config, autoregressive)
         tune = functools.partial(_tune, book.run, config, outcome, trained.model, others)
         kind = f"tune-{outcome.target}-{outcome.seed}"
-        model, record = _tuned(book.run, book.add(kind, outcome.label, tune))
-        trained = Trained(model, record, tuple(others))
+        trained = _tuned(book.run, book.add(kind, outcome.label, tune))
     add_translations(book, config, outcome, trained.model, config.emission)
     return trained
 
@@ -92,29 +85,31 @@ def add_searches(
     autoregressive: Path | None,
 ) -> None:
     """Translations by a search over the slots of ``translator``, with the n-gram model as well, and
-    those that an autoregressive model finds the best among what each search has found."""
-    called, beam = f"{config.emission}, beam {config.slot_beam}", str(config.slot_beam)
+    those that an autoregressive model finds the best among what each search has found.
+
+    What `fairseq-xling tune` has found counts for the search that it was found with, which has the
+    n-gram model if there is one; without it, the rescoring model has its default weight and bonus.
+    """
+    emission, called = config.emission, f"{config.emission}, beam {config.slot_beam}"
     others = _others(config, autoregressive)
     led = {name: path for name, path in others.items() if name != RESCORE}
     searches = [("beam", "rescored", called, {})]
     if led:
         searches.append(("ngram", "ngram-rescored", f"{called}, n-gram model", led))
-
-    def add(what: str, called: str, used: Mapping[str, Path]) -> None:
-        options = [word for name, path in used.items() for word in (f"--{name}", str(path))]
-        chosen, inputs, late = set(used) & set(translator.found), [*used.values()], None
-        if chosen and translator.record:
-            inputs.append(translator.record)
-            late = functools.partial(_chosen, translator.record, sorted(chosen))
-        what, beside = f"{config.emission}-{what}", ("--slot-beam", beam, *options)
-        add_translations(
-            book, config, outcome, translator.model, what, called, beside, inputs, late
-        )
-
     for alone, rescored, name, used in searches:
-        add(alone, name, used)
+        rows = [(alone, name, used)]
         if RESCORE in others:
-            add(rescored, f"{name}, rescored", used | {RESCORE: others[RESCORE]})
+            rows.append((rescored, f"{name}, rescored", used | {RESCORE: others[RESCORE]}))
+        for what, title, models in rows:
+            options = ["--slot-beam", str(config.slot_beam), *_named(models)]
+            inputs, late = [*models.values()], None
+            if models and used == led and translator.record:
+                inputs.append(translator.record)
+                late = functools.partial(_chosen, translator.record, tuple(models))
+            add_translations(
+                *(book, config, outcome, translator.model, f"{emission}-{what}", title),
+                *(options, inputs, late),
+            )
 
 
 def add_translations(
@@ -147,8 +142,8 @@ def add_translations(
         add_translation(book, config, outcome, direction, what, split, write, called)
 
 
-def _tuned(run: Path, name: str) -> tuple[Path, Path]:
-    return run / "models" / f"{name}.pt", run / "results" / f"{name}.json"
+def _tuned(run: Path, name: str) -> Trained:
+    return Trained(run / "models" / f"{name}.pt", run / "results" / f"{name}.json")
 
 
 def _others(config: TrelmConfig, autoregressive: Path | None) -> dict[str, Path]:
@@ -159,9 +154,8 @@ def _others(config: TrelmConfig, autoregressive: Path | None) -> dict[str, Path]
     return found | ({RESCORE: autoregressive} if autoregressive else {})
 
 
-def _is_given(config: TrelmConfig, option: str) -> bool:
-    """Whether someone has said how much that model counts."""
-    return any(word.startswith(f"--{option}-") for word in config.words("generate_args"))
+def _named(models: Mapping[str, Path]) -> list[str]:
+    return [word for option, path in models.items() for word in (f"--{option}", str(path))]
 
 
 def _chosen(record: Path, options: Sequence[str]) -> list[str]:
@@ -185,13 +179,12 @@ def _tune(
 ) -> Step:
     """`fairseq-xling tune` on the validation text."""
     output, record = _tuned(run, name)
-    named = [word for option, path in others.items() for word in (f"--{option}", str(path))]
     command = [
         *("fairseq-xling", "tune", str(model), "--output", str(output), "--json", str(record)),
         *("--data", str(outcome.data), "--split", "valid", "--device", config.device),
         *("--from", config.source_lang, "--to", outcome.target),
         *(("--tokenizer", config.bleu_tokenizer) if config.bleu_tokenizer else ()),
-        *((*named, "--slot-beam", str(config.slot_beam)) if named else ()),
+        *((*_named(others), "--slot-beam", str(config.slot_beam)) if others else ()),
     ]
     inputs = [outcome.data, model, *others.values()]
     return Step(name, commands=[command], inputs=inputs, outputs=[output, record])

@@ -1,12 +1,12 @@
 """The run of `fairseq-xling tune`."""
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, write_json
-from fairseq_xling.generation.autoregressive import check_autoregressive
+from fairseq_xling.generation.autoregressive import load_autoregressive
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.generation.tuning import Pair, tune, tune_ngram, tune_rescoring, write_tuned
 from fairseq_xling.models.ngram import Ngram
@@ -15,11 +15,36 @@ from fairseq_xling.ranges import HYPOTHESES
 from fairseq_xling.results.tables import text_table
 
 SLOT_BEAM = 20  # hypotheses, unless others are given
-# By the option that names another model, what finds how much that should count, in this order, and
-# the most hypotheses that it takes: more do not change what is best for an n-gram model, which is
-# tried in many searches.
-OTHERS = {"ngram": (tune_ngram, 20), "rescore": (tune_rescoring, HYPOTHESES.most)}
 _PAIR = ("weight", "bonus")
+
+
+class Other(NamedTuple):
+    """Another model that has a say in what is written.
+
+    Attributes:
+        check: refuses its file; called with the file and the translator.
+        tune: finds how much it should count.
+        most: hypotheses of its searches; an n-gram model takes many searches.
+    """
+
+    check: Callable[[str, Translator], Any]
+    tune: Callable[..., dict[Pair, float]]
+    most: int
+
+
+def _load_ngram(path: str, translator: Translator) -> Ngram:
+    return Ngram.load(path, translator.task.folder, translator.pair[1])
+
+
+def _load_rescorer(path: str, translator: Translator) -> Any:
+    return load_autoregressive(path, translator.task.folder.path, translator.pair, "--rescore")
+
+
+# By the options that name them. The next is tuned with the best values of the one before.
+OTHERS = {
+    "ngram": Other(_load_ngram, tune_ngram, 20),
+    "rescore": Other(_load_rescorer, tune_rescoring, HYPOTHESES.most),
+}
 
 
 def tune_model(args: argparse.Namespace) -> None:
@@ -43,12 +68,8 @@ def tune_model(args: argparse.Namespace) -> None:
     translator = Translator.load(
         args.model, args.data, source=args.source, target=args.target, device=args.device
     )
-    folder = translator.task.folder
     for name, given in others.items():  # refused now, not after the long part
-        if name == "ngram":
-            Ngram.load(given, folder, translator.pair[1])
-        else:
-            check_autoregressive(given, folder.path, translator.pair, f"--{name}")
+        OTHERS[name].check(given, translator)
     found = tune(translator, args.split, args.tokenizer)
     write_tuned(args.model, args.output, found)
     for name, scores in found.bleu.items():
@@ -56,12 +77,11 @@ def tune_model(args: argparse.Namespace) -> None:
     print(f"{args.output}: the model with {found.chosen}; BLEU {found.signature}", flush=True)
     searches = {}
     for name, given in others.items():
-        find, most = OTHERS[name]
-        beam = min(args.slot_beam or SLOT_BEAM, most)
-        searched = find(translator, given, beam, args.split, args.tokenizer)
+        other = OTHERS[name]
+        beam = min(args.slot_beam or SLOT_BEAM, other.most)
+        searched = other.tune(translator, given, beam, args.split, args.tokenizer)
         searches[name] = _record(searched, beam)
-        print("\n" + _searched(searched, args.split, name), flush=True)
-        # The next is tried with the best of this one.
+        print("\n" + _searched(searched, args.split, name, beam), flush=True)
         translator.task.choose_translation(
             {f"{name}_{key}": value for key, value in searches[name]["chosen"].items()}
         )
@@ -105,13 +125,13 @@ def _best(found: Mapping[Pair, float]) -> Pair:
     return max(found, key=lambda pair: found[pair])
 
 
-def _searched(found: Mapping[Pair, float], split: str, name: str) -> str:
+def _searched(found: Mapping[Pair, float], split: str, name: str, beam: int) -> str:
     """A row for each weight, a column for each bonus, and the best of both as options."""
     weights, bonuses = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
     rows = [[f"{w:g}", *(f"{found[w, bonus]:.2f}" for bonus in bonuses)] for w in weights]
     weight, bonus = _best(found)
     return (
-        f"BLEU, {split}, with --{name}:\n\n"
+        f"BLEU, {split}, with --{name} and --slot-beam {beam}:\n\n"
         + text_table(["weight", *(f"bonus {bonus:g}" for bonus in bonuses)], rows)
         + f"\n\nbest with --{name}-weight {weight:g} --{name}-bonus {bonus:g}"
     )

@@ -1,14 +1,15 @@
 """Scores by an autoregressive model, compared with fairseq's own scorer, sentence by sentence."""
 
-from types import SimpleNamespace
+from argparse import Namespace
 
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqDecoder
+from fairseq.models import ARCH_CONFIG_REGISTRY, build_model
 from fairseq.sequence_scorer import SequenceScorer
 
 from fairseq_xling.data.folder import CLS, PAD, SEP, DataFolder
+from fairseq_xling.generation import rescoring
 from fairseq_xling.generation.rescoring import Rescorer
 from tests.autoregressive_model import save_autoregressive
 
@@ -16,6 +17,11 @@ from tests.autoregressive_model import save_autoregressive
 @pytest.fixture(scope="module")
 def model(tiny_corpus, tmp_path_factory):
     return save_autoregressive(tmp_path_factory.mktemp("ar") / "model.pt", tiny_corpus.path)
+
+
+def hypothesis(tokens, score):
+    """As a generator gives it: its own score may be the mean, ``score`` is the sum."""
+    return {"tokens": tokens, "score": score / 2, "positional_scores": torch.full((2,), score / 2)}
 
 
 def sentences(count, seed=3):
@@ -30,7 +36,7 @@ def sentences(count, seed=3):
     for n in range(count):
         texts = [words(1 + (n + k) % 6) for k in range(1 + n % 4)]
         texts += [torch.cat([words(3), torch.tensor([SEP])]), words(0)]
-        found.append([{"tokens": text, "score": -float(k)} for k, text in enumerate(texts)])
+        found.append([hypothesis(text, -float(k)) for k, text in enumerate(texts)])
     lengths = torch.tensor([*map(len, sources)])
     return torch.nn.utils.rnn.pad_sequence(sources, True, PAD), lengths, found
 
@@ -88,7 +94,8 @@ def test_a_score_is_the_mean_of_both_models_weighed_and_a_bonus_for_each_word(mo
         for one in block:
             text = tuple(one["tokens"].tolist())
             words = sum(token != SEP for token in text)
-            expected[text] = 0.25 * one["score"] + 0.75 * other[text] + 0.5 * words
+            own = float(one["positional_scores"].sum())
+            expected[text] = 0.25 * own + 0.75 * other[text] + 0.5 * words
         assert {tuple(one["tokens"].tolist()): one["score"] for one in new} == pytest.approx(
             expected, abs=1e-4
         )
@@ -104,7 +111,8 @@ def test_without_weight_the_other_model_has_no_say(model):
     for block, new in zip(
         found, Rescorer(model, weight=0.0, bonus=0.0)(tokens, lengths, found), strict=True
     ):
-        assert [one["score"] for one in new] == [one["score"] for one in block]
+        own = [float(one["positional_scores"].sum()) for one in block]
+        assert [one["score"] for one in new] == own
 
 
 def test_words_that_hypotheses_share_are_read_once_and_their_scores_are_those_of_each(
@@ -139,22 +147,61 @@ def test_words_that_hypotheses_share_are_read_once_and_their_scores_are_those_of
             assert together[n][k] == pytest.approx(alone[0][0], abs=1e-4)
 
 
-def test_a_decoder_without_features_is_read_as_it_is(model):
-    """fairseq's convolutional models, and others, have no output layer of their own."""
+OTHERS = {
+    "lstm": {
+        **{"encoder_hidden_size": 16, "decoder_hidden_size": 16, "decoder_out_embed_dim": 16},
+        **{"encoder_layers": 1, "decoder_layers": 1, "criterion": "cross_entropy"},
+    },
+    "fconv": {
+        **{"encoder_layers": "[(16, 3)]", "decoder_layers": "[(16, 3)]"},
+        **{"decoder_out_embed_dim": 16, "max_source_positions": 99, "max_target_positions": 99},
+    },
+    "lightconv": {
+        **{"encoder_layers": 1, "decoder_layers": 1, "encoder_conv_type": "lightweight"},
+        **{"decoder_conv_type": "lightweight", "weight_softmax": True},
+        **{"encoder_kernel_size_list": [3], "decoder_kernel_size_list": [3]},
+        **{"encoder_attention_heads": 2, "decoder_attention_heads": 2},
+    },
+}
 
-    class Whole(FairseqDecoder):
-        def __init__(self):
-            super().__init__(None)
-            self.inner = model.decoder
 
-        def forward(self, before, encoder_out=None):
-            return self.inner(before, encoder_out=encoder_out)
+@pytest.mark.parametrize("arch", OTHERS)
+def test_other_models_of_the_engine_score_each_whatever_else_there_is(
+    arch, tiny_corpus, monkeypatch
+):
+    """Recurrent ones want their sources sorted, convolutional ones have no features to share."""
+    monkeypatch.setattr(rescoring, "_WORDS", 8)  # so that there are several groups
+    words = Dictionary.load(str(DataFolder(tiny_corpus.path).dictionary_path("de")))
+    task = Namespace(source_dictionary=words, target_dictionary=words)
+    width = {"encoder_embed_dim": 16, "decoder_embed_dim": 16}
+    args = Namespace(arch=arch, **width, **OTHERS[arch])
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(5)
+    model = build_model(args, task).eval()
+    tokens, lengths, found = sentences(6)
+    together = Rescorer(model, 1.0, 0.0)(tokens, lengths, found)
+    for n, block in enumerate(together):
+        for one in block:
+            only = [[one] if k == n else [] for k in range(6)]
+            alone = Rescorer(model, 1.0, 0.0)(tokens, lengths, only)[n]
+            assert [one["score"]] == pytest.approx([found["score"] for found in alone], abs=1e-4)
+    assert len({one["score"] for block in together for one in block}) > 5
 
-    tokens, lengths, found = sentences(5)
-    whole = SimpleNamespace(
-        **{"encoder": model.encoder, "decoder": Whole(), "to": model.to},
-        get_normalized_probs=model.get_normalized_probs,
-    )
-    expected = Rescorer(model)(tokens, lengths, found)
-    for block, new in zip(expected, Rescorer(whole)(tokens, lengths, found), strict=True):
-        assert [one["score"] for one in new] == pytest.approx([o["score"] for o in block], abs=1e-4)
+
+def test_a_hypothesis_longer_than_a_group_is_read_alone(model, monkeypatch):
+    monkeypatch.setattr(rescoring, "_WORDS", 8)
+    source, size = torch.tensor([[CLS, 9, SEP]]), torch.tensor([3])
+    texts = [[7, 8], [*range(7, 27)], [7]]
+    (together,) = Rescorer(model).log_probs(source, size, [texts])
+    for text, score in zip(texts, together, strict=True):
+        ((alone,),) = Rescorer(model).log_probs(source, size, [[text]])
+        assert score == pytest.approx(alone, abs=1e-4)
+
+
+def test_an_impossible_hypothesis_is_the_last_whatever_the_weight(model):
+    tokens, lengths, found = sentences(2)
+    found[0][0] = hypothesis(found[0][0]["tokens"], -torch.inf)
+    for weight in (0.0, 0.5):
+        rescored = Rescorer(model, weight)(tokens, lengths, found)[0]
+        assert rescored[-1]["score"] == -torch.inf
+    assert all(abs(one["score"]) < 1e9 for one in Rescorer(model, 1.0)(tokens, lengths, found)[0])

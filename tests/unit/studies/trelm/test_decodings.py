@@ -90,7 +90,7 @@ def test_the_studys_own_table_has_no_column_for_them(record):
         *("Table", "Translations", "Bits per word", "Settings of the rows"),
     ]
     (notes,) = (section.notes for section in sections if section.title == "Translations")
-    assert notes[-1] == "sacrebleu of BLEU; of chrF."
+    assert notes[-1] == "sacrebleu of BLEU; of chrF"
 
 
 def test_three_orderings_are_columns_of_the_studys_table(record):

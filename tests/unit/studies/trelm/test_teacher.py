@@ -160,26 +160,26 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     write_json(record, {"ngram": {"chosen": {"weight": 0.6, "bonus": 2.0}}})
     assert led.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0"]
 
-    # Another model's values as well, found with the n-gram model, and used without it, too.
+    # A model that rescores, too; without the n-gram model it has its defaults.
     peer = config(**given, autoregressive=True)
     steps = {step.name: step for step in trelm_steps(tmp_path, peer, {"de": facts()})}
-    tune, chosen = steps["tune-de-1"], steps["translate-ctc-ngram-rescored-de-1"]
-    (command,), (rescores,) = tune.commands, chosen.commands
+    tune, both = steps["tune-de-1"], steps["translate-ctc-ngram-rescored-de-1"]
+    (command,), (rescores,) = tune.commands, both.commands
     other = rescores[rescores.index("--rescore") + 1]
     assert command[-6:] == ["--ngram", str(model), "--rescore", other, "--slot-beam", "7"]
-    assert tune.reads(steps["autoregressive-de-1"]) and chosen.reads(tune)
+    assert tune.reads(steps["autoregressive-de-1"]) and both.reads(tune)
     found = {"ngram": {"weight": 0.6, "bonus": 2.0}, "rescore": {"weight": 0.7, "bonus": 1.5}}
     write_json(record, {name: {"chosen": values} for name, values in found.items()})
     rescored = ["--rescore-weight", "0.7", "--rescore-bonus", "1.5"]
-    assert chosen.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0", *rescored]
+    assert both.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0", *rescored]
+    assert steps["translate-ctc-ngram-de-1"].late() == both.late()[:4]
+    assert steps["translate-ctc-rescored-de-1"].late is None
+    # Without an n-gram model they are those of the search alone.
+    alone = config(**(given | {"ngram": ""}), autoregressive=True)
+    steps = {step.name: step for step in trelm_steps(tmp_path, alone, {"de": facts()})}
     assert steps["translate-ctc-rescored-de-1"].late() == rescored
     assert steps["translate-ctc-beam-de-1"].late is None
-    assert steps["translate-ctc-ngram-de-1"].late() == chosen.late()[:4]
 
-    own = config(**given, generate_args="--ngram-bonus 1")
-    steps = {step.name: step for step in trelm_steps(tmp_path, own, {"de": facts()})}
-    assert steps["translate-ctc-ngram-de-1"].late is None
-    assert "--ngram" not in steps["tune-de-1"].commands[0]  # nor are others looked for
     without = facts(parallel={"train", "test"})  # nothing to choose them by
     steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": without})}
     assert "tune-de-1" not in steps and steps["translate-ctc-ngram-de-1"].late is None
