@@ -110,10 +110,11 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate]
     """What makes each, its parameters, and whether it reads our source text."""
     beam, searched = {"slot_beam": args.slot_beam}, f"ours, beam {args.slot_beam}"
     more = {"": {}}
-    if args.rescore:
-        more[", rescored"] = {"rescore": str(args.autoregressive)}
     if args.ngram:
         more[", n-gram model"] = {"ngram": args.ngram}
+    if args.rescore:
+        rescored = {"rescore": str(args.autoregressive)}
+        more |= {f"{name}, rescored": options | rescored for name, options in more.items()}
     peer = Autoregressive(args.autoregressive, args.data, (args.source_lang, args.target_lang))
     makers = {}
     for precision in ("fp32", "bf16", "int8"):
@@ -122,7 +123,10 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate]
         listed = {"shortlist": args.shortlist}
         makers["ours, short list int8"] = lambda: ours(args.ours, "int8", **listed)
     for name, options in more.items():
-        makers[f"{searched}{name} fp32"] = lambda o=options: ours(args.ours, "fp32", **beam, **o)
+        for precision in ("fp32", "int8"):
+            makers[f"{searched}{name} {precision}"] = lambda o=options, p=precision: ours(
+                args.ours, p, **beam, **o
+            )
     for name, width in (("greedy", 1), ("beam 5", 5)):
         makers[f"fairseq {name} fp32"] = lambda w=width: (peer.stock(w), peer.size)
     for kind, compute_type in (("fp32", "float32"), ("int8", "int8")):

@@ -9,10 +9,10 @@
 # characters. Both get three slots for each source token. With `--rows ctc-all` it is one translator,
 # and about three hours on one core; every other row takes about an hour more. If interrupted, the
 # same command resumes. The figures of README.md are from `--rows ctc --autoregressive no
-# --translator-steps 1600`, two hours on a core with AVX512-BF16 that had other work, too; those of
-# translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained from scratch on
-# the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour. DEVICE=cuda trains
-# on a GPU.
+# --translator-steps 1600 --slot-beam 20`, two hours on a core with AVX512-BF16 that had other work,
+# too; those of translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained
+# from scratch on the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour.
+# DEVICE=cuda trains on a GPU.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../device.sh"
