@@ -109,7 +109,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
 }
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-xlm} \
-    trelm/{multi30k,minilm,translators{,-fr,-zh,-ja}}
+    trelm/{multi30k,minilm,translators{,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,synthetic/measures,pairs,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \

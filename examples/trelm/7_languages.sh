@@ -1,27 +1,29 @@
 #!/usr/bin/env bash
-# Translators with slots from English to French, Chinese and Japanese, each from a small encoder and
-# learning from an autoregressive model that it is compared with (5_translators.sh, teacher.sh).
+# Translators with slots from English to German, French, Chinese and Japanese, each from a small
+# encoder and learning from an autoregressive model that it is compared with (5_translators.sh,
+# teacher.sh).
 #   examples/trelm/7_languages.sh DATA [RUN_FOLDER] [further options of the study]
-# DATA holds the folders multi30k, tatoeba_en-zh (cmn.txt.gz) and small_parallel_enja. LANGUAGES ("fr zh
-# ja") are those to run; RUN_FOLDER-fr and so on get their runs. Where IRSTLM is installed (its program
-# tlm on PATH), a model of 4-grams of the training text helps the search over slots. About an hour and
-# a half of one core for each language. If interrupted, the same command resumes. The teacher for
-# Japanese in README.md was trained with DEVICE=cuda, on an NVIDIA H100 with torch 2.11.0.
+# DATA holds the folders multi30k, tatoeba_en-zh (cmn.txt.gz) and small_parallel_enja. LANGUAGES ("de
+# fr zh ja") are those to run; RUN_FOLDER-de and so on get their runs. Where IRSTLM is installed (its
+# program tlm on PATH), a model of 4-grams of the training text helps the search over slots. About an
+# hour and a half of one core for each language. If interrupted, the same command resumes. The
+# teachers for German and Japanese in README.md were trained with DEVICE=cuda, on an NVIDIA H100 with
+# torch 2.11.0.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}
 run=${2:-runs/trelm/translators}
 shift; shift || true
 export ENCODER=small
-read -ra languages <<<"${LANGUAGES:-fr zh ja}"
+read -ra languages <<<"${LANGUAGES:-de fr zh ja}"
 
 pairs_of() { # LANG: the folder with its sentence pairs
     case $1 in
-    fr) echo "$data/multi30k" ;;
+    de | fr) echo "$data/multi30k" ;;
     ja) echo "$data/small_parallel_enja" ;;
     zh) echo "$run-zh-pairs" ;;
     *)
-        echo "LANGUAGES must be some of fr, zh and ja, got '$1'" >&2
+        echo "LANGUAGES must be some of de, fr, zh and ja, got '$1'" >&2
         return 2
         ;;
     esac

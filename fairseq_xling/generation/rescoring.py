@@ -32,7 +32,7 @@ class Rescorer:
 
     in nats. The first is the sum of its ``positional_scores``, with what an n-gram model has added;
     the second counts ``</s>``, too. None is divided by the length; a probability alone prefers
-    short translations, the more so the longer the list. The defaults are near the best for three
+    short translations, the more so the longer the list. The defaults are near the best for four
     target languages (`benchmarks/README.md`).
 
     Args:

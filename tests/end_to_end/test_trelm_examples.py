@@ -234,7 +234,7 @@ def test_translators_to_other_languages_have_teachers_of_their_own(tmp_path):
 @pytest.mark.parametrize(
     ("languages", "message"),
     [
-        ("fr tlh", "LANGUAGES must be some of fr, zh and ja, got 'tlh'"),
+        ("fr tlh", "LANGUAGES must be some of de, fr, zh and ja, got 'tlh'"),
         ("fr ja", "small_parallel_enja/train.ja.gz: no such file; LANGUAGES names ja"),
     ],
 )
