@@ -54,7 +54,7 @@ class Rescorer:
             src_lengths: (B,), with both.
             found: for each of the B sentences its hypotheses.
         """
-        texts = [[one["tokens"][one["tokens"] != SEP].tolist() for one in block] for block in found]
+        texts = [[words_of(one) for one in block] for block in found]
         others = self.log_probs(src_tokens, src_lengths, texts)
         rescored = []
         for block, words, other in zip(found, texts, others, strict=True):
@@ -128,6 +128,11 @@ class Rescorer:
 
     def _normalized(self, logits: Tensor) -> Tensor:
         return self.model.get_normalized_probs((logits, None), log_probs=True).float()
+
+
+def words_of(hypothesis: Hypothesis) -> list[int]:
+    """Its tokens, without the ``</s>``."""
+    return [token for token in hypothesis["tokens"].tolist() if token != SEP]
 
 
 def weighed(parts: np.ndarray, weight: float, bonus: float) -> np.ndarray:

@@ -16,12 +16,12 @@ from typing import Any
 from fairseq.utils import apply_to_sample
 
 from fairseq_xling import arguments
-from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.generation.dataset import TranslationDataset
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.generation.rescoring import Hypothesis, words_of
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.precision import AUTO, CHOICES, resolve
@@ -218,7 +218,7 @@ class Translator:
 
     def lists_of_dataset(
         self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
-    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The number of each sentence of a data folder's text, in the order of the batches, and
         all that is found for it, as `NonAutoregressiveGenerator` gives it."""
         asked = SimpleNamespace(nbest=1, print_alignment=None)
@@ -226,9 +226,9 @@ class Translator:
             generator = self.task.build_generator(self.models, asked)
             yield from self._generated(dataset, generator, batch_tokens)
 
-    def text(self, hypothesis: dict[str, Any]) -> str:
+    def text(self, hypothesis: Hypothesis) -> str:
         """What one of `lists_of_dataset` says."""
-        return self.target.decode(_words(hypothesis))
+        return self.target.decode(words_of(hypothesis))
 
     def _found(
         self, dataset: TranslationDataset, generator: Any, nbest: int, batch_tokens: int
@@ -241,14 +241,14 @@ class Translator:
 
     def _generated(
         self, dataset: TranslationDataset, generator: Any, batch_tokens: int
-    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
         for batch in dataset.batches(Limits(batch_tokens, None)):
             sample = apply_to_sample(lambda tensor: tensor.to(self.device), dataset[batch])
             rows = self.task.inference_step(generator, self.models, sample)
             yield from zip(batch.tolist(), rows, strict=True)
 
-    def _written(self, source: Any, hypothesis: dict[str, Any]) -> Translation:
-        tokens = _words(hypothesis)
+    def _written(self, source: Any, hypothesis: Hypothesis) -> Translation:
+        tokens = words_of(hypothesis)
         return Translation(
             text=self.target.decode(tokens),
             score=float(hypothesis["score"]),
@@ -256,10 +256,6 @@ class Translator:
             tokens=[self.task.target_dictionary[i] for i in tokens],
             alignment=list(hypothesis.get("alignment") or []),
         )
-
-
-def _words(hypothesis: dict[str, Any]) -> list[int]:
-    return [token for token in hypothesis["tokens"].tolist() if token != SEP]
 
 
 @contextlib.contextmanager

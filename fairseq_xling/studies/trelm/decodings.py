@@ -20,11 +20,14 @@ _SHOWN = ("target", "seeds", "ordering", *_SCORES)
 Record = Mapping[str, Any]
 
 
+def migrations_of(record: Record) -> list[Record]:
+    """The migrations of all rows."""
+    return [one for row in record["variations"] for one in record["migrations"][row["row"]]]
+
+
 def too_many(record: Record) -> bool:
     """Whether some row translates in more ways than a table has columns for."""
-    return any(
-        len(one["orderings"]) > _COLUMNS for many in record["migrations"].values() for one in many
-    )
+    return any(len(one["orderings"]) > _COLUMNS for one in migrations_of(record))
 
 
 def decodings_table(record: Record) -> Table:
@@ -45,8 +48,7 @@ def decodings_table(record: Record) -> Table:
 
 def decodings_notes(record: Record) -> list[str]:
     """What the columns are, and sacrebleu's signatures."""
-    found = [one for many in record["migrations"].values() for one in many]
-    return [FAULTS, f"sacrebleu {'; '.join(signatures(found))}"]
+    return [FAULTS, f"sacrebleu {'; '.join(signatures(migrations_of(record)))}"]
 
 
 def decodings_section(record: Record, notes: Sequence[str]) -> Section:

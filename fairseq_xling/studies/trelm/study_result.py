@@ -16,7 +16,12 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.decodings import decodings_notes, decodings_section, too_many
+from fairseq_xling.studies.trelm.decodings import (
+    decodings_notes,
+    decodings_section,
+    migrations_of,
+    too_many,
+)
 from fairseq_xling.studies.trelm.results import PAPER, read_outcome
 from fairseq_xling.studies.trelm.run_result import TASKS
 from fairseq_xling.studies.trelm.steps import Outcome
@@ -90,7 +95,7 @@ class TrelmStudyKind(Kind):
             for one in record["variations"]
         ]
         about = [*record["notes"], *_notes(record), *verdicts(record), f"{result.machine}."]
-        about += [TASKS] if any(one.get("tasks") for one in _everything(record)) else []
+        about += [TASKS] if any(one.get("tasks") for one in migrations_of(record)) else []
         (target, bits), *_ = _figures(record)[BITS].items()
         return Page(
             title=record["study"],
@@ -158,7 +163,7 @@ def verdicts(record: Record) -> list[str]:
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
     """What was measured: by its name and target language, a cell for each row."""
     migrations = [record["migrations"][one["row"]] for one in record["variations"]]
-    everything = _everything(record)
+    everything = migrations_of(record)
     targets = dict.fromkeys(one["target"] for one in everything)
     columns = [] if too_many(record) else everything
     orderings = dict.fromkeys(name for one in columns for name in one["orderings"])
@@ -186,11 +191,6 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
                 OverSeeds.of([one["distances"][title] for one in many], 3) for many in own
             ]
     return found
-
-
-def _everything(record: Record) -> list[Record]:
-    """The migrations of all rows."""
-    return [one for row in record["variations"] for one in record["migrations"][row["row"]]]
 
 
 def _translations(record: Record) -> Iterator[Section]:
