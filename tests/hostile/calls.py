@@ -203,7 +203,8 @@ _TAGGER = (
 _BASELINE = (
     "--task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer "
     "--languages en --train-file en={w}/text/gold/train.en.conllu --valid-file "
-    f"en={{w}}/text/gold/valid.en.conllu --batch-size 8 {_PLUGIN} {_TRAIN}"
+    "en={w}/text/gold/valid.en.conllu --lstm-layers 1 --lstm-hidden 4 --word-dim 4 --tag-dim 4 "
+    f"--batch-size 8 {_PLUGIN} {_TRAIN}"
 )
 # fairseq's programs, by a name for each call.
 PROGRAMS = {

@@ -692,13 +692,15 @@ def every_case() -> Iterator[Case]:
             if late:
                 words[-1:] = []  # --dry-run
             words[number] = words[number].replace(f"{{w}}/{name}.pt", f"{{h}}/{HOSTILE}", 1)
+            option = [word for word in words[:number][-1:] if word.startswith("--")]
+            place = " ".join([*option, f"{words[number].split('{h}')[0]}{name}"])
             for kind, about in KINDS.items():
                 if about.resumed and call != _RESUMES:
                     continue
                 if late and (about.either or about.accepted):  # the run would go on, for long
                     continue
                 yield Case(
-                    f"checkpoint: {kind}: {call} {words[number].split('{h}')[0]}{name}",
+                    f"checkpoint: {kind}: {call} {place}",
                     " ".join(words),
                     functools.partial(_place, kind, name),
                     accepted=about.accepted,
