@@ -86,6 +86,8 @@ COUNT = Range(1)
 NOT_NEGATIVE = Range(0)
 # Candidates of a sentence go through a model together, and so do hypotheses.
 CANDIDATES, HYPOTHESES = Range(1, 16), Range(1, 1000)
+# Slots of a source token are told apart by a table of as many embeddings.
+SLOTS = Range(1, 8)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -190,6 +190,17 @@ class Pairs:
         """How many sentences, of either side, lose tokens."""
         return sum(count_longer(file, self.max_positions) for file in (self.source, self.target))
 
+    def num_without_slots(self, times: int) -> int:
+        """How many translations have more tokens than ``times`` for each position of the source."""
+        found = 0
+        for piece in _pieces(len(self)):
+            read, framed = (
+                np.minimum(file.sizes[piece] + 1, self.max_positions)
+                for file in (self.source, self.target)
+            )
+            found += int((framed - 2 > times * read).sum())
+        return found
+
     def __getitem__(self, index: int) -> Row:
         source = frame(self.source[index], self.max_positions)
         target = frame(self.target[index], self.max_positions)

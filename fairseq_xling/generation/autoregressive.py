@@ -1,6 +1,9 @@
 """Autoregressive models of fairseq's `translation` task, which teach or correct a translator."""
 
+import logging
+import os
 from argparse import Namespace
+from itertools import zip_longest
 from pathlib import Path
 
 import torch
@@ -12,6 +15,9 @@ from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.plain import settings_of
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.files import sha256
+
+logger = logging.getLogger(__name__)
 
 
 def check_autoregressive(
@@ -23,8 +29,9 @@ def check_autoregressive(
         option: that names the checkpoint, such as ``--teacher``.
 
     Raises:
-        UserError: if it cannot be read, is of another task or direction, or has embeddings for
-            another number of words.
+        UserError: if it cannot be read, is of another task or direction, or has other words. Which
+            words it has is known from the folder that it was trained on, or the dictionaries next to
+            it; without either, only their number is.
     """
     _checked(model, data, pair, option)
 
@@ -88,4 +95,35 @@ def _checked(model: str | Path, data: str | Path, pair: tuple[str, str], option:
                 f"`{option}` {model}: must have the vocabulary of {data}, {size:,} words of "
                 f"{lang!r}, got {got}"
             )
+    _check_words(model, str(task.get("data")), folder, pair, option)
     return state
+
+
+def _check_words(
+    model: str | Path, trained_on: str, folder: DataFolder, pair: tuple[str, str], option: str
+) -> None:
+    """As many words may be others: 8,000 pieces of another text."""
+    for lang in pair:
+        name = f"dict.{lang}.txt"
+        places = (Path(trained_on.split(os.pathsep)[0]), Path(model).parent)
+        theirs = next((place / name for place in places if (place / name).is_file()), None)
+        if theirs is None:
+            logger.warning(
+                "`%s` %s: its words cannot be compared with those of %s: put the %s that it was "
+                "trained with next to it",
+                *(option, model, folder.path, name),
+            )
+            return
+        if sha256(theirs) == folder.dictionary_digest(lang):
+            continue
+        try:
+            found = Dictionary.load(str(theirs)).symbols
+        except MALFORMED as error:
+            raise UserError(f"{theirs}: is no dictionary ({error})") from None
+        wanted = Dictionary.load(str(folder.dictionary_path(lang))).symbols
+        for number, (one, other) in enumerate(zip_longest(found, wanted)):
+            if one != other:
+                raise UserError(
+                    f"`{option}` {model}: must have the vocabulary of {folder.path}; word {number} "
+                    f"of {lang!r} is {other!r} there, and {one!r} in {theirs}"
+                )

@@ -10,23 +10,21 @@ easier to learn, and less is shown as the model improves and as the share falls.
 import torch
 from torch import Tensor
 
-from fairseq_xling.models.emissions import Best
 
-
-def show(best: Best, share: float) -> Tensor:
-    """The tokens to show, (R, S), -1 for none.
+def show(path: Tensor, guess: Tensor, share: float) -> Tensor:
+    """The tokens to show, (R, S), -1 for none; ``path`` and ``guess`` are those of `Best`.
 
     >>> path, guess = torch.tensor([[7, 8, 9, -1]]), torch.tensor([[7, 0, 0, 0]])
-    >>> shown = show(Best(path, guess, torch.zeros(1)), 0.5)  # half of two wrong slots
+    >>> shown = show(path, guess, 0.5)  # half of two wrong slots
     >>> int((shown >= 0).sum())
     1
     """
-    real = best.path >= 0
-    wrong = ((best.path != best.guess) & real).sum(1)
+    real = path >= 0
+    wrong = ((path != guess) & real).sum(1)
     number = (wrong * share).round()
     drawn = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
     rank = drawn.argsort(1).argsort(1)
-    return best.path.masked_fill((rank >= number[:, None]) | ~real, -1)
+    return path.masked_fill((rank >= number[:, None]) | ~real, -1)
 
 
 def share_at(update: int, most_updates: int, first: float, last: float) -> float:

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Optional
 
 import torch
+import torch.nn.functional as F
 from fairseq.models import register_model, register_model_architecture
 from torch import Tensor
 
@@ -30,9 +31,9 @@ from fairseq_xling.models.separable_transformer import (
     preset,
 )
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import COPIES, TriEncoder, check_slot_layers
+from fairseq_xling.models.trilayer import TriEncoder, check_slot_layers
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
-from fairseq_xling.ranges import Range, ranged
+from fairseq_xling.ranges import SLOTS, Range, ranged
 
 ALIGNED = "aligned"  # the paper's emission
 
@@ -58,9 +59,13 @@ class TriTransformerConfig(SeparableTransformerConfig):
             "several slots a source token)"
         },
     )
-    upsample: int = field(
-        default=2,
-        metadata=ranged("slots of each source token, unless they are aligned", Range(1, COPIES)),
+    upsample: Optional[int] = field(
+        default=None,
+        metadata=ranged(
+            "slots of each source token, unless they are aligned (default: 2 with ctc, 4 with "
+            "lattice)",
+            SLOTS,
+        ),
     )
     slot_layers: int = field(
         default=0,
@@ -128,8 +133,8 @@ class TriTransformer(SeparableTransformer):
                     name = option.replace("_", "-")
                     raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
             check_slot_layers(cfg.slot_layers, cfg.encoder_layers, "`--encoder-layers`")
-            slots = {"upsample": cfg.upsample, "slot_layers": cfg.slot_layers}
-            shape = dataclasses.replace(shape, **slots)
+            upsample = cfg.upsample or emissions[cfg.emission].upsample
+            shape = dataclasses.replace(shape, upsample=upsample, slot_layers=cfg.slot_layers)
         shape = dataclasses.replace(shape, emission=cfg.emission)
         # Slots of one position are as different as tokens of one source word.
         copies = cfg.copy_embeddings or shape.upsample > 1
@@ -162,11 +167,16 @@ class TriTransformer(SeparableTransformer):
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
     ) -> Prediction:
-        """As the base class's, but rows of CdLM are predicted as their emission does."""
+        """As the base class's, but rows of CdLM are predicted as their emission does, and in
+        training with `glancing` once some of their words are shown."""
         translates = (extra or {}).get("reordered")
-        if self.emission.in_order or translates is None:
+        if translates is None:
             return super().forward(src, tgt, order, pair, extra)
         translates = translates[:, 0] > 0
+        if self.emission.in_order:
+            if self.training and self.glancing:
+                return self._glanced(src, tgt, order, pair, extra or {}, translates)
+            return super().forward(src, tgt, order, pair, extra)
         rows = translates.nonzero()[:, 0]  # once: a GPU is waited for
         if not len(rows):
             return super().forward(src, tgt, order, pair, extra)
@@ -178,8 +188,38 @@ class TriTransformer(SeparableTransformer):
         view = View(src, tgt, order, extra or {}, middle, final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
         where = (tgt["predict"] & ~translates[:, None]).nonzero(as_tuple=True)
-        emitted = self._emitted(middle, src, tgt, pair, rows)
-        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where, emitted)
+        emitted, plain = self._emitted(middle, src, tgt, pair, rows)
+        logits = self.encoder.logits(final[where], pair)
+        return Prediction(logits, auxiliary, where, emitted, plain)
+
+    def _glanced(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None,
+        pair: Pair | None,
+        extra: Mapping[str, Tensor],
+        translates: Tensor,
+    ) -> Prediction:
+        """Where each slot is a position of the translation, only those are predicted whose words
+        are not shown (Qian et al., 2021, Section 3.1)."""
+        middle = self.encoder.lower(src, pair)[-1]
+        side = self.encoder.target_side(src, tgt, order)
+        predicted = tgt["predict"] & translates[:, None]
+        words = tgt["tokens"][predicted]
+        with torch.no_grad():
+            states = self.encoder.upper(middle, side, order, pair)[-1]
+            logits = self.encoder.logits(states[predicted], pair)
+            path = tgt["tokens"].masked_fill(~predicted, -1)
+            guess = path.masked_scatter(predicted, logits.argmax(-1))
+            loss = F.cross_entropy(logits.float(), words, reduction="sum")
+            shown = show(path, guess, self.glancing)
+        final = self.encoder.upper(middle, {**side, "shown": shown}, order, pair)[-1]
+        view = View(src, tgt, order, extra, middle, final)
+        auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
+        where = (tgt["predict"] & (shown < 0)).nonzero(as_tuple=True)
+        plain = (loss, predicted.sum())
+        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where, None, plain)
 
     def _upper(
         self,
@@ -203,8 +243,9 @@ class TriTransformer(SeparableTransformer):
         tgt: Mapping[str, Tensor],
         pair: Pair | None,
         rows: Tensor,
-    ) -> Emitted:
-        """The loss of the ``rows`` (R,), which translate."""
+    ) -> tuple[Emitted, tuple[Tensor, Tensor] | None]:
+        """The loss of the ``rows`` (R,), which translate, and with glancing the sum and the count
+        of that before words were shown."""
         lengths, ends = (_lengths(side)[rows] for side in (src, tgt))
         width, padded = src["tokens"].shape[1], "padding_mask" in src
         end = tgt["tokens"].shape[1]
@@ -227,10 +268,12 @@ class TriTransformer(SeparableTransformer):
         if self.training and self.glancing:
             with torch.no_grad():
                 best = self.emission.best(states({}), placed, words, sizes, logits)
-            plain, shown = best.nll, {"shown": show(best, self.glancing)}
+            plain, shown = best.nll, {"shown": show(best.path, best.guess, self.glancing)}
         nll = self.emission.loss(states(shown), placed, words, sizes, logits)
         fits = self.emission.fits(placed, words, sizes)
-        return Emitted(rows, nll, torch.where(fits, sizes + 1, 0), plain)
+        counted = torch.where(fits, sizes + 1, 0)
+        before = None if plain is None else (plain.sum(), counted.sum())
+        return Emitted(rows, nll, counted), before
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):

@@ -36,8 +36,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.layer import attention_mask
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.ranges import SLOTS
 
-COPIES = 8  # rows of the table of copies; further ones share the last
+COPIES = int(SLOTS.most)  # rows of the table of copies; further ones share the last
 
 
 class TriEncoder(SeparableEncoder):

@@ -5,6 +5,7 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 row by row.
 """
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from fairseq_xling.data.shards import Shards
+from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.task import Translates
@@ -21,6 +23,8 @@ from fairseq_xling.models.phases import phases
 from fairseq_xling.ranges import SHARE, ranged
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -46,8 +50,8 @@ class CdlmConfig(TranslationOptions, UnifiedTaskConfig):
     glancing: float = field(
         default=0.0,
         metadata=ranged(
-            "unless slots are aligned: share of the slots that a first pass gets wrong "
-            "to show the words of; 0 saves that pass",
+            "share of the slots that a first pass gets wrong to show the words of; 0 saves that "
+            "pass",
             SHARE,
         ),
     )
@@ -67,7 +71,7 @@ class CdlmTask(Translates, UnifiedTask):
 
     def __init__(self, cfg: CdlmConfig, shards: Shards):
         super().__init__(cfg, shards)
-        self.phase = cfg.trelm_phase
+        self.phase, self._slots = cfg.trelm_phase, 0
         if self.phase:
             phases.check(self.phase)
         self.check_translation()
@@ -75,17 +79,38 @@ class CdlmTask(Translates, UnifiedTask):
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         model = super().build_model(cfg, from_checkpoint)
-        if self.cfg.glancing and getattr(getattr(model, "emission", None), "in_order", True):
-            raise UserError(
-                "`--glancing` needs an `--emission` that sums over alignments, such as ctc, got "
-                f"{self.cfg.glancing:g}"
-            )
+        if self.cfg.glancing and not getattr(model, "reorders", False):
+            raise UserError(f"`--glancing` needs a TRILayer, got {self.cfg.glancing:g}")
         if self.phase != getattr(model, "identity", {}).get("phase", ""):
             raise UserError(
                 f"`--trelm-phase` {self.phase} needs an `--arch` that supports phases, such as "
                 f"tri_bert_base, got {type(model).__name__}"
             )
+        if not getattr(getattr(model, "emission", None), "in_order", True):
+            self._slots = model.encoder.shape.upsample
         return model
+
+    @exits_on_user_error
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        """As the base class's; translations that the model's slots cannot write are counted."""
+        super().load_dataset(split, combine, **kwargs)
+        for feed in getattr(self.datasets[split], "feeds", ()) if self._slots else ():
+            if not (feed.objective.reorders and isinstance(feed.source, Pairs)):
+                continue
+            longer = feed.source.num_without_slots(self._slots)
+            if longer and self.cfg.too_long == "refuse":
+                raise UserError(
+                    f"{self.cfg.data}: {longer:,} translations of {split} {feed.source.name} are "
+                    f"longer than `--upsample` {self._slots} slots for each token of their source, "
+                    "and `--too-long` is refuse"
+                )
+            if longer:
+                logger.warning(
+                    "%s %s: %s of %s translations are longer than %d slots for each token of their "
+                    "source (--upsample), and not learnt",
+                    *(split, feed.source.name, f"{longer:,}", f"{len(feed.source):,}"),
+                    self._slots,
+                )
 
     def train_step(
         self,

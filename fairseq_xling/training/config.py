@@ -60,7 +60,10 @@ class UnifiedTaskConfig(PrecisionConfig):
     )
     too_long: str = field(
         default="truncate",
-        metadata={"help": "sentences longer than the position table: truncate, or refuse"},
+        metadata={
+            "help": "sentences longer than the position table: truncate, or refuse; refuse also "
+            "refuses translations longer than the slots of an --emission"
+        },
     )
     lang_sampling_alpha: float = field(
         default=0.7,

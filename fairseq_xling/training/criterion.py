@@ -101,9 +101,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
-        plain = getattr(prediction.emitted, "plain", None)
-        logs["plain_nll"] = 0.0 if plain is None else plain.sum()
-        logs["plain_count"] = 0 if plain is None else prediction.emitted.sizes.sum()
+        logs["plain_nll"], logs["plain_count"] = prediction.plain or (0.0, 0)
         for name, (total, count) in auxiliary.items():
             # Its mean is added to the language model's mean, which the trainer computes later.
             mean = total / count.clamp(min=1)

@@ -84,7 +84,7 @@ def test_the_results_name_the_precision_that_every_training_had(demo):
 def test_the_english_half_migrates_and_translates_in_every_order(demo):
     folder, printed = demo
     assert "] migrate: done in" in printed
-    for title in ("identity", "predicted", "oracle"):
+    for title in ("identity", "predicted", "oracle", "ctc"):
         assert f"{title} " in last_lines(printed)[3]
     assert "autoregressive" not in printed  # that is for a larger scale
     migration = json.loads((folder / "results.json").read_text())["migration"]

@@ -385,6 +385,13 @@ def test_translations_that_need_more_slots_are_counted(tmp_path):
     )
     assert re.search(r'"unfit": "?8', output)
     assert set(re.findall(r'"loss": "(\S+)"', output)) == {"0"}
+    line = "8 of 8 translations are longer than 2 slots for each token of their source (--upsample)"
+    assert line in output
+    with pytest.raises(SystemExit, match=r"8 translations of train en-xx are longer than `--upsa"):
+        train(
+            *(SimpleNamespace(data=data), tmp_path / "refused"),
+            *("--emission ctc --upsample 2 --max-update 2", "--too-long refuse"),
+        )
 
 
 MISTAKES = [
@@ -399,7 +406,7 @@ MISTAKES = [
     ("--slot-layers 1", "`--slot-layers` cannot be used with `--emission aligned`"),
     ("--emission ctc --no-trilayer", "`--emission ctc` cannot be used with `--no-trilayer`"),
     ("--emission ctc --compat", "`--emission ctc` cannot be used with `--compat`"),
-    ("--glancing 0.5", "`--glancing`"),
+    ("--objectives mlm --no-trilayer --glancing 0.5", "`--glancing` needs a TRILayer, got 0.5"),
     ("--emission ctc --glancing 2", "`--glancing` must"),
 ]
 
@@ -417,6 +424,7 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         ("", "it was trained with `--emission ctc`, this model has aligned"),
         ("--emission ctc --upsample 3", "upsample"),
         ("--emission ctc --slot-layers 1", "slot_layers 0, this model has 1"),
+        ("--emission lattice", "emission 'ctc', this model has 'lattice'"),
     ):
         with pytest.raises(SystemExit) as error:
             train(

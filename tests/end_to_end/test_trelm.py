@@ -292,6 +292,8 @@ def test_one_more_language_is_one_more_word(world):
         ("--jobs 0", "`--jobs` must be at least 1, got 0"),
         ("--emission sideways", "unknown `--emission` 'sideways'; known: aligned, ctc, lattice"),
         ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
+        ("--upsample 9", "`--upsample` must lie in [0, 8], got 9"),
+        ("--glancing 7", "`--glancing` must lie in [0, 1], got 7"),
         ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
         ("--teacher none.txt", "`--teacher` must be autoregressive, or name a checkpoint or a "),
         ("--teacher-original", "`--teacher-original` needs a `--teacher`"),

@@ -45,13 +45,11 @@ class Emitted(NamedTuple):
     Attributes:
         rows: (R,) their numbers; nll: (R,) the loss of each in nats.
         sizes: (R,) the number of tokens that it is for, 0 where a translation does not fit.
-        plain: (R,) the loss without glancing, or ``None``.
     """
 
     rows: Tensor
     nll: Tensor
     sizes: Tensor
-    plain: Tensor | None = None
 
 
 class Prediction(NamedTuple):
@@ -62,12 +60,14 @@ class Prediction(NamedTuple):
         auxiliary: for each auxiliary head (loss sum, count).
         where: rows and positions of these, (n,) each; ``None`` for those that the batch marks.
         emitted: rows with no such positions, or ``None``.
+        plain: with glancing (loss sum, count) of the translations before words were shown.
     """
 
     logits: Tensor
     auxiliary: dict[str, tuple[Tensor, Tensor]]
     where: tuple[Tensor, Tensor] | None = None
     emitted: Emitted | None = None
+    plain: tuple[Tensor, Tensor] | None = None
 
 
 class AuxiliaryHead(nn.Module):

@@ -107,6 +107,7 @@ class Emission(nn.Module):
     Attributes:
         in_order: whether each slot is a position of the translation, predicted as such; if not,
             `loss` sums over the ways in which slots can write it.
+        upsample: slots of each source token, unless `--upsample` says how many.
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, 0 until
             `fairseq-xling tune` has found a better one, each with the values to try.
@@ -116,6 +117,7 @@ class Emission(nn.Module):
     """
 
     in_order: ClassVar[bool] = False
+    upsample: ClassVar[int] = 2
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     searches: ClassVar[bool] = False

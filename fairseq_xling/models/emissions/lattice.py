@@ -36,6 +36,7 @@ from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 class Lattice(Repeated):
     """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
 
+    upsample: ClassVar[int] = 4  # a path leaves slots out
     searches: ClassVar[bool] = True
     lists: ClassVar[bool] = True
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from fairseq_xling.ranges import SLOTS
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm.study import Claim, TrelmStudy, Variation
 
@@ -339,7 +340,8 @@ class TrelmParts(TrelmStudy):
 class TrelmTranslators(TrelmStudy):
     """Emissions, with glancing, and with a teacher, which `--teacher` may name.
 
-    ``--upsample`` says how many slots of each source token `ctc` has; `lattice` has twice as many.
+    ``--upsample`` says how many slots of each source token `ctc` has; `lattice` has twice as many,
+    8 at most.
     Without `--translator-steps` as many as of a direction of the transfer phase.
     """
 
@@ -351,7 +353,8 @@ class TrelmTranslators(TrelmStudy):
         "migration's own orderings is the same in all rows."
     )
     notes = (
-        "Steps, tokens and bits per word are those of the migration, without the translator's.",
+        "Steps, tokens and minutes are those of the migration and of the translator, without a "
+        "teacher's; bits per word are the migration's.",
         "A teacher's translations of the training text take the references' place. It is an "
         "autoregressive model of the same text, unless a file is given.",
     )
@@ -369,7 +372,7 @@ class TrelmTranslators(TrelmStudy):
         lattice = {
             **own,
             "emission": "lattice",
-            "upsample": 2 * config.upsample,
+            "upsample": min(2 * config.upsample, int(SLOTS.most)),
             "slot_beam": 1,
             "ngram": "",
         }

@@ -17,7 +17,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
 from fairseq_xling.options import option
-from fairseq_xling.ranges import option_name
+from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.options import parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
@@ -154,12 +154,17 @@ class TrelmConfig(TargetTasks):
     )
     translator_lr: float = option(7e-4, "its peak learning rate", least=0)
     emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")
-    upsample: int = option(2, "slots that each source token has in it", least=1)
+    upsample: int = option(
+        0,
+        "slots that each source token has in it; 0 is the emission's own number, 2 with ctc, 4 "
+        "with lattice",
+        range=Range(0, SLOTS.most),
+    )
     slot_layers: int = option(
         0, "layers at the top that have them; 0 for the whole upper half and the TRILayer", least=0
     )
     glancing: float = option(
-        0.0, "share of its errors that training shows the words of at first", least=0
+        0.0, "share of its errors that training shows the words of at first", range=SHARE
     )
     teacher: str = option(
         "",

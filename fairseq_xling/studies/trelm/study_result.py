@@ -214,10 +214,10 @@ def _has_papers(record: Record) -> bool:
 
 
 def _size(many: Sequence[Record]) -> Iterator[int | None]:
-    """Parameters without heads that only some phases have (None of a model that is not trained),
-    steps and tokens of a migration; steps and tokens are the means over seeds and targets."""
-    sizes = [c["parameters"] for one in many for c in one["cost"]["trainings"]]
-    yield min(sizes, default=None)
+    """Parameters of the last model, without the heads of others (None of one that is not trained),
+    steps and tokens of all trainings; steps and tokens are the means over seeds and targets."""
+    last = [one["cost"]["trainings"][-1] for one in many if one["cost"]["trainings"]]
+    yield min((training["parameters"] for training in last), default=None)
     for name in ("steps", "tokens"):
         yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
 

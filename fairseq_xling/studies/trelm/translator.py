@@ -44,9 +44,10 @@ def add_translator(
         *(NAME, config.translator_steps, config.translator_lr, "translation"),
         config.words("translator_args"),
     )
+    upsample = config.upsample or emissions[config.emission].upsample
     options = [
         *model_options(config, facts.shape),
-        *("--emission", config.emission, "--upsample", str(config.upsample)),
+        *("--emission", config.emission, "--upsample", str(upsample)),
         *(("--slot-layers", str(config.slot_layers)) if config.slot_layers else ()),
         *(("--glancing", str(config.glancing)) if config.glancing else ()),
         *("--objectives", stage.objectives, "--directions", "-".join(pair)),

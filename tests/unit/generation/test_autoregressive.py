@@ -52,6 +52,28 @@ def test_a_model_of_another_vocabulary_is_refused(tiny_corpus, changed):
         check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
 
 
+@pytest.mark.parametrize("place", ["where it was trained", "beside it"])
+def test_a_model_of_as_many_other_words_is_refused(tiny_corpus, tmp_path, changed, place, caplog):
+    folder = tmp_path / "trained on" if place == "where it was trained" else tmp_path
+    folder.mkdir(exist_ok=True)
+    path = changed(lambda state: state["cfg"]["task"].update(data=str(folder)))
+    check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    assert "its words cannot be compared with those of" in caplog.text
+    caplog.clear()
+    for lang in PAIR:
+        lines = DataFolder(tiny_corpus.path).dictionary_path(lang).read_text()
+        (folder / f"dict.{lang}.txt").write_text(lines)
+    check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    assert caplog.text == ""
+    first, *others = lines.splitlines(keepends=True)
+    (folder / "dict.de.txt").write_text("".join([*others, first]))
+    rule = (
+        r"^`--teacher` .*changed\.pt: must have the vocabulary of .*; word \d+ of 'de' is '.*' th"
+    )
+    with pytest.raises(UserError, match=rule):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+
+
 @pytest.mark.parametrize("mapping", [False, True])
 @pytest.mark.parametrize(
     ("name", "value", "line"),

@@ -136,14 +136,41 @@ def test_rows_that_translate_and_others_are_predicted_together_as_alone(translat
 
 def test_glancing_is_for_training_and_shows_words_to_the_upper_half(translator):
     translator.glancing = 1.0
-    assert translator(**batch(WORDS, [1, 1, 1, 1])).emitted.plain is None
+    alone = translator(**batch(WORDS, [1, 1, 1, 1]))
+    assert alone.plain is None
     translator.train()
     torch.manual_seed(1)
-    emitted = translator(**batch(WORDS, [1, 1, 1, 1])).emitted
-    translator.eval()
-    assert torch.allclose(emitted.plain, translator(**batch(WORDS, [1, 1, 1, 1])).emitted.nll)
-    assert not torch.allclose(emitted.plain, emitted.nll)
-    assert emitted.nll.grad_fn is not None and not emitted.plain.requires_grad
+    shown = translator(**batch(WORDS, [1, 1, 1, 1]))
+    (loss, count), nll = shown.plain, shown.emitted.nll
+    assert torch.allclose(loss, alone.emitted.nll.sum())
+    assert count == alone.emitted.sizes.sum()
+    assert not torch.allclose(loss, nll.sum())
+    assert nll.grad_fn is not None and not loss.requires_grad
+
+
+def test_an_aligned_translation_is_predicted_where_its_words_are_not_shown(make_model):
+    model = make_model()
+    model.glancing = 1.0
+    given = batch(WORDS, [1, 0, 1, 0])
+    before = model(**given)
+    wrong = before.logits.argmax(-1) != given["tgt"]["tokens"][given["tgt"]["predict"]]
+    rows = given["tgt"]["predict"].nonzero()[:, 0]
+    model.train()
+    torch.manual_seed(1)
+    after = model(**given)
+    # As many words are shown as were wrong, in the rows that translate.
+    shown = [int(wrong[rows == row].sum()) for row in (0, 2)]
+    assert min(shown) > 0
+    left = [int((after.where[0] == row).sum()) for row in range(4)]
+    whole = [int((rows == row).sum()) for row in range(4)]
+    assert left == [whole[0] - shown[0], whole[1], whole[2] - shown[1], whole[3]]
+    of_those = torch.isin(rows, torch.tensor([0, 2]))
+    loss, count = after.plain
+    words = given["tgt"]["tokens"][given["tgt"]["predict"]]
+    expected = torch.nn.functional.cross_entropy(
+        before.logits[of_those], words[of_those], reduction="sum"
+    )
+    assert torch.allclose(loss, expected, rtol=1e-4) and count == of_those.sum()
 
 
 def test_a_word_that_is_shown_replaces_the_state(make_model):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import source_side, target_side
-from fairseq_xling.data.folder import NULL, SEP, SPECIALS, UNK
+from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
 from fairseq_xling.generation.orderings import Candidates, Ordering
 from fairseq_xling.models.best_tokens import best_tokens
 from tests.word_by_word import make_word_by_word
@@ -161,6 +161,35 @@ def test_a_word_by_word_model_writes_the_words_of_the_order(
         "/" if token == SEP else str(token - german(0)) for token in hypothesis["tokens"].tolist()
     ]
     assert " ".join(written) == expected
+
+
+def test_the_identity_writes_what_the_paper_says(make_model, make_generator, make_sample):
+    """TreLM, Section 5.3: the likeliest word at each position, up to the end, without repeats."""
+    model = make_model(init_std=0.5)
+    rows = torch.randint(
+        SPECIALS, SPECIALS + 40, (30, 9), generator=torch.Generator().manual_seed(1)
+    )
+    generator = make_generator([model], "identity")
+    repeats = 0
+    for words in rows.tolist():
+        tokens = torch.tensor([[CLS, *words, SEP]])
+        places = torch.arange(tokens.shape[1])[None]
+        src = {"tokens": tokens, "langs": torch.zeros_like(tokens), "positions": places}
+        middle = model.encoder.lower(src)[-1]
+        tgt = {"langs": torch.ones_like(tokens), "positions": places}
+        logits = model.encoder.logits(model.encoder.upper(middle, tgt)[-1][0, 1:])
+        logits[:, [CLS, PAD, MASK, NULL]] = -torch.inf
+        expected = []
+        for word in logits.argmax(-1).tolist():
+            if not expected or word != expected[-1]:
+                expected.append(word)
+            else:
+                repeats += 1
+            if word == SEP:
+                break
+        ((best,),) = generator.generate([model], make_sample(words))
+        assert best["tokens"].tolist() == expected
+    assert repeats
 
 
 def test_links_are_between_words_and_a_joined_word_has_all_of_its_links(

@@ -194,3 +194,8 @@ def test_another_precision_is_refused_in_one_line():
     with pytest.raises(UserError) as error:
         quantise(nn.Linear(3, 3).bfloat16())
     assert str(error.value) == ("`--int8` needs a model on a CPU in fp32, got cpu torch.bfloat16")
+
+
+def test_a_model_elsewhere_than_on_a_cpu_is_refused():
+    with pytest.raises(UserError, match=r"^`--int8` needs a model on a CPU in fp32, got meta "):
+        quantise(nn.Linear(4, 4, device="meta"))

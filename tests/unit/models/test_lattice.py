@@ -129,7 +129,7 @@ def test_what_does_not_fit_costs_nothing_and_moves_nothing():
     nll.sum().backward()
     assert torch.count_nonzero(own.grad) == 0 and torch.isfinite(own.grad).all()
     best = model.best(states(), placed(), words, sizes, lambda x: x)
-    assert (best.path == -1).all() and (show(best, 1.0) == -1).all()
+    assert (best.path == -1).all() and (show(best.path, best.guess, 1.0) == -1).all()
 
 
 def test_the_words_of_the_best_path_are_shown():

@@ -128,7 +128,7 @@ SNAPSHOT = {
     "translator_steps": 0,
     "translator_lr": 7e-4,
     "emission": "ctc",
-    "upsample": 2,
+    "upsample": 0,
     "slot_layers": 0,
     "glancing": 0.0,
     "translator_args": "",
