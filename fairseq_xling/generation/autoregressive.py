@@ -29,9 +29,9 @@ def check_autoregressive(
         option: that names the checkpoint, such as ``--teacher``.
 
     Raises:
-        UserError: if it cannot be read, is of another task or direction, or has other words. Which
-            words it has is known from the folder that it was trained on, or the dictionaries next to
-            it; without either, only their number is.
+        UserError: if it cannot be read, is of another task or direction, or has other words,
+            which the folder that it was trained on tells, or the dictionaries next to it; without
+            either, only their number counts.
     """
     _checked(model, data, pair, option)
 
