@@ -65,9 +65,9 @@ study roles eval transfer --head srl "${trained[@]}" \
 
 # Below a head, states of the target language as they are, and mapped by aligned words.
 study mapped-layers ablate mapped-layers --data-text "$text" --languages en,de,zh,id \
-    --segment zh=space --tasks "${TASKS:-ner,pos}" --rows bilingual,bilingual-mapped \
+    --segment zh=space --tasks "${TASKS:-ner,pos,parsing}" --rows bilingual,bilingual-mapped \
     --encoder "en-de=$encoder" --data "en-de=$data" --encoder "en-zh=$encoder" \
-    --data "en-zh=$data" --encoder "en-id=$encoder" --data "en-id=$data" --read-layers 2 \
+    --data "en-zh=$data" --encoder "en-id=$encoder" --data "en-id=$data" \
     --head-layers 2 --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}" \
     --task-args "--lrs 1e-3 --batch-sizes 32 --epochs ${EPOCHS:-4} --head-options dropout=0"
 

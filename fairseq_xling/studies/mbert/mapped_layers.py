@@ -57,10 +57,8 @@ def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:
     rows = config.encoders.row_list
     for pair, row in itertools.product([Pair(source, target) for target in targets], rows):
         if row.fits(pair):
-            # Given encoders are the same for every seed.
-            sides = {study.models.sides(row.family, pair, seed): seed for seed in study.seeds}
-            for both, seed in sides.items():
-                study.compare(pair, row, *both, seed)
+            for seed in study.seeds:  # given encoders are the same for each, heads are not
+                study.compare(pair, row, *study.models.sides(row.family, pair, seed), seed)
     cells, steps, record = study.cells, study.steps, dataclasses.asdict(config)
     titles = {name: task.title for name, task in config.task_table.items()}
     steps["table"] = Step(
@@ -92,19 +90,19 @@ class _Study:
         """Add the steps that measure two encoders, and the cells that the table reads."""
         fitted = self._fit(pair, fixed, moving) if row.mapped else None
         for task, layer in itertools.product(self._tasks, self.config.layer_list):
-            tuned = self._tune(task, fixed, layer)
-            result = self._test(task, tuned, fixed, moving, fitted, layer)
+            tuned = self._tune(task, fixed, layer, seed)
+            result = self._test(task, tuned, fixed, moving, fitted, layer, seed)
             self.cells.append(
                 MappedHead(
                     row.name, row.title, pair.name, task, layer, seed, row.family, tuned, result
                 )
             )
 
-    def _tune(self, task: str, fixed: EncoderSide, layer: int) -> Path:
+    def _tune(self, task: str, fixed: EncoderSide, layer: int, seed: int) -> Path:
         """New layers and a head on the frozen ``layer``; the folder of `eval transfer`."""
         # One file can be the encoder of several pairs; heads do not depend on the target.
         encoder = self._encoders.setdefault((fixed.checkpoint, fixed.data), fixed.name)
-        name = f"{task}-{encoder}-layer{layer}"
+        name = f"{task}-{encoder}-layer{layer}-head{seed}"
         output = self.run / "tasks" / name
         reads = ["--read-layer", str(layer), "--head-layers", str(self.config.head_layers)]
         reads += split_words("--head-train-args", self.config.head_train_args)
@@ -118,7 +116,7 @@ class _Study:
                 Path(self.config.data_text),
                 [fixed.lang],
                 {_ENCODER: (fixed.checkpoint, fixed.data)},
-                "1",
+                str(seed),
                 [*options, "--freeze-encoder", "--train-args", shlex.join(reads)],
             )
         return output
@@ -157,11 +155,12 @@ class _Study:
         moving: EncoderSide,
         fitted: Path | None,
         layer: int,
+        seed: int,
     ) -> Path:
         """The head on the target language's states; the file of results."""
         how = "unmapped" if fitted is None else "mapped"
         names = dict.fromkeys([fixed.name, moving.name])
-        name = f"{how}-{task}-{'-'.join(names)}.{moving.code}-layer{layer}"
+        name = f"{how}-{task}-{'-'.join(names)}.{moving.code}-layer{layer}-head{seed}"
         result = self.run / "results" / f"{name}.json"
         file = self._tasks[task].file(Path(self.config.data_text), "test", moving.lang)
         test = MappedTest(

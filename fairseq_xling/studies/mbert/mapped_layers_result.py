@@ -33,7 +33,7 @@ class MappedHead:
 
     Attributes:
         row, title: the kind of encoders; pair: of languages, as in ``en-de``.
-        task, layer: of the head; seed: of the encoders' training.
+        task, layer: of the head; seed: of its training, and of the encoders', if they are trained.
         family: the family of encoders, as named in `similarity_rows`.
         tuned: the folder of `eval transfer`, with the test in the source language.
         result: the test in the target language.

@@ -65,12 +65,12 @@ def test_a_head_is_trained_once_for_each_layer_and_encoder_that_it_stands_on(con
     heads = {name for name in steps if name.startswith(("ner-", "parsing-"))}
     encoders, layers = ("mono-en-1", "union-en-de-1"), range(3)
     assert heads == {
-        f"{task}-{encoder}-layer{layer}"
+        f"{task}-{encoder}-layer{layer}-head1"
         for task in ("ner", "parsing")
         for encoder in encoders
         for layer in layers
     }
-    (command,) = steps["ner-mono-en-1-layer2"].commands
+    (command,) = steps["ner-mono-en-1-layer2-head1"].commands
     assert command[:3] == ["fairseq-xling", "eval", "transfer"] and "--freeze-encoder" in command
     assert value(command, "--train-args") == "--read-layer 2 --head-layers 3"
     tests = [word for word in command if word.startswith("en=") or word.startswith("de=")]
@@ -85,8 +85,19 @@ def test_a_ready_encoder_of_several_pairs_gets_each_head_once(config, tmp_path, 
     ready = {name: tuple(f"{pair}={name}" for pair in both) for name in ("encoder", "data")}
     given = config(languages="en,de,id", tasks="ner", rows="bilingual", read_layers="2", **ready)
     names = [step.name for step in mapped_layers_steps(tmp_path / "run", given)]
-    tests = [f"unmapped-ner-ready-en-{lang}.{lang}-layer2" for lang in ("de", "id")]
-    assert names == ["ner-ready-en-de-layer2", *tests, "table"]
+    tests = [f"unmapped-ner-ready-en-{lang}.{lang}-layer2-head1" for lang in ("de", "id")]
+    assert names == ["ner-ready-en-de-layer2-head1", *tests, "table"]
+
+
+def test_heads_on_a_ready_encoder_are_trained_with_each_seed(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.models.transfer_encoder.encoder_depth", lambda path: 2)
+    ready = {"encoder": ("en-de=encoder",), "data": ("en-de=data",)}
+    given = config(tasks="ner", rows="bilingual", read_layers="2", seeds="1,2,3", **ready)
+    steps = {step.name: step for step in mapped_layers_steps(tmp_path / "run", given)}
+    heads = [step for name, step in steps.items() if name.startswith("ner-")]
+    assert [value(step.commands[0], "--seeds") for step in heads] == ["1", "2", "3"]
+    assert len([name for name in steps if name.startswith("unmapped-")]) == 3
+    assert len(steps["table"].inputs) == 6
 
 
 @pytest.mark.row("S6")
@@ -107,13 +118,13 @@ def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, 
         check_config(config(normalize="iterativ"))
     steps["text-en-de"].call()
     assert (tmp_path / "run/text/en-de.de.txt").read_text() == "a\n"
-    mapped = steps["mapped-ner-mono-en-1-mono-de-1.de-layer1"]
-    plain = steps["unmapped-ner-mono-en-1-mono-de-1.de-layer1"]
+    mapped = steps["mapped-ner-mono-en-1-mono-de-1.de-layer1-head1"]
+    plain = steps["unmapped-ner-mono-en-1-mono-de-1.de-layer1-head1"]
     assert mapped.reads(steps["map-mono-en-1-mono-de-1-de"])
     assert not plain.reads(steps["map-mono-en-1-mono-de-1-de"])
     for step in (mapped, plain):
-        assert step.reads(steps["ner-mono-en-1-layer1"])
-        assert not step.reads(steps["ner-mono-en-1-layer0"])
+        assert step.reads(steps["ner-mono-en-1-layer1-head1"])
+        assert not step.reads(steps["ner-mono-en-1-layer0-head1"])
         assert [path.name for path in step.unread] == ["tags.test.de.tsv"]
 
 
@@ -127,7 +138,7 @@ def test_layers_and_rows_can_be_chosen_and_options_of_a_head_are_joined(config, 
     )
     assert not [name for name in steps if name.startswith(("map-", "align-", "extract-"))]
     heads = [name for name in steps if name.startswith("ner-")]
-    assert heads == ["ner-mono-en-3-layer2", "ner-mono-en-4-layer2"]
+    assert heads == ["ner-mono-en-3-layer2-head3", "ner-mono-en-4-layer2-head4"]
     (command,) = steps[heads[0]].commands
     assert value(command, "--seeds") == "1,2"
     assert value(command, "--train-args") == "--read-layer 2 --head-layers 4 --update-freq 2"
@@ -142,10 +153,12 @@ def test_files_of_a_task_of_the_users_own_take_part(config, text, tmp_path):
     own = {name: tuple(texts) for name, texts in files.items()}
     own |= {"tasks": "", "task_head": "classification", "task_columns": "text=0,label=1"}
     steps = steps_of(tmp_path, config(**own))
-    (command,) = steps["own-mono-en-1-layer0"].commands
+    (command,) = steps["own-mono-en-1-layer0-head1"].commands
     assert value(command, "--head") == "classification"
     assert value(command, "--columns") == "text=0,label=1"
-    assert steps["mapped-own-mono-en-1-mono-de-1.de-layer0"].unread == [tmp_path / "test.de.tsv"]
+    assert steps["mapped-own-mono-en-1-mono-de-1.de-layer0-head1"].unread == [
+        tmp_path / "test.de.tsv"
+    ]
     with pytest.raises(UserError, match="`--task-test` must name a file of 'de', as in de=FILE"):
         check_config(config(**{**own, "task_test": own["task_test"][:1]}))
     with pytest.raises(UserError, match="`--task-train` needs `--task-head`"):
