@@ -210,6 +210,7 @@ def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[An
         if file.suffix == ".parquet":
             with _damage(file):
                 table = parquet.ParquetFile(source, page_checksum_verification=True)
+                _names(table.schema_arrow)  # which need not be text
             yield (
                 table.schema_arrow,
                 lambda names: table.iter_batches(_ROWS, columns=list(dict.fromkeys(names))),
@@ -222,6 +223,7 @@ def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[An
             except pyarrow.ArrowInvalid:  # the form that is written as a stream
                 source.seek(0)
                 batches = table = ipc.open_stream(source)
+            _names(table.schema)
         yield table.schema, lambda names: iter(batches)
 
 

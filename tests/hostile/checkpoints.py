@@ -244,9 +244,9 @@ _state(
 )
 
 
-def _first(state: State, ending: str = ".weight") -> str:
-    """A weight of the encoder's."""
-    return next(n for n in state["model"] if n.endswith(ending) and "layers" in n)
+def _first(state: State) -> str:
+    """A weight of a layer, which a BiLSTM calls weight_ih_l0."""
+    return next(n for n in state["model"] if ".weight" in n and "layers" in n)
 
 
 def _weights(name: str, change: Callable[[torch.Tensor], Any], **more: Any) -> None:
