@@ -102,7 +102,7 @@ def measures(found: Sequence[Result]) -> list[str]:
     """The lines of the folder `measures` of a run, with what each verb found."""
     about = (
         "What each verb found, by language and task. A verb that reads one model was given that of "
-        "the first seed. C1 correlates the distance of a German or Chinese premise and an English "
+        "the first seed. C1 correlates the distance of a premise in that language and an English "
         "hypothesis with the share of the hypothesis' words that the English premise has: a score "
         "that is computed, not one by people."
     )
