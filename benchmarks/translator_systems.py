@@ -4,19 +4,17 @@ One call is one batch. Ours are `Translator`s; the autoregressive model is a che
 `translation` task, by its own SequenceGenerator and converted by CTranslate2's own functions.
 """
 
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 from ctranslate2_model import convert
-from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
-from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 
 import fairseq_xling.plugin  # noqa: F401  checkpoints are read by rules of our own
 from fairseq_xling.data.folder import PAD, SEP, DataFolder
+from fairseq_xling.generation.autoregressive import load_autoregressive
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.text.encoder import TextEncoder
 
@@ -39,14 +37,10 @@ class Autoregressive:
 
     def __init__(self, checkpoint: Path, data: Path, pair: tuple[str, str]):
         folder = DataFolder(data)
-        source, target = (Dictionary.load(str(folder.dictionary_path(lang))) for lang in pair)
-        task = Namespace(source_dictionary=source, target_dictionary=target)
-        state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-        # The engine's own task would look for data where the model was trained.
-        self.model = TransformerModel.build_model(state["cfg"]["model"], task)
-        self.model.load_state_dict(state["model"], strict=True)
-        self.model.eval()
-        self.source, self.target = source, target
+        self.source, self.target = (
+            Dictionary.load(str(folder.dictionary_path(lang))) for lang in pair
+        )
+        self.model = load_autoregressive(checkpoint, data, pair, "--autoregressive")
         self.encoder, self.decoder = (TextEncoder.load(data, lang) for lang in pair)
         self.size = sum(parameter.numel() for parameter in self.model.parameters())
 

@@ -4,6 +4,8 @@ import collections
 import itertools
 import math
 import re
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -23,10 +25,11 @@ from fairseq_xling.models.emissions.ctc import Ctc
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.models.ngram import Ngram
 from tests.autoregressive_model import save_autoregressive
-from tests.end_to_end.engine import in_process
+from tests.end_to_end.engine import in_process, launch, table_of
 from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
 from tests.unit.models.test_ngram import MODEL as MODEL_OF_OTHER_WORDS
 
+ROOT = Path(__file__).resolve().parents[2]
 MODEL = (
     f"--task cdlm --arch tri_bert_tiny --criterion unified_lm --encoder-layers {LAYERS} "
     f"--encoder-embed-dim {DIM} --lm-head linear --encoder-ffn-embed-dim {FFN} "
@@ -105,6 +108,36 @@ def autoregressive(backwards, tmp_path_factory):
     path = tmp_path_factory.mktemp("autoregressive") / "other.pt"
     save_autoregressive(path, backwards.data, ("en", "xx"), seed=4)
     return path
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_trained_translators_translates_with_every_system(
+    backwards, trained, autoregressive
+):
+    pytest.importorskip("ctranslate2")
+    text = f"{backwards.data.parent / 'en'},{backwards.data.parent / 'xx'}"
+    done = launch(
+        [
+            *(sys.executable, ROOT / "benchmarks" / "translators.py"),
+            *("--ours", trained, "--autoregressive", autoregressive, "--data", backwards.data),
+            *("--text", text, "--target-lang", "xx", "--slot-beam", "3", "--rescore"),
+            *"--batch-size 8 --timed 16 --singly 3 --rounds 1 --threads 1".split(),
+        ],
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    header, _, *rows = table_of(done.stdout)
+    rows = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert set(rows) == {
+        *(f"ours {kind}" for kind in ("fp32", "bf16", "int8")),
+        *(f"ours, beam 3{how} {kind}" for how in ("", ", rescored") for kind in ("fp32", "int8")),
+        *(f"fairseq {search} fp32" for search in ("greedy", "beam 5")),
+        *(f"CTranslate2 {s} {kind}" for s in ("greedy", "beam 5") for kind in ("fp32", "int8")),
+    }
+    english = (backwards.data.parent / "en").read_text().splitlines()
+    found = Translator.load(trained).translate(english)
+    bleu = sacrebleu.corpus_bleu(found, [backwards.lines["xx"]]).score
+    assert float(rows["ours fp32"]["BLEU"]) == pytest.approx(bleu, abs=0.01)
 
 
 def test_an_autoregressive_model_chooses_among_what_a_search_finds(
