@@ -6,6 +6,7 @@ file, the file over a preset, a preset over the defaults.
 
 import argparse
 import dataclasses
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -150,6 +151,25 @@ def parse_seeds(option: str, text: str) -> list[int]:
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise UserError(f"`{option}` must be different and not negative, got {text!r}")
     return [SEEDS.check(option, seed) for seed in seeds]
+
+
+def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
+    """Numbers above 0, separated by commas.
+
+    >>> parse_numbers("--lrs", "1e-3,2e-3")
+    [0.001, 0.002]
+
+    Raises:
+        UserError: unless they are different numbers above 0.
+    """
+    try:
+        values = [kind(piece) for piece in text.split(",")]
+    except ValueError:
+        values = []
+    wrong = not all(0 < value < math.inf for value in values)
+    if not values or wrong or len(set(values)) < len(values):
+        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
+    return values
 
 
 def split_words(option: str, text: str) -> tuple[str, ...]:

@@ -294,6 +294,7 @@ def test_one_more_language_is_one_more_word(world):
         ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
         ("--upsample 9", "`--upsample` must lie in [0, 8], got 9"),
         ("--glancing 7", "`--glancing` must lie in [0, 1], got 7"),
+        ("--autoregressive-lenpens 1,0", "`--autoregressive-lenpens` must be different numbers "),
         ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
         ("--teacher none.txt", "`--teacher` must be autoregressive, or name a checkpoint or a "),
         ("--teacher-original", "`--teacher-original` needs a `--teacher`"),
@@ -332,8 +333,9 @@ TAUGHT = (
 def test_a_translator_learns_from_a_teacher(world):
     """Trained for it; its checkpoint with the references as well; then a file of text."""
     ends = "--max-epoch 2 --encoder-layers 1 --decoder-layers 1"
+    penalties = ("--autoregressive-lenpens", "0.6,1.4")
     call = (*TAUGHT, "--output", "taught", "--autoregressive-patience", "1")
-    patient = (*call, "--autoregressive-args", ends)
+    patient = (*call, "--autoregressive-args", ends, *penalties)
     printed = trelm(world, *patient, "--teacher", "autoregressive", "--slot-beam", "3").stdout
     assert "ctc, beam 3 " in printed and "ctc, beam 3, rescored" in printed
     assert "autoregressive, beam 5" in printed  # it is a translator, too

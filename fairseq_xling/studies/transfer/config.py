@@ -3,12 +3,11 @@
 import dataclasses
 import math
 import shlex
-from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import parse_seeds
+from fairseq_xling.runs.options import parse_numbers, parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.transfer.alphas import PAPER, parse_alphas
 from fairseq_xling.studies.transfer.presets import PRESETS
@@ -126,24 +125,13 @@ def grid(config: TransferConfig) -> list[Setting]:
     Raises:
         UserError: for anything but numbers above 0.
     """
-    head_lrs = _numbers("--head-lrs", config.head_lrs, float) if config.head_lrs else [None]
+    head_lrs = parse_numbers("--head-lrs", config.head_lrs) if config.head_lrs else [None]
     return [
         Setting(lr, head_lr, size)
-        for lr in _numbers("--lrs", config.lrs, float)
+        for lr in parse_numbers("--lrs", config.lrs)
         for head_lr in head_lrs
-        for size in _numbers("--batch-sizes", config.batch_sizes, int)
+        for size in parse_numbers("--batch-sizes", config.batch_sizes, int)
     ]
-
-
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
-    try:
-        values = [kind(piece) for piece in text.split(",")]
-    except ValueError:
-        values = []
-    wrong = not all(0 < value < math.inf for value in values)
-    if not values or wrong or len(set(values)) < len(values):
-        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
-    return values
 
 
 def check_config(config: TransferConfig) -> None:

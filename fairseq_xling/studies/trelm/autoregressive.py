@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.autoregressive_training import (
     autoregressive_step,
@@ -17,6 +18,7 @@ from fairseq_xling.studies.trelm.autoregressive_training import (
 from fairseq_xling.studies.trelm.book import Book
 from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
+from fairseq_xling.studies.trelm.length_penalty import SPLIT, add_length_penalty, chosen_penalty
 from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.translations import Direction, add_translation, directions
 
@@ -36,25 +38,48 @@ def add_autoregressive(book: Book, config: TrelmConfig, facts: Facts, outcome: O
     for way in directions(config, outcome.target):
         folder, model = train_autoregressive(book, config, facts, outcome, way)
         models.append(model)
-        add_beam_search(book, config, outcome, way, folder, model, NAME)
+        whose = f"{NAME}-{way.prefix}{outcome.target}-{outcome.seed}"
+        add_beam_search(book, config, facts, outcome, way, folder, model, NAME, whose)
     return models[0]
 
 
 def add_beam_search(
     book: Book,
     config: TrelmConfig,
+    facts: Facts,
     outcome: Outcome,
     direction: Direction,
     folder: Path,
     model: Path,
     what: str,
+    whose: str,
 ) -> None:
-    """What an autoregressive ``model`` writes for every split to translate, with beam 5."""
-    options = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
-    for split in config.translate_list:
-        build = functools.partial(
-            beam_search, book.run, config, folder, model, direction.pair, split, options
+    """What an autoregressive ``model`` writes for every split to translate, with beam 5 and the
+    best of the length penalties to try; ``whose`` it is, in the names of their steps."""
+    text = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
+
+    def search(split: str, options: Sequence[str], name: str) -> Step:
+        more = (*text, *options)
+        return beam_search(book.run, config, folder, model, direction.pair, split, more, name)
+
+    record = None
+    if config.lenpen_list and SPLIT in facts.parallel:
+        written = direction.pair[1]
+        tokenizer = tokenizer_for(
+            written, config.bleu_tokenizer if written == outcome.target else ""
         )
+        penalties = config.lenpen_list
+        record = add_length_penalty(book, penalties, whose, outcome.label, tokenizer, search)
+
+    def translate(split: str, name: str) -> Step:
+        step = search(split, (), name)
+        if record is None:
+            return step
+        late = functools.partial(chosen_penalty, record)
+        return dataclasses.replace(step, late=late, inputs=[*step.inputs, record])
+
+    for split in config.translate_list:
+        build = functools.partial(translate, split)
         add_translation(book, config, outcome, direction, what, split, build, f"{what}, beam 5")
 
 

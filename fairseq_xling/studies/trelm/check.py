@@ -51,6 +51,7 @@ def check_config(config: TrelmConfig) -> None:
             f"{config.languages!r}"
         )
     _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds), config.translate_list
+    _ = config.lenpen_list
     for field in dataclasses.fields(config):
         if field.name.endswith("_args"):
             config.words(field.name)

@@ -19,7 +19,7 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.options import option
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import parse_seeds, split_words
+from fairseq_xling.runs.options import parse_numbers, parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.trelm.tasks import TargetTasks
 from fairseq_xling.text.vocabularies import modes
@@ -210,6 +210,11 @@ class TrelmConfig(TargetTasks):
         least=0,
     )
     autoregressive_args: str = option("", "more options of its fairseq-train, as one text")
+    autoregressive_lenpens: str = option(
+        "",
+        "length penalties of its beam search, and a teacher's, to try on the validation text, e.g. "
+        "0.6,1,1.4; the best one translates (default: 1)",
+    )
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property
@@ -242,6 +247,12 @@ class TrelmConfig(TargetTasks):
             got = repr(self.translate_split)
             raise UserError(f"{option} must name one or several different splits, got {got}")
         return [check_split(option, name) for name in names]
+
+    @property
+    def lenpen_list(self) -> list[float]:
+        """The length penalties to try."""
+        text = self.autoregressive_lenpens
+        return parse_numbers("--autoregressive-lenpens", text) if text else []
 
     @property
     def ordering_list(self) -> list[str]:

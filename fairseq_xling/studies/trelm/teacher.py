@@ -54,7 +54,8 @@ def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcom
         checked = _checked(book, config, outcome, data, model, pair)
         files = _translations(book, config, outcome, data, folder, checked)
         if config.teacher_checkpoint:
-            add_beam_search(book, config, outcome, direction, folder, checked, NAME)
+            whose = f"{NAME}-{_whose(config, outcome)}"
+            add_beam_search(book, config, facts, outcome, direction, folder, checked, NAME, whose)
     else:
         files = [Path(config.teacher)]
     read = _of_file if config.teacher == str(files[0]) else of_model

@@ -144,6 +144,7 @@ SNAPSHOT = {
     "generate_args": "",
     "autoregressive": False,
     "autoregressive_args": "",
+    "autoregressive_lenpens": "",
     "autoregressive_patience": 0,
     "jobs": 1,
 }
