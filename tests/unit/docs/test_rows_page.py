@@ -1,0 +1,140 @@
+"""The page of exact rows: every row and defect once, and whatever a line names is there."""
+
+import ast
+import re
+
+import pytest
+
+from tests.unit.docs.conftest import DOCS
+
+ROOT = DOCS.parent
+PAGE = DOCS / "results" / "rows.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+HEADER = ["What it asks", "Code", "Test", "Result"]
+
+
+def lines_of(heading):
+    """The cells of each line of the table below a heading, and those of its header."""
+    section = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    header, _, *cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
+    return header, cells
+
+
+ROWS, DEFECTS = lines_of("Rows"), lines_of("Defects")
+LINES = [pytest.param(*cells, id=cells[0]) for _, table in (ROWS, DEFECTS) for cells in table]
+ARGUMENTS = ("code", "asks", "modules", "tests", "result")
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+
+
+def test_every_row_and_every_defect_is_in_its_table_once():
+    assert ROWS[0] == ["Row", *HEADER]
+    assert [cells[0] for cells in ROWS[1]] == [f"R{n}" for n in range(1, 29)]
+    assert DEFECTS[0] == ["Defect", "What it was", *HEADER[1:]]
+    assert [cells[0] for cells in DEFECTS[1]] == [str(n) for n in range(1, 8)]
+
+
+@pytest.mark.parametrize(ARGUMENTS, LINES)
+def test_every_line_says_what_it_asks_in_one_sentence_and_has_a_result(
+    code, asks, modules, tests, result
+):
+    assert asks.endswith(".") and ". " not in asks
+    known = ("No run yet", "no run yet", "The test is its result", "As R")
+    assert result.endswith(".") and (LINK.search(result) or any(one in result for one in known))
+
+
+@pytest.mark.parametrize(ARGUMENTS, LINES)
+def test_every_module_of_a_line_exists(code, asks, modules, tests, result):
+    named = re.findall(r"`([^`]+)`", modules)
+    assert named and ", ".join(f"`{name}`" for name in named) == modules
+    for name in named:
+        path = ROOT / "fairseq_xling" / name
+        assert path.is_dir() if name.endswith("/") else path.is_file(), name
+
+
+def is_slow(node):
+    """Whether a test, or all of its file (``pytestmark = ...``), is marked as slow."""
+    marks = node.decorator_list if isinstance(node, ast.FunctionDef) else [node.value]
+    return any(ast.unparse(mark) == "pytest.mark.slow" for mark in marks)
+
+
+def slow_by_name(path):
+    """Of each test of a file, whether it is slow."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    marks = [
+        node
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    return {
+        node.name: any(map(is_slow, [node, *marks]))
+        for node in body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+@pytest.mark.parametrize(ARGUMENTS, LINES)
+def test_every_test_of_a_line_exists_and_is_called_slow_if_it_is(
+    code, asks, modules, tests, result
+):
+    for one in tests.split("<br>"):
+        named = re.fullmatch(r"`([\w/]+\.py)::(test_\w+)`( \(slow\))?", one)
+        assert named, one
+        found = slow_by_name(ROOT / "tests" / named[1])
+        assert found[named[2]] == bool(named[3]), one
+
+
+def sections(text):
+    """The parts of a page by the anchors of their headings, as Python-Markdown makes these."""
+    found = {}
+    for part in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
+        letters = re.sub(r"[^\w\s-]", "", part.partition("\n")[0]).strip().lower()
+        anchor = name = re.sub(r"[-\s]+", "-", letters)
+        number = 0
+        while anchor in found:
+            number += 1
+            anchor = f"{name}_{number}"
+        found[anchor] = part
+    return found
+
+
+def test_anchors_are_made_of_letters_and_numbered_if_they_come_twice():
+    text = "# Table 1, de to en: what\n\n## a_b-c\nfirst\n\n## a_b-c\nsecond\n"
+    assert list(sections(text)) == ["table-1-de-to-en-what", "a_b-c", "a_b-c_1"]
+    assert sections(text)["a_b-c_1"] == "a_b-c\nsecond\n"
+
+
+@pytest.fixture
+def pages(docs_module):
+    """The pages of results by the links that lead to them."""
+    made, _ = docs_module("included_pages").included_pages()
+    return {name.removeprefix("results/"): text for name, text in made.items()}
+
+
+def test_every_link_of_the_page_leads_to_a_section_that_is_there(pages):
+    links = LINK.findall(TEXT)
+    assert len(links) > 10
+    for link in links:
+        name, _, anchor = link.partition("#")
+        assert anchor in sections(pages[name]), link
+
+
+@pytest.mark.parametrize(ARGUMENTS, LINES)
+def test_every_figure_of_a_line_with_a_link_is_in_the_linked_section(
+    code, asks, modules, tests, result, pages
+):
+    for link in LINK.findall(result):
+        name, _, anchor = link.partition("#")
+        shown = sections(pages[name])[anchor]
+        for figure in re.findall(r"(?<![\d.])\d+\.\d+", LINK.sub("", result)):
+            assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", shown), (link, figure)
+
+
+def test_every_file_of_results_that_a_line_names_is_there():
+    files = re.findall(r"`(examples/[^`]+)`", TEXT)
+    assert files and all((ROOT / file).is_file() for file in files)
+
+
+def test_the_page_of_results_names_it():
+    index = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
+    assert "[Exact rows](rows.md)" in index
