@@ -65,7 +65,9 @@ def _facts(config: dict[str, Any]) -> str:
     batch = [f"{config['batch_size']} sentences"] if config["batch_size"] else []
     batch += [f"{config['max_tokens']:,} tokens"] if config["max_tokens"] else []
     translator = config.get("translator_steps")
-    more = f" Translator: {translator:,} steps." if translator else ""
+    more = ""
+    if translator:
+        more = f" Translator: {translator:,} steps, learning rate {config['translator_lr']:g}."
     return (
         f"{config['languages'].replace(',', ' to ', 1)}; {config['vocab_type']} vocabulary of "
         f"{config['vocab_size']:,} pieces; vectors {config['embeddings']}, map "
