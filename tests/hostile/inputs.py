@@ -319,6 +319,8 @@ def _no_harm(kinds: dict[str, Bytes], kind: str, file: str = "") -> str:
         return _TEXT_NO_HARM.get(kind, "")
     if kinds is _SAFETENSORS and "metadata" in kind and file.startswith("model."):
         return "others' weights need none, and have their own"
+    if kinds is _SAFETENSORS and kind == "integers" and file.startswith("shortlist."):
+        return "a list of words has whole numbers"
     if kinds is _NPY and kind == "negative" and re.search(r"layer\d+|vectors", file):
         return "states have either sign"
     return "it need not be a leaf that is read" if kind.startswith("a leaf") else ""
@@ -356,13 +358,14 @@ def _file_cases(call: str, number: int, name: str, world: World) -> Iterator[Cas
     if "--dry-run" not in calls()[call] and Path(name) not in _read(call, world):
         return
     stem, text = f"file: {call}: {name}", calls()[call]
-    names = (Path(name).name, "names.pt does not fit")  # text that is another than a checkpoint's
+    # Text that is another than a checkpoint's.
+    names = (Path(name).name, "names.pt does not fit", "lstm.pt does not fit")
     words, kinds = _moved(text, number, name), kinds_of(world.root / name)
     for kind, make in (("a folder", _folder), ("a pipe", _pipe)):
         yield Case(f"{stem}: {kind}", words, functools.partial(make, name), names)
     for kind, change in kinds.items():
         make = functools.partial(_write, name, change, "")
-        no_harm = _PLAN if "--dry-run" in words else _no_harm(kinds, kind)
+        no_harm = _PLAN if "--dry-run" in words else _no_harm(kinds, kind, name)
         if call == _LOGS and kind != "empty":
             no_harm = "what is no figure is passed over"
         yield Case(f"{stem}: {kind}", words, make, names, either=no_harm)
