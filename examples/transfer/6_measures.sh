@@ -70,6 +70,9 @@ study mapped-layers ablate mapped-layers --data-text "$text" --languages en,de,z
     --data "en-zh=$data" --encoder "en-id=$encoder" --data "en-id=$data" \
     --head-layers 2 --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}" \
     --task-args "--lrs 1e-3 --batch-sizes 32 --epochs ${EPOCHS:-4} --head-options dropout=0"
+for lang in "${targets[@]}"; do
+    cp "$made/mapped-layers/plot-en-$lang.svg" "$run/mapped-layers-$lang.svg"
+done
 
 # Probes of each layer: parts of speech and relations of words, learnt in English.
 for split in train valid test; do

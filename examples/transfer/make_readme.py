@@ -85,7 +85,9 @@ def body(record: dict[str, Any]) -> list[str]:
 _DRAWN = {
     "names-overlap": "Names: zero-shot F1 by shared subwords of entities",
     "tags-word-order": "Parts of speech: zero-shot accuracy by shared order of words",
-    "mapped-layers": "Heads on mapped and unmapped states, by the layer below them",
+    "mapped-layers-de": "Heads on mapped and unmapped German states, by the layer below them",
+    "mapped-layers-zh": "The same of Chinese",
+    "mapped-layers-id": "The same of Indonesian",
     "probe-pos": "Probes of parts of speech, by layer",
     "probe-deps": "Probes of relations of words, by layer",
     "size-window": "Size of the text and length of its segments",
