@@ -1,7 +1,8 @@
 """Differences of two rows of figures that share their seeds, with a paired test."""
 
+import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 LEVEL = 0.95  # of the interval
@@ -90,7 +91,50 @@ p < 0.001. Kept.'
     >>> paired_verdict("Maps help.", [3.0], [1.0])
     'Maps help. Here: +2.0 points. Not enough to tell.'
     """
-    found = paired_difference(better, worse)
+    return difference_verdict(paper, paired_difference(better, worse), unit, digits)
+
+
+def difference_verdict(
+    paper: str, found: Mapping[str, Any], unit: str = "points", digits: int = 1
+) -> str:
+    """As `paired_verdict`, on a `paired_difference` that a paper says is above zero."""
     low, high = found["low"], found["high"]
     undecided = low is None or low <= 0 <= high
     return verdict(paper, in_words(found, unit, digits), None if undecided else low > 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What a paper says of two rows of a table, by their codes: one has the better figure."""
+
+    text: str
+    better: str
+    worse: str
+
+
+def claim_verdicts(
+    claims: Iterable[Claim],
+    figures: Mapping[str, Sequence[float]],
+    unit: str = "points",
+    digits: int = 1,
+    lower_is_better: bool = False,
+    difference: str = "{} minus {}",
+) -> list[str]:
+    """The `paired_verdict` on each claim of rows that both have figures, one for every seed.
+
+    Args:
+        difference: what is said of the codes of the rows.
+
+    >>> claims = [Claim("Maps help.", "map", "none"), Claim("So do pairs.", "pairs", "none")]
+    >>> claim_verdicts(claims, {"map": [3.0], "none": [1.0]})
+    ['Maps help. Here: +2.0 points, map minus none. Not enough to tell.']
+    """
+    found = []
+    for claim in claims:
+        if {claim.better, claim.worse} <= figures.keys():
+            more, less = claim.better, claim.worse
+            if lower_is_better:
+                more, less = less, more
+            of = f"{unit}, {difference.format(more, less)}"
+            found.append(paired_verdict(claim.text, figures[more], figures[less], of, digits))
+    return found

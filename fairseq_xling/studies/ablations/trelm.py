@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.ranges import SLOTS
+from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.trelm.study import Claim, TrelmStudy, Variation
+from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
 # ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
 

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairseq_xling.results.paired import Claim
+
 if TYPE_CHECKING:
     from fairseq_xling.studies.trelm.config import TrelmConfig
     from fairseq_xling.studies.trelm.steps import Outcome
@@ -36,15 +38,6 @@ class Variation:
     needs_text: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """What the paper says of two rows, by their codes: ``worse`` has more bits per word."""
-
-    text: str
-    better: str
-    worse: str
-
-
 class TrelmStudy:
     """Base class of the studies.
 
@@ -64,7 +57,8 @@ class TrelmStudy:
         raise NotImplementedError(type(self).__name__)
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
-        """What the paper says of ``rows``, to be checked on the figures of those that were run."""
+        """What the paper says of ``rows``, to be checked on the bits per word of those that were
+        run."""
         return []
 
     def size(self, row: Variation) -> float | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.paired import paired_verdict
+from fairseq_xling.results.paired import Claim, claim_verdicts
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -146,17 +146,18 @@ def study_table(record: Record) -> Table:
 def verdicts(record: Record) -> list[str]:
     """What the paper says of the rows, and whether it is so here, by differences over seeds."""
     found = _figures(record)[BITS]
-    place = {one["row"]: number for number, one in enumerate(record["variations"])}
+    codes = [one["row"] for one in record["variations"]]
     return [
-        paired_verdict(
-            claim["text"] if len(found) == 1 else f"{target}: {claim['text']}",
-            *(cells[place[claim[row]]].values for row in ("worse", "better")),
-            f"{BITS}, {claim['worse']} minus {claim['better']}",
-            digits=3,
-        )
+        text if len(found) == 1 else f"{target}: {text}"
         for claim in record.get("claims", [])
-        if {claim["better"], claim["worse"]} <= place.keys()
         for target, cells in found.items()
+        for text in claim_verdicts(
+            [Claim(**claim)],
+            {code: cell.values for code, cell in zip(codes, cells, strict=True) if cell},
+            BITS,
+            digits=3,
+            lower_is_better=True,
+        )
     ]
 
 

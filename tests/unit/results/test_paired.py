@@ -2,7 +2,14 @@
 
 import pytest
 
-from fairseq_xling.results.paired import paired_difference, paired_verdict, shown_p
+from fairseq_xling.results.paired import (
+    Claim,
+    claim_verdicts,
+    difference_verdict,
+    paired_difference,
+    paired_verdict,
+    shown_p,
+)
 
 
 @pytest.mark.filterwarnings("error")
@@ -21,3 +28,34 @@ def test_the_interval_of_small_figures_is_not_taken_for_rounding():
 
 def test_a_probability_that_is_no_number_is_not_called_small():
     assert shown_p(float("nan")) == "= nan"
+
+
+FIGURES = {"A": [3.0, 4.1, 5.0], "B": [1.0, 2.0, 3.0], "C": [1.2, 1.9, 3.0]}
+
+
+def test_a_difference_that_was_tested_before_has_the_same_verdict():
+    expected = paired_verdict("X helps.", FIGURES["A"], FIGURES["B"], "F1", 2)
+    found = paired_difference(FIGURES["A"], FIGURES["B"])
+    assert difference_verdict("X helps.", found, "F1", 2) == expected
+
+
+def test_claims_are_decided_by_the_figures_of_their_rows():
+    claims = [Claim("X.", "A", "B"), Claim("Y.", "B", "A"), Claim("Z.", "C", "B")]
+    kept, turned, undecided = claim_verdicts(claims, FIGURES)
+    assert kept.startswith("X. Here: +2.0 points, A minus B (95 % interval +1.9 to +2.2)")
+    assert turned.startswith("Y. Here: -2.0 points, B minus A (95 % interval -2.2 to -1.9)")
+    endings = ("Kept.", "Not kept.", "Not enough to tell.")
+    for found, ending in zip((kept, turned, undecided), endings, strict=True):
+        assert found.endswith(f". {ending}")
+
+
+def test_where_less_is_better_the_difference_is_still_above_zero_if_a_claim_is_kept():
+    (found,) = claim_verdicts(
+        [Claim("X.", "B", "A")], FIGURES, "bits", 2, True, "row {} minus row {}"
+    )
+    assert found.startswith("X. Here: +2.03 bits, row A minus row B (95 % interval +1.89 to +2.18)")
+    assert found.endswith(". Kept.")
+
+
+def test_claims_of_rows_without_figures_are_left_out():
+    assert claim_verdicts([Claim("X.", "A", "D"), Claim("Y.", "D", "A")], FIGURES) == []
