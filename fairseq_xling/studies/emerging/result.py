@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.paired import claim_verdicts
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import parameter_count
-from fairseq_xling.studies.emerging.settings import Setting
+from fairseq_xling.studies.emerging.settings import CLAIMS, Setting
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
 
@@ -299,4 +300,19 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if record["tasks"] else ()),
+        *_verdicts(record),
     ]
+
+
+def _verdicts(record: Mapping[str, Any]) -> list[str]:
+    """What the paper says of transfer, by the first measure, the mean over target languages."""
+    measure = record["columns"][0]["title"]
+    by_target: dict[str, list[Sequence[float]]] = {}
+    for one in record["values"]:
+        if one["measure"] == measure:
+            by_target.setdefault(one["setting"], []).append(one["seeds"])
+    means = {
+        code: [statistics.fmean(of_seed) for of_seed in zip(*values, strict=True)]
+        for code, values in by_target.items()
+    }
+    return claim_verdicts(CLAIMS, means, measure, digits=3)

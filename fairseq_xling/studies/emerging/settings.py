@@ -6,6 +6,7 @@ One entry per row; a setting is a vocabulary, a text, and options of `fairseq-tr
 import dataclasses
 import math
 
+from fairseq_xling.results.paired import Claim
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -91,4 +92,21 @@ SETTINGS = (
     Setting("A5-union", "Extra anchors, union", "union", options=("--extra-anchors",)),
     Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
     Setting("T", "Control: Sep L{fourth}-{depth}", "union", "{fourth}-{depth}"),
+)
+
+# Of transfer, by the codes of the settings.
+CLAIMS = (
+    Claim("Alignment needs shared parameters (abstract).", "A1", "C"),
+    Claim("Languages align even if their texts are of different domains (abstract).", "A2", "C"),
+    Claim("Languages align even without shared words (abstract).", "A4", "C"),
+    Claim("Anchors hardly matter (4.2; XNLI 70.2, without them 69.1).", "A4", "A1"),
+    Claim("Extra anchors help (4.2).", "A5", "A1"),
+    Claim("Shared layers align languages that share no embeddings (4.3).", "A6", "C"),
+    Claim("The fewer layers are shared, the worse; embeddings shared (4.3).", "A3", "A10"),
+    Claim("The fewer layers are shared, the worse; embeddings separate (4.3).", "A6", "A8"),
+    Claim(
+        "Separate embeddings and layers cost more than missing anchors (Table 1; XNLI 40.6 and "
+        "69.1).",
+        *("A4", "A8"),
+    ),
 )

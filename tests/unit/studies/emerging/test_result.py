@@ -4,8 +4,9 @@ import pytest
 
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
-from fairseq_xling.studies.emerging.result import SharingModel, summarise, table
-from fairseq_xling.studies.emerging.settings import SETTINGS
+from fairseq_xling.results.paired import paired_verdict
+from fairseq_xling.studies.emerging.result import SharingModel, _verdicts, summarise, table
+from fairseq_xling.studies.emerging.settings import CLAIMS, SETTINGS
 
 
 @pytest.fixture
@@ -71,3 +72,31 @@ def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
     assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]
     assert list(map(tables.cell, rows[0][7:10])) == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
     assert list(map(tables.cell, rows[1][7:10])) == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]
+
+
+def test_what_the_paper_says_is_of_settings_that_there_are():
+    codes = {setting.code for setting in SETTINGS}
+    assert {code for one in CLAIMS for code in (one.better, one.worse)} <= codes
+    assert all(one.better != one.worse and one.text.endswith(".") for one in CLAIMS)
+
+
+def test_what_the_paper_says_is_decided_by_the_mean_over_languages():
+    figures = {
+        ("A1", "de"): [0.5, 0.6, 0.7],
+        ("A1", "zh"): [0.3, 0.4, 0.2],
+        ("A5", "de"): [0.6, 0.8, 0.7],
+        ("A5", "zh"): [0.6, 0.5, 0.6],
+    }
+    record = {
+        "columns": [{"title": "sentence P@1"}, {"title": "word MRR"}],
+        "values": [
+            {"setting": code, "target": lang, "measure": measure, "seeds": seeds}
+            for (code, lang), seeds in figures.items()
+            for measure in ("word MRR", "sentence P@1")
+        ],
+    }
+    (found,) = _verdicts(record)
+    expected = paired_verdict(
+        "Extra anchors help (4.2).", [0.6, 0.65, 0.65], [0.4, 0.5, 0.45], digits=3
+    )
+    assert found == expected.replace(" points ", " sentence P@1, A5 minus A1 ")
