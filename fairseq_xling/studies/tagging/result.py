@@ -10,17 +10,18 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import paired_difference, shown_p
+from fairseq_xling.results.paired import claim_verdicts, paired_difference
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.tagging.config import COMPARED, ROWS, AdversarialTaggingConfig
+from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.test import TaggingModel
 
 FILES = ("table.md", "table.csv", "curves.csv", "results.json", "plot.svg", "report.html")
 SOURCE = "the transfer note, 2.1 and 2.2"
+MEAN = "mean of targets"
 Results = Mapping[tuple[str, str, int], Mapping[str, Any]]  # by row, target and seed
 
 
@@ -68,13 +69,14 @@ class AdversarialTagging(Kind):
             for place, title in enumerate(header)
             if title.startswith(f"{metric}, ")
         ]
+        place = header.index(MEAN)
         curves = [model for model in record["models"] if "curve" in model]
         sections = [
             Section(
                 f"{metric} by target language",
                 header=header,
                 rows=rows,
-                notes=_notes(record, result.machine),
+                notes=_notes(record, rows, result.machine),
                 name="table",
             ),
             Section(
@@ -90,7 +92,6 @@ class AdversarialTagging(Kind):
             figure = partial(draw, panels, common=True)
             notes = caption(result, SOURCE, first)
             sections.append(Section("By epoch", figure=figure, notes=notes, name="plot"))
-        place = header.index("mean of targets")
         return Page(
             title="Adversarial cross-lingual tagging",
             source=SOURCE,
@@ -125,7 +126,7 @@ def table(
     results: Results, config: AdversarialTaggingConfig, metric: str
 ) -> tuple[list[str], list[list[Any]]]:
     """Means over seeds with deviations; the source's figure and accuracies, over targets, too."""
-    header = ["row", "", *(f"{metric}, {lang}" for lang in config.targets), "mean of targets"]
+    header = ["row", "", *(f"{metric}, {lang}" for lang in config.targets), MEAN]
     header += [f"{metric}, {config.source}", "D (%)", "fresh classifier (%)"]
     rows = []
     for row in config.row_list:
@@ -154,8 +155,8 @@ def comparisons(
     """`paired_difference` of rows by seed, each the mean over the targets."""
     codes, seeds = [row.code for row in config.row_list], config.seed_list
     found = []
-    for better, worse in COMPARED:
-        if better not in codes or worse not in codes:
+    for claim in CLAIMS:
+        if not {claim.better, claim.worse} <= set(codes):
             continue
         sides = [
             [
@@ -164,9 +165,10 @@ def comparisons(
                 )
                 for seed in seeds
             ]
-            for code in (better, worse)
+            for code in (claim.better, claim.worse)
         ]
-        found.append({"row": better, "against": worse, **paired_difference(*sides)})
+        named = {"row": claim.better, "against": claim.worse}
+        found.append({**named, **paired_difference(*sides)})
     return found
 
 
@@ -212,7 +214,7 @@ def every_score(
     return header, rows
 
 
-def _notes(record: Mapping[str, Any], machine: str) -> list[str]:
+def _notes(record: Mapping[str, Any], rows: Sequence[Sequence[Any]], machine: str) -> list[str]:
     config, metric = record["config"], record["metric"]
     notes = [
         f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
@@ -223,13 +225,9 @@ def _notes(record: Mapping[str, Any], machine: str) -> list[str]:
         "regression on the mean of the shared states; both on held-out sentences, the "
         "mean over targets, chance 50.",
     ]
-    for one in record["comparisons"]:
-        p = "" if one["p"] is None else f", paired t-test p {shown_p(one['p'])}"
-        above = sum(gap > 0 for gap in one["gaps"])
-        notes.append(
-            f"Row {one['row']} against row {one['against']}: {one['mean']:+.1f} points, mean over "
-            f"targets; above in {above} of {len(one['gaps'])} seeds{p}."
-        )
+    place = record["header"].index(MEAN)
+    means = {row[0]: row[place].values for row in rows if row[place]}
+    notes += claim_verdicts(CLAIMS, means, f"points, {MEAN}", difference="row {} minus row {}")
     source = config["languages"].partition(",")[0]
     for target, report in record["maps"].items():
         notes.append(map_note(f"Map {source} to {target}, {config['map']}", report))

@@ -7,9 +7,9 @@ from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.results.tables import cell
-from fairseq_xling.studies.tagging.config import AdversarialTaggingConfig
+from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.plan import sample_items, split_text
-from fairseq_xling.studies.tagging.result import comparisons, map_note, table
+from fairseq_xling.studies.tagging.result import _notes, comparisons, map_note, table
 from fairseq_xling.tasks.formats.conll import Conll
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
@@ -56,6 +56,21 @@ def test_rows_are_compared_by_a_test_paired_over_seeds():
     assert found["p"] == pytest.approx(ttest_rel([27, 35, 45], [10, 20, 30]).pvalue)
     one = dataclasses.replace(CONFIG, seeds="1")
     assert comparisons(results(FIGURES), one, "f1")[0]["p"] is None
+
+
+def test_notes_say_of_the_rows_that_were_run_whether_it_is_as_in_the_paper():
+    assert {code for one in CLAIMS for code in (one.better, one.worse)} <= ROWS.keys()
+    uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
+    header, rows = table(results(uneven), CONFIG, "f1")
+    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "header": header, "maps": {}}
+    (found,) = [note for note in _notes(record, rows, "here") if "Here: " in note]
+    test = ttest_rel([27, 35, 45], [10, 20, 30])
+    low, high = test.confidence_interval(0.95)
+    assert found == (
+        "Mapped words help (transfer note, 2.1). Here: +15.7 points, mean of targets, row 2 minus "
+        f"row 1 (95 % interval {low:+.1f} to {high:+.1f}), paired t-test over 3 seeds: p = "
+        f"{test.pvalue:.3f}. Kept."
+    )
 
 
 def test_a_note_says_why_the_map_that_was_used_failed():
