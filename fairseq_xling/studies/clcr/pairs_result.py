@@ -10,7 +10,7 @@ from typing import Any
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import in_words, paired_difference
+from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -237,18 +237,28 @@ def _notes(record: Record, result: Result) -> list[str]:
 
 
 def _gains(record: Record) -> Iterator[str]:
-    """What the most pairs give over the fewest, by seed."""
+    """What the most pairs give over the fewest, by seed, and what the paper says of the last
+    figure, which is of the most modules."""
     fewest, most = record["sizes"][0], record["sizes"][-1]
-    before, gains = _by_seed(record, fewest), []
+    before, sides = _by_seed(record, fewest), {}
     for name, after in _by_seed(record, most).items():
         seeds = sorted(after.keys() & before.get(name, {}).keys())
         if fewest is not most and seeds:
-            sides = ([values[seed] for seed in seeds] for values in (after, before[name]))
-            unit, digits = ("of the spread", 3) if name == DISTANCE else ("points", 1)
-            gains.append(f"{name} {in_words(paired_difference(*sides), unit, digits)}")
-    if gains:
-        yield f"From {fewest['pairs']:,} to {most['pairs']:,} pairs: {'; '.join(gains)}."
-        yield "The paper, which had 250,000 pairs, found no gain from more."
+            sides[name] = [[values[seed] for seed in seeds] for values in (after, before[name])]
+    if not sides:
+        return
+    gains = []
+    for name, values in sides.items():
+        unit, digits = ("of the spread", 3) if name == DISTANCE else ("points", 1)
+        gains.append(f"{name} {in_words(paired_difference(*values), unit, digits)}")
+    yield f"From {fewest['pairs']:,} to {most['pairs']:,} pairs: {'; '.join(gains)}."
+    *_, last = sides
+    if last != DISTANCE:
+        yield paired_verdict(
+            "More sentence pairs give no gain (Appendix C, where there were 250,000).",
+            *reversed(sides[last]),
+            f"points of {last}, {fewest['pairs']:,} pairs minus {most['pairs']:,}",
+        )
 
 
 def _by_seed(record: Record, size: Record) -> dict[str, dict[int, float]]:

@@ -36,7 +36,9 @@ def test_every_figure_of_the_most_pairs_is_compared_with_the_fewest_by_seed():
     assert gains.startswith(f"From 10 to 40 pairs: {distance}; pivot F1 +0.0 points; T, de")
     assert "; T, de +11.0 points (95 % interval +8.5 to +13.5)" in gains
     assert "; T+E, de +11.0 points" in gains and "over 3 seeds: p = 0.003" in gains
-    assert "250,000" in paper
+    assert paper.startswith("More sentence pairs give no gain (Appendix C")
+    assert "points of T+E, de, 10 pairs minus 40 (95 % interval -13.5 to -8.5)" in paper
+    assert paper.endswith(". Not kept.")
 
 
 def test_only_seeds_with_both_sizes_are_compared():
@@ -52,3 +54,9 @@ def test_what_was_not_measured_is_not_compared():
     gains, _ = _gains(record([10, 40], f1=None))
     assert "pivot F1" not in gains
     assert not list(_gains(record([40])))
+
+
+def test_distances_alone_say_nothing_of_the_papers_figures():
+    sizes = record([10, 40], f1=None)["sizes"]
+    (gains,) = _gains({"sizes": [{**one, "classified": []} for one in sizes]})
+    assert gains.startswith("From 10 to 40 pairs: relative D")
