@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict, verdict
+from fairseq_xling.results.paired import (
+    Claim,
+    claim_verdicts,
+    difference_verdict,
+    in_words,
+    paired_verdict,
+    verdict,
+)
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
@@ -25,7 +32,8 @@ from fairseq_xling.studies.examples_page import (
     write_page,
 )
 from fairseq_xling.studies.transfer.table import lines_of
-from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared
+from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared, model_name, models_of
+from fairseq_xling.verbs.parts.struct_matrix_table import figures
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -109,6 +117,26 @@ _PAPER = {
     ),
 }
 
+# What the papers say of pretrained encoders and the same with new weights.
+_ZERO_SHOT = (
+    "What a pretrained encoder learns of a task in one language carries over to others (Emerging "
+    "Structure, 1)."
+)
+_SUPERVISED = "Pretraining helps in tasks of Chinese understanding (TreLM, A.6)."
+# What the transfer note says of a network over trees and one over the order of words, and of
+# training sets, by task and the language tested on.
+_OVER_TREES = (
+    "What is learnt on trees, not on the order of words, carries over to other languages (transfer "
+    "note, 3)."
+)
+_TRAINING_SETS = {
+    ("roles", "zh"): Claim(
+        "For roles in Chinese, training on English is as good as training on Chinese (transfer "
+        "note, 3; 59.0 and 59.3).",
+        *("en", "zh"),
+    ),
+}
+
 
 def _against_new_weights(record: dict[str, Any]) -> list[str]:
     """Encoders of `eval transfer` against the same with new weights, paired by seed."""
@@ -120,14 +148,16 @@ def _against_new_weights(record: dict[str, Any]) -> list[str]:
         values = lines_of(one["name"], one["sources"], one)[0].values
         chosen = [lang for lang in values if lang not in one["sources"]] or one["sources"]
         by_seed = zip(*(values[lang] for lang in chosen), strict=True)
-        means[one["encoder"]] = [statistics.fmean(figures) for figures in by_seed]
+        means[one["encoder"]] = [statistics.fmean(of_seed) for of_seed in by_seed]
     where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
-    return [
-        f"- {name} less {other}, {where}: {in_words(paired_difference(means[name], means[other]))}."
+    paper = _SUPERVISED if set(chosen) <= set(one["sources"]) else _ZERO_SHOT
+    claims = [
+        Claim(paper, name, other)
         for name in means
         for other in means
         if name not in fresh and other in fresh
     ]
+    return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
 
 
 def _structures(record: dict[str, Any]) -> list[str]:
@@ -138,7 +168,7 @@ def _structures(record: dict[str, Any]) -> list[str]:
         f"{config['features']}, {config['layers']} layers of {config['width']}, "
         f"{config['optimizer']}, at most {config['epochs']} epochs."
     )
-    lines = [facts, "", *table_lines(record), *_paired(record), ""]
+    lines = [facts, "", *table_lines(record), *_paired(record), *_by_training_set(record), ""]
     for network in dict.fromkeys(one["network"] for one in record["structures"]):
         if len(record["languages"]) > 1:
             lines += [f"![{network}](heat-map.{network}.svg)", ""]
@@ -157,9 +187,30 @@ def _paired(record: dict[str, Any]) -> list[str]:
         if one["other"][1] or (not one["run"] and one["file"] != AWAY):
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
-        other = one["run"] and f" ({one['run']})"
-        found.append(f"- {one['model'][0]} over {one['other'][0]}{other}, {where}: {in_words(one)}")
+        first, other = one["model"][0], one["other"][0]
+        if (first, other, one["run"], one["file"]) == ("gcn", "lstm", "", AWAY):
+            unit = f"points, {where}, {first} minus {other}"
+            found.append(f"- {difference_verdict(_OVER_TREES, one, unit)}")
+        else:
+            run = one["run"] and f" ({one['run']})"
+            found.append(f"- {first} over {other}{run}, {where}: {in_words(one)}")
     return found
+
+
+def _by_training_set(record: dict[str, Any]) -> list[str]:
+    """What is said of training sets, by the first network's figures of one language."""
+    task, model = record["config"].get("task"), models_of(record["structures"])[0]
+    return [
+        f"- {line}"
+        for file, lang in record["languages"].items()
+        if (task, lang) in _TRAINING_SETS
+        for line in claim_verdicts(
+            [_TRAINING_SETS[task, lang]],
+            {row: figures(record, model, row, file) for row in record["sources"]},
+            f"points, {model_name(*model)} tested on {lang}",
+            difference="trained on {} minus {}",
+        )
+    ]
 
 
 def measures(found: Sequence[Result]) -> list[str]:
