@@ -1,5 +1,6 @@
 """Pages of the examples are what their committed results say."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from tests.end_to_end.engine import launch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+VERDICT = r"Here: .+ \(95 % interval .+ seeds: p .+\. (Kept|Not kept|Not enough to tell)\.\n"
 KEPT = sorted(folder.parent for folder in EXAMPLES.glob("*/results"))
 
 
@@ -26,3 +28,11 @@ def test_a_page_is_made_from_its_committed_results(folder, tmp_path):
     following = made.find("\n## ", start + 1)
     section = made[start : following if following > 0 else None]
     assert section.rstrip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("folder", ("clcr", "emerging_structure", "transfer"))
+def test_what_the_papers_say_is_decided_under_every_kept_result(folder):
+    page = (EXAMPLES / folder / "README.md").read_text(encoding="utf-8")
+    for kept in sorted((EXAMPLES / folder / "results").glob("*.json")):
+        section = page.partition(f"## {kept.stem}\n")[2].partition("\n## ")[0]
+        assert re.search(VERDICT, section), kept.stem
