@@ -19,8 +19,8 @@ from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import (
     Claim,
     claim_verdicts,
-    difference_verdict,
     in_words,
+    paired_difference,
     paired_verdict,
     verdict,
 )
@@ -117,18 +117,12 @@ _PAPER = {
     ),
 }
 
-# What the papers say of pretrained encoders and the same with new weights.
+# What is said of pretrained encoders and the same with new weights, in languages not trained on.
 _ZERO_SHOT = (
     "What a pretrained encoder learns of a task in one language carries over to others (Emerging "
     "Structure, 1)."
 )
-_SUPERVISED = "Pretraining helps in tasks of Chinese understanding (TreLM, A.6)."
-# What the transfer note says of a network over trees and one over the order of words, and of
-# training sets, by task and the language tested on.
-_OVER_TREES = (
-    "What is learnt on trees, not on the order of words, carries over to other languages (transfer "
-    "note, 3)."
-)
+# What the transfer note says of training sets, by task and the language tested on.
 _TRAINING_SETS = {
     ("roles", "zh"): Claim(
         "For roles in Chinese, training on English is as good as training on Chinese (transfer "
@@ -150,14 +144,15 @@ def _against_new_weights(record: dict[str, Any]) -> list[str]:
         by_seed = zip(*(values[lang] for lang in chosen), strict=True)
         means[one["encoder"]] = [statistics.fmean(of_seed) for of_seed in by_seed]
     where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
-    paper = _SUPERVISED if set(chosen) <= set(one["sources"]) else _ZERO_SHOT
-    claims = [
-        Claim(paper, name, other)
-        for name in means
-        for other in means
-        if name not in fresh and other in fresh
+    pairs = [(a, b) for a in means for b in means if a not in fresh and b in fresh]
+    if not set(chosen) <= set(one["sources"]):
+        claims = [Claim(_ZERO_SHOT, *pair) for pair in pairs]
+        return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
+    return [
+        f"- {better} less {worse}, {where}: "
+        f"{in_words(paired_difference(means[better], means[worse]))}."
+        for better, worse in pairs
     ]
-    return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
 
 
 def _structures(record: dict[str, Any]) -> list[str]:
@@ -187,13 +182,8 @@ def _paired(record: dict[str, Any]) -> list[str]:
         if one["other"][1] or (not one["run"] and one["file"] != AWAY):
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
-        first, other = one["model"][0], one["other"][0]
-        if (first, other, one["run"], one["file"]) == ("gcn", "lstm", "", AWAY):
-            unit = f"points, {where}, {first} minus {other}"
-            found.append(f"- {difference_verdict(_OVER_TREES, one, unit)}")
-        else:
-            run = one["run"] and f" ({one['run']})"
-            found.append(f"- {first} over {other}{run}, {where}: {in_words(one)}")
+        other = one["run"] and f" ({one['run']})"
+        found.append(f"- {one['model'][0]} over {one['other'][0]}{other}, {where}: {in_words(one)}")
     return found
 
 
