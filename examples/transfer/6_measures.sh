@@ -5,7 +5,7 @@
 # roles; a map below a head; probes of each layer; size of the text against that of its segments.
 # Needs no data.
 #   examples/transfer/6_measures.sh [RUN_FOLDER]
-# The encoder has UPDATES (default 1500) steps, heads SEEDS (default 1,2,3). About half an hour on one
+# The encoder has UPDATES (default 1500) steps, heads SEEDS (default 1,2,3). About an hour on one
 # core. If interrupted, the same command resumes. JOBS (default 1) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
