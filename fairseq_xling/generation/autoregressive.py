@@ -5,6 +5,7 @@ import os
 from argparse import Namespace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import torch
 from fairseq import models
@@ -13,6 +14,7 @@ from fairseq.data import Dictionary
 from fairseq_xling.checkpoints.budget import no_larger_than
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import sha256
@@ -95,17 +97,19 @@ def _checked(model: str | Path, data: str | Path, pair: tuple[str, str], option:
                 f"`{option}` {model}: must have the vocabulary of {data}, {size:,} words of "
                 f"{lang!r}, got {got}"
             )
-    _check_words(model, str(task.get("data")), folder, pair, option)
+    _check_words(model, task.get("data"), folder, pair, option)
     return state
 
 
 def _check_words(
-    model: str | Path, trained_on: str, folder: DataFolder, pair: tuple[str, str], option: str
+    model: str | Path, trained_on: Any, folder: DataFolder, pair: tuple[str, str], option: str
 ) -> None:
     """As many words may be others: 8,000 pieces of another text."""
+    places = [Path(model).parent]
+    if isinstance(trained_on, str):
+        places.insert(0, Path(trained_on.split(os.pathsep)[0]))
     for lang in pair:
         name = f"dict.{lang}.txt"
-        places = (Path(trained_on.split(os.pathsep)[0]), Path(model).parent)
         theirs = next((place / name for place in places if (place / name).is_file()), None)
         if theirs is None:
             logger.warning(
@@ -116,12 +120,8 @@ def _check_words(
             return
         if sha256(theirs) == folder.dictionary_digest(lang):
             continue
-        try:
-            found = Dictionary.load(str(theirs)).symbols
-        except MALFORMED as error:
-            raise UserError(f"{theirs}: is no dictionary ({error})") from None
-        wanted = Dictionary.load(str(folder.dictionary_path(lang))).symbols
-        for number, (one, other) in enumerate(zip_longest(found, wanted)):
+        both = map(read_dictionary, (theirs, folder.dictionary_path(lang)))
+        for number, (one, other) in enumerate(zip_longest(*both)):
             if one != other:
                 raise UserError(
                     f"`{option}` {model}: must have the vocabulary of {folder.path}; word {number} "

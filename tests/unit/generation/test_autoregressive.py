@@ -65,12 +65,15 @@ def test_a_model_of_as_many_other_words_is_refused(tiny_corpus, tmp_path, change
         (folder / f"dict.{lang}.txt").write_text(lines)
     check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
     assert caplog.text == ""
-    first, *others = lines.splitlines(keepends=True)
-    (folder / "dict.de.txt").write_text("".join([*others, first]))
+    *others, one, last = lines.splitlines(keepends=True)
+    (folder / "dict.de.txt").write_text("".join([*others, last, one]))
     rule = (
         r"^`--teacher` .*changed\.pt: must have the vocabulary of .*; word \d+ of 'de' is '.*' th"
     )
     with pytest.raises(UserError, match=rule):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    (folder / "dict.de.txt").write_text("no dictionary\n")
+    with pytest.raises(UserError, match=r"dict\.de\.txt:1: must be a symbol, a space and a count"):
         check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
 
 
