@@ -356,15 +356,17 @@ class TrelmTranslators(TrelmStudy):
     notes = (
         "Steps, tokens and minutes are those of the migration and of the translator, without a "
         "teacher's; bits per word are the migration's.",
+        "A translator from scratch has the migration's sizes and words, but none of its weights.",
         "A teacher's translations of the training text take the references' place. It is an "
         "autoregressive model of the same text, unless a file is given.",
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE
+        from fairseq_xling.studies.trelm.config import AUTOREGRESSIVE, SCRATCH
 
         own = {
             "translator_steps": config.translator_steps or config.transfer_steps,
+            "translator_start": "forward",
             "teacher": "",
             "teacher_original": False,
         }
@@ -380,6 +382,7 @@ class TrelmTranslators(TrelmStudy):
         glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
         return [
             Variation("ctc", "CTC", ctc),
+            Variation("ctc-scratch", "CTC, from scratch", {**ctc, "translator_start": SCRATCH}),
             Variation("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
             Variation("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
             Variation("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),

@@ -27,6 +27,7 @@ from fairseq_xling.text.vocabularies import modes
 NO_MAP, TARGET = "none", "target"
 AUTOREGRESSIVE = "autoregressive"
 AS_TRANSFER = -1
+SCRATCH = "scratch"
 CHECKPOINTS = ("last", "best")
 STAGES = ("commonality", "transfer", "language")
 
@@ -148,9 +149,14 @@ class TrelmConfig(TargetTasks):
 
     translator_steps: int = option(
         AS_TRANSFER,
-        "steps of a translator with --emission, from the forward model; 0 leaves it out, -1 is as "
-        "many as of a direction of the transfer phase (in studies none)",
+        "steps of a translator with --emission; 0 leaves it out, -1 is as many as of a direction "
+        "of the transfer phase (in studies none)",
         least=AS_TRANSFER,
+    )
+    translator_start: str = option(
+        "forward",
+        "what it starts from: the forward model, or scratch, random weights",
+        choices=("forward", SCRATCH),
     )
     translator_lr: float = option(7e-4, "its peak learning rate", least=0)
     emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")

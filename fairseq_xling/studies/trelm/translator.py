@@ -13,7 +13,7 @@ from fairseq_xling.files import read_json
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
-from fairseq_xling.studies.trelm.config import Stage, TrelmConfig
+from fairseq_xling.studies.trelm.config import SCRATCH, Stage, TrelmConfig
 from fairseq_xling.studies.trelm.facts import Facts
 from fairseq_xling.studies.trelm.steps import Outcome
 from fairseq_xling.studies.trelm.teacher import taught_folder
@@ -61,7 +61,7 @@ def add_translator(
         languages=pair,
         options=options,
         seed=outcome.seed,
-        start=outcome.checkpoints["forward"],
+        start=None if config.translator_start == SCRATCH else outcome.checkpoints["forward"],
         validate=facts.validates((), False, True),
     )
     name = book.add(f"{NAME}-{outcome.target}-{outcome.seed}", outcome.label, build)

@@ -126,6 +126,7 @@ SNAPSHOT = {
     "device": "cuda",
     "precision": "auto",
     "translator_steps": 0,
+    "translator_start": "forward",
     "translator_lr": 7e-4,
     "emission": "ctc",
     "upsample": 0,
