@@ -48,6 +48,8 @@ every() {
     run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"
     run clcr-probing "$here/clcr/4_probing.sh" "$runs/clcr/synthetic"
     run clcr-pairs "$here/clcr/5_pairs.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs"
+    run clcr-sentence "$here/clcr/6_sentence.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs" \
+        "$runs/clcr/sentence"
     run clcr-mismatched "$here/clcr/3_mismatched.sh" "$runs/clcr/mismatched"
     run transfer-synthetic "$here/transfer/1_synthetic.sh" "$runs/transfer/synthetic"
     run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"
@@ -111,7 +113,7 @@ page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-xlm} \
     trelm/{multi30k,minilm,translators{,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
-page clcr clcr/{synthetic,synthetic/measures,pairs,mismatched,minilm}
+page clcr clcr/{synthetic,synthetic/measures,pairs,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \

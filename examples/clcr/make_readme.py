@@ -28,6 +28,7 @@ pairs; only the ranking is comparable here, not the figures.
     examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
     examples/clcr/4_probing.sh                            edge probing of the first
     examples/clcr/5_pairs.sh                              nested subsets of its sentence pairs
+    examples/clcr/6_sentence.sh                           one sentence and its orders, looked at
     python examples/clcr/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
@@ -99,7 +100,10 @@ def body(record: dict[str, Any]) -> list[str]:
 
 
 def measures(found: Sequence[Result]) -> list[str]:
-    """The lines of the folder `measures` of a run, with what each verb found."""
+    """The lines of a folder with what each verb found."""
+    shown = [one.record for one in found if kind_of(one.record) == "clcr-show"]
+    if shown:
+        return _sentence(shown[0], found)
     about = (
         "What each verb found, by language and task. A verb that reads one model was given that of "
         "the first seed. C1 correlates the distance of a premise in that language and an English "
@@ -107,6 +111,22 @@ def measures(found: Sequence[Result]) -> list[str]:
         "that is computed, not one by people."
     )
     return [about, "", measured_table(found, named=True)]
+
+
+def _sentence(shown: dict[str, Any], found: Sequence[Result]) -> list[str]:
+    """The lines of one sentence, and of the orders and contexts of its model."""
+    about = (
+        "The model of 20,000 sentence pairs of `pairs`, seed 1, with order heads for both "
+        "languages. Where the plain classifier doubts, the confident one is sure (Figure 2 of the "
+        'paper): here that "to" is no key-point, as in most sentences, though in this one it is '
+        '"zu". The heat maps are those of Figure 3, for either language.'
+    )
+    lines = [about, "", markdown_table(shown["header"], shown["rows"]), ""]
+    lines += [f"![{shown['title']}](show.svg)", ""]
+    for one in found:
+        if one.record is not shown:
+            lines += [*table_lines(one.record), ""]
+    return lines[:-1]
 
 
 if __name__ == "__main__":

@@ -128,6 +128,13 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     lines = re.findall(r"^\| C\d+ .*?\| (zh-\S+ *\|.*?)\|", page, re.MULTILINE)
     assert len(lines) == len(set(lines)) > 6  # each figure has a name of its own
     assert [one["pairs"] for one in found["sizes"]] == [60, 120]
+    looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
+    script(tmp_path, "6_sentence.sh", "run", "pairs", "sentence", **looked)
+    done = python("make_readme.py", tmp_path / "sentence", "--output", output)
+    assert done.returncode == 0, done.stderr
+    page = output.read_text().partition("## sentence")[2]
+    assert "(sentence-show.svg)" in page and "| abs en-zh |" in page
+    assert "zh: the vector of a word of row T moves by" in page
     assert {one["row"] for one in found["sizes"][0]["classified"]} == {"T", "T+E", "T+E+R"}
 
 
