@@ -146,7 +146,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
 
 
 # Conneau et al. (2020), Section 5 and Figure 7, with encoders as in Section 3.1.
-PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh"}}
+PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh", "contexts": 500_000}}
 
 
 def check_encoders(config: SimilarityConfig) -> None:

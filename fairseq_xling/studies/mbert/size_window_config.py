@@ -18,13 +18,16 @@ PRESETS = {
         "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",
         "sizes": "200000,1000000",
         "windows": "512,20",
+        "tasks": "nli",
         "vocab": "joint",
+        "vocab_type": "wordpiece",
         "vocab_size": 119_547,
         "dim": 768,
         "arch": "separable_transformer_base",
         "layers": 12,
         "max_tokens": 8192,
         "lr": 1e-4,
+        "device": "cuda",
     }
 }
 

@@ -52,6 +52,8 @@ def test_what_the_page_says_of_the_other_presets():
     for module, languages in ((similarity_config, "en,fr,de,ru,zh"), (mapped_layers_config, None)):
         preset = dict(module.PRESETS["paper"])
         assert preset.pop("languages") == (languages or "en,fr,ru,zh")
+        if module is similarity_config:
+            assert preset.pop("contexts") == 500_000
         if module is mapped_layers_config:
             assert preset.pop("normalize") == "iterative"
             assert "`--normalize iterative` of `map contextual` and `ablate mapped-layers`" in TEXT

@@ -223,3 +223,55 @@ def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
     assert names == ["en itself, monolingual", "A", "B"]
     dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]
     assert sorted(dots[1]) == [52.0, 54.0] and axis.get_xlabel() == "NER F1 (%)"
+
+
+@pytest.mark.row("P8", "S6")
+def test_every_field_of_the_papers_preset():
+    """Conneau et al. (2020), Sections 3.1 and 5.1.2; fields without a mark are not the paper's."""
+    given = MappedLayersConfig(**PRESETS["paper"], preset="paper")
+    assert dataclasses.asdict(given) == {
+        "tasks": "ner,parsing",  # 5.1.2
+        "task_head": "",
+        "task_train": (),
+        "task_valid": (),
+        "task_test": (),
+        "task_columns": "",
+        "task_args": "",
+        "preset": "paper",
+        "data_text": "",
+        "languages": "en,fr,ru,zh",  # Table 1
+        "rows": "mapped,unmapped,bilingual,bilingual-mapped",  # Appendix A
+        "read_layers": "all",  # 0 to 8
+        "head_layers": 4,  # 5.1.2
+        "head_train_args": "",
+        "map_split": "train",
+        "map_sentences": 10_000,  # 5.1.2
+        "normalize": "iterative",  # 5.1
+        "links": "intersection",
+        "encoder": (),
+        "data": (),
+        "seeds": "1",
+        "vocab": "union",
+        "vocab_type": "bpe",
+        "vocab_size": 80_000,  # 80k
+        "segment": "",
+        "prepare_args": "--vocab-sample 250",
+        "arch": "separable_transformer_base",  # 12 heads, 768 and 3,072 wide, GELU, dropout .1
+        "layers": 8,
+        "updates": 1600,
+        "every": 200,
+        "epochs": 200,  # of 200k
+        "epoch_size": 200_000,
+        "epoch_unit": "sentences",
+        "block": 256,  # streams of 256 tokens
+        "batch_size": 96,
+        "max_tokens": 0,
+        "update_freq": 1,
+        "processes": 8,
+        "lr": 1e-4,
+        "warmup": 30_000,
+        "train_args": "",
+        "device": "cuda",
+        "precision": "fp16",
+        "jobs": 1,
+    }

@@ -315,3 +315,54 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
     assert [text.get_text() for text in legend.get_texts()] == ["A", "B", "chance"]
     assert len(visible[0].collections) == 1  # a band where there are several seeds
     assert visible[0].get_ylim()[1] > 0.7 + 0.1 * 2**0.5  # which is seen whole
+
+
+@pytest.mark.row("P8", "S9")
+def test_every_field_of_the_papers_preset():
+    """Conneau et al. (2020), Sections 3.1 and 5; fields without a mark are not the paper's."""
+    given = SimilarityConfig(**PRESETS["paper"], preset="paper")
+    assert dataclasses.asdict(given) == {
+        "preset": "paper",
+        "data_text": "",
+        "languages": "en,fr,de,ru,zh",  # Figure 7
+        "rows": "bilingual,sep-emb,mapped,unmapped,random",
+        "same": True,
+        "paraphrase": "",
+        "measures": "retrieval,cka,bli,static",
+        "dictionary": "",
+        "dictionary_train": "",
+        "dictionary_test": "",
+        "test_share": 0.5,
+        "split_seed": 1,
+        "encoder": (),
+        "data": (),
+        "seeds": "1,2,3",
+        "vocab": "union",
+        "vocab_type": "bpe",
+        "vocab_size": 80_000,  # 80k
+        "segment": "",
+        "prepare_args": "--vocab-sample 250",
+        "arch": "separable_transformer_base",  # 12 heads, 768 and 3,072 wide, GELU, dropout .1
+        "layers": 8,
+        "updates": 1600,
+        "every": 200,
+        "epochs": 200,  # of 200k
+        "epoch_size": 200_000,
+        "epoch_unit": "sentences",
+        "block": 256,  # streams of 256 tokens
+        "batch_size": 96,
+        "max_tokens": 0,
+        "update_freq": 1,
+        "processes": 8,
+        "lr": 1e-4,
+        "warmup": 30_000,
+        "train_args": "",
+        "equal": "steps",
+        "method": "procrustes",  # 5.1
+        "normalize": "iterative",  # 5.1
+        "compare_layers": "all",  # 0 to 8
+        "contexts": 500_000,  # 5.1.1
+        "device": "cuda",
+        "precision": "fp16",
+        "jobs": 1,
+    }

@@ -118,9 +118,11 @@ def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text
 
 
 def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
-    given = argparse.Namespace(config=None, preset="paper", data_text=str(text), sizes="10,20")
-    config = load_config(SizeWindowConfig, given, PRESETS)
+    given = {"config": None, "preset": "paper", "data_text": str(text), "sizes": "10,20"}
+    config = load_config(SizeWindowConfig, argparse.Namespace(**given, tasks=""), PRESETS)
     check_config(config)
+    with pytest.raises(UserError, match=r"nli\.train\.en\.tsv: no such file"):
+        check_config(load_config(SizeWindowConfig, argparse.Namespace(**given), PRESETS))
     assert (config.window_list, config.size_list, config.dim) == ([512, 20], [10, 20], 768)
     assert len(config.language_list) == 15
     steps = {step.name: step for step in size_window_steps(tmp_path, config)}
@@ -218,3 +220,48 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
     with pytest.raises(UserError, match=r"`--ready` mbert: .* has no language 'tr'"):
         (text / "mono" / "train.tr.txt").write_text("a\n")
         check_config(config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), languages="en,tr"))
+
+
+@pytest.mark.row("E11")
+def test_every_field_of_the_papers_preset():
+    """Liu et al. (2020), Section 3.2; fields without a mark are not the paper's."""
+    given = SizeWindowConfig(**PRESETS["paper"], preset="paper")
+    assert dataclasses.asdict(given) == {
+        "tasks": "nli",  # and words
+        "task_head": "",
+        "task_train": (),
+        "task_valid": (),
+        "task_test": (),
+        "task_columns": "",
+        "task_args": "",
+        "preset": "paper",
+        "data_text": "",
+        "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",  # those of XNLI
+        "dictionary": "",
+        "models": "glove,word2vec,encoder",  # 3.2
+        "sizes": "200000,1000000",  # sentences of each language
+        "windows": "512,20",  # tokens
+        "seeds": "1",
+        "vocab": "joint",
+        "vocab_type": "wordpiece",  # mBERT's, cased
+        "vocab_size": 119_547,  # mBERT's
+        "segment": "",
+        "dim": 768,  # as mBERT
+        "vector_epochs": 10,
+        "word2vec_window": 5,
+        "glove_window": 10,
+        "static_classifier": "means",
+        "arch": "separable_transformer_base",
+        "layers": 12,  # as mBERT
+        "updates": 1600,
+        "every": 200,
+        "max_tokens": 8192,
+        "lr": 1e-4,
+        "warmup": 100,
+        "train_args": "",
+        "contexts": 0,
+        "ready": (),
+        "device": "cuda",
+        "precision": "auto",
+        "jobs": 1,
+    }

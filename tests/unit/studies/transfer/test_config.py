@@ -56,6 +56,28 @@ def test_clue_has_a_preset_for_each_of_its_tasks_by_the_kind_of_its_head():
     }
 
 
+@pytest.mark.row("E6")
+def test_the_presets_of_clue_train_as_the_baselines_of_the_benchmark_do():
+    found = {}
+    for name, values in PRESETS.items():
+        if name.startswith("clue-"):
+            one = TransferConfig(**values)
+            assert one.schedule == "linear"
+            how = (one.lrs, one.batch_sizes, one.epochs, one.warmup)
+            found[name.removeprefix("clue-")] = how
+    assert found == {
+        "afqmc": ("3e-5", "16", 2, 0.1),
+        "cmnli": ("2e-5", "32", 3, 0.1),
+        "csl": ("1e-5", "4", 3, 0.1),
+        "tnews": ("3e-5", "16", 2, 0.1),
+        "iflytek": ("2e-5", "32", 3, 0.1),
+        "wsc": ("2e-5", "8", 50, 0.1),
+        "cmrc2018": ("3e-5", "32", 2, 0.1),
+        "chid": ("2e-5", "24", 3, 0.06),
+        "c3": ("2e-5", "16", 8, 0.05),
+    }
+
+
 # A row of each file as it is published, and the texts that its head reads.
 CLUE_ROWS = {
     "afqmc": ({"sentence1": "a", "sentence2": "b", "label": "0"}, ("a", "b")),
