@@ -94,6 +94,13 @@ for task in pos deps; do
 done
 
 # Models of their own: little and much text, in long segments and cut into short ones.
+# Entailment is learnt from English pairs, on words' vectors by a small network.
+once "$files/entailment" fairseq-xling synthesize "$files/entailment" --languages en,de \
+    --sentences 1000 --held-out "${HELD_OUT:-500}" --nli "${PAIRS:-3000}" --spaced
+pairs=$files/entailment/gold/nli
 study size-window ablate size-window --data-text "$text" --languages en,de \
     --sizes "${SIZES:-2000,10000}" --windows 64,8 --updates "${SMALL_UPDATES:-400}" \
-    --every "${SMALL_UPDATES:-400}" --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}"
+    --every "${SMALL_UPDATES:-400}" --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}" \
+    --task-head classification --task-columns text=0,pair=1,label=2 \
+    --task-train "en=$pairs.train.en.tsv" --task-valid "en=$pairs.valid.en.tsv" \
+    --task-test "en=$pairs.test.en.tsv" --task-test "de=$pairs.test.de.tsv"

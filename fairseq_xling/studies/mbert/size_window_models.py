@@ -114,7 +114,7 @@ class _Static:
                 settings={
                     "network": config.static_classifier,
                     "languages": languages,
-                    "task": dataclasses.asdict(task),
+                    "task": [task.head, task.columns],  # its files are inputs
                 },
                 inputs=[
                     vectors,

@@ -8,6 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
+from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_result import WindowModel, drop, table
@@ -115,6 +116,22 @@ def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text
         check_config(config(tasks="parsing", models="glove"))
     with pytest.raises(UserError, match=r"tags\.train\.en\.tsv: no such file; the task NER F1"):
         check_config(config(tasks="ner"))
+
+
+def test_a_task_of_ones_own_is_learnt_on_vectors_and_by_encoders(config, text, tmp_path):
+    file = text / "pairs.tsv"
+    file.write_text("a\tb\tx\n")
+    own = {f"task_{split}": (f"en={file}",) for split in ("train", "valid")}
+    own |= {"task_head": "classification", "task_columns": "text=0,pair=1,label=2"}
+    chosen = config(**own, task_test=(f"en={file}", f"de={file}"), models="glove,encoder")
+    check_config(chosen)
+    steps = size_window_steps(tmp_path, chosen)
+    known = digests(steps)
+    for model in ("glove", "encoder"):
+        assert f"own-{model}-20-4-1" in known
+    changed = dataclasses.replace(chosen, task_columns="text=1,pair=0,label=2")
+    name = "own-glove-20-4-1"
+    assert digests(size_window_steps(tmp_path, changed))[name] != known[name]
 
 
 def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
