@@ -64,6 +64,11 @@ every() {
     on_data trelm-translators env TARGET=de ENCODER=minilm "$here/trelm/5_translators.sh" \
         "$data/multi30k" "$runs/trelm/translators"
     on_data trelm-languages "$here/trelm/7_languages.sh" "$data" "$runs/trelm/translators"
+    on_data trelm-translators-parts env TARGET=fr ENCODER=small "$here/trelm/5_translators.sh" \
+        "$data/multi30k" "$runs/trelm/translators-parts" --slot-beam 1 --translator-steps 700 \
+        --rows ctc,ctc-scratch,ctc-glancing,ctc-teacher,ctc-all,lattice,lattice-teacher \
+        --teacher "$runs/trelm/translators-fr-teacher.pt" --autoregressive no \
+        --autoregressive-lenpens ""
     on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
     on_data transfer-real "$here/transfer/2_real.sh" "$data" "$runs/transfer/encoder" \
         "$runs/trelm/minilm" "$runs/transfer/real"
@@ -110,8 +115,8 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-xlm} \
-    trelm/{multi30k,minilm,translators{,-de,-fr,-zh,-ja}}
+page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-xlm} \
+    trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,synthetic/measures,pairs,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \

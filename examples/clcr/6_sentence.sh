@@ -45,7 +45,7 @@ fairseq-xling clcr order "$model" --data "$data" --labels "$labels" --split vali
 texts=()
 for lang in "$language" en; do
     text=$study/plain/parallel/valid.en-$language.$lang.txt
-    [ -d "$run-files/sequences/$lang" ] || fairseq-xling clcr encode "$model" --data "$data" \
+    [ -f "$run-files/sequences/$lang/meta.json" ] || fairseq-xling clcr encode "$model" --data "$data" \
         --lang "$lang" --text "$text" --output "$run-files/sequences/$lang"
     texts+=(--text "$lang=$text")
 done

@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
 shift || true
-studies=${STUDIES:-init objectives parallel compensated baselines}
+studies=${STUDIES:-init objectives parallel compensated baselines readings}
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"

@@ -467,8 +467,9 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
             "trelm-translators",
             "--autoregressive-args=--max-epoch=1 --autoregressive-patience 1",
             "ctc",
-            8,
+            9,
         ),
+        ("trelm-readings", "", "defaults", 7),
         ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),
     ],
 )

@@ -72,7 +72,10 @@ VERBS = {
     "ablate size-window": f"{_STUDY} --ready m={{w}}/lm.pt:{{w}}/data --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
-        for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
+        for study in (
+            *("baselines", "compensated", "init", "objectives", "parts", "readings"),
+            "translators",
+        )
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "ablate trelm-transfers": f"{_TRELM} --multilingual {{w}}/lm.pt --multilingual-data {{w}}/data "

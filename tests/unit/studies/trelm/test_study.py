@@ -145,6 +145,22 @@ def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
         assert {teachers[code] for code in taught} == {expected}
 
 
+def test_readings_are_added_to_the_options_that_are_there(study):
+    given = {"prepare_args": "--align-unit word", "init_args": "--seed 2"}
+    rows, steps = study("trelm-readings", **given)
+    plain, *others = rows
+    assert not plain.changes and [row.code for row in others if row.needs_text] == ["last", "mean"]
+    known = {step.name: step for step in steps}
+    for code, step, words in (
+        ("last", "prepare-de-last", "--align-unit word --many-to-one last"),
+        ("layer", "init-de-1-layer", "--seed 2 --trilayer-from text"),
+    ):
+        assert code in {row.code for row in others}
+        (command,) = known[step].commands
+        assert words in " ".join(command)
+    assert sum("--compat" in step.commands[0] for step in steps if step.commands) == 4
+
+
 def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
     rows, steps = study("trelm-init", commonality_steps=100)
     figures = {row.code: row.paper for row in rows if row.paper is not None}
