@@ -18,7 +18,7 @@ source "$here/running.sh"
 [ -f "$pairs/results.json" ] || { echo "$pairs: no finished study; see 5_pairs.sh" >&2; exit 1; }
 mkdir -p "$run" "$run-files"
 
-# Each training goes on from the model of the one before, which keeps the heads that it has.
+# Each training starts from the previous one's model and keeps its heads.
 model=$pairs/models/$name-order-rel-1/checkpoint_last.pt
 for head in abs.first rel.second abs.second; do
     folder=$run-files/$head
@@ -50,4 +50,5 @@ for lang in "$language" en; do
     texts+=(--text "$lang=$text")
 done
 fairseq-xling clcr report "$run-files/sequences/$language" "$run-files/sequences/en" \
-    --checkpoint "$model" --data "$data" "${texts[@]}" --output "$run/conditions.json" --figure "$run/conditions.svg"
+    --checkpoint "$model" --data "$data" "${texts[@]}" --output "$run/conditions.json" \
+    --figure "$run/conditions.svg"

@@ -13,6 +13,7 @@ from fairseq_xling.studies.emerging.config import AblationConfig, load_config
 from fairseq_xling.studies.emerging.plan import ablation_steps
 from fairseq_xling.studies.emerging.settings import SETTINGS
 from fairseq_xling.studies.transfer.presets import PRESETS as TASK_PRESETS
+from tests.unit.studies.paper_fields import TRAINING
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def load(tmp_path):
 def test_every_field_of_the_paper_preset(load, tmp_path):
     """Conneau et al. (2020), Sections 3.1 and 3.2; fields without a mark are not the paper's."""
     assert dataclasses.asdict(load(preset="paper")) == {
+        **TRAINING,
         "preset": "paper",
         "data_text": str(tmp_path),
         "other_text": "",
@@ -46,33 +48,13 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
         "dictionary": "",
         "settings": "",
         "seeds": "1,2,3",
-        "vocab_type": "bpe",
-        "vocab_size": 80_000,  # 80k joint, 40k + 40k
-        "segment": "",
-        "prepare_args": "--vocab-sample 250",  # 8 MB, the default, have fewer pieces
-        "arch": "separable_transformer_base",  # 12 heads, 768 and 3,072 wide, GELU, dropout .1
-        "layers": 8,
         "updates": 52_083,  # 200 epochs of 200k in batches of 768
         "every": 260,
-        "epochs": 200,
-        "epoch_size": 200_000,
-        "epoch_unit": "sentences",
-        "block": 256,  # streams of 256 tokens
-        "batch_size": 96,
-        "max_tokens": 0,
-        "update_freq": 1,
-        "processes": 8,
-        "lr": 1e-4,
-        "warmup": 30_000,
-        "train_args": "",
         "words_limit": 5000,
         "test_splits": "test",
         "tasks": "nli,ner,parsing",
         "task_settings": "paper",
         "task_args": "",
-        "device": "cuda",
-        "precision": "fp16",
-        "jobs": 1,
     }
 
 

@@ -12,6 +12,7 @@ from fairseq_xling.studies.mbert.mapped_layers_config import (
     check_config,
 )
 from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, draw, read_lines_of, table
+from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 
 @pytest.fixture
@@ -230,13 +231,9 @@ def test_every_field_of_the_papers_preset():
     """Conneau et al. (2020), Sections 3.1 and 5.1.2; fields without a mark are not the paper's."""
     given = MappedLayersConfig(**PRESETS["paper"], preset="paper")
     assert dataclasses.asdict(given) == {
+        **TRAINING,
+        **NO_FILES,
         "tasks": "ner,parsing",  # 5.1.2
-        "task_head": "",
-        "task_train": (),
-        "task_valid": (),
-        "task_test": (),
-        "task_columns": "",
-        "task_args": "",
         "preset": "paper",
         "data_text": "",
         "languages": "en,fr,ru,zh",  # Table 1
@@ -252,26 +249,6 @@ def test_every_field_of_the_papers_preset():
         "data": (),
         "seeds": "1",
         "vocab": "union",
-        "vocab_type": "bpe",
-        "vocab_size": 80_000,  # 80k
-        "segment": "",
-        "prepare_args": "--vocab-sample 250",
-        "arch": "separable_transformer_base",  # 12 heads, 768 and 3,072 wide, GELU, dropout .1
-        "layers": 8,
         "updates": 1600,
         "every": 200,
-        "epochs": 200,  # of 200k
-        "epoch_size": 200_000,
-        "epoch_unit": "sentences",
-        "block": 256,  # streams of 256 tokens
-        "batch_size": 96,
-        "max_tokens": 0,
-        "update_freq": 1,
-        "processes": 8,
-        "lr": 1e-4,
-        "warmup": 30_000,
-        "train_args": "",
-        "device": "cuda",
-        "precision": "fp16",
-        "jobs": 1,
     }

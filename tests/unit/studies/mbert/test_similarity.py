@@ -11,6 +11,7 @@ from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityCon
 from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
 from fairseq_xling.studies.mbert.similarity_result import Comparison, by_layer, read_lines_of, table
+from tests.unit.studies.paper_fields import TRAINING
 
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
 
@@ -322,6 +323,7 @@ def test_every_field_of_the_papers_preset():
     """Conneau et al. (2020), Sections 3.1 and 5; fields without a mark are not the paper's."""
     given = SimilarityConfig(**PRESETS["paper"], preset="paper")
     assert dataclasses.asdict(given) == {
+        **TRAINING,
         "preset": "paper",
         "data_text": "",
         "languages": "en,fr,de,ru,zh",  # Figure 7
@@ -338,31 +340,11 @@ def test_every_field_of_the_papers_preset():
         "data": (),
         "seeds": "1,2,3",
         "vocab": "union",
-        "vocab_type": "bpe",
-        "vocab_size": 80_000,  # 80k
-        "segment": "",
-        "prepare_args": "--vocab-sample 250",
-        "arch": "separable_transformer_base",  # 12 heads, 768 and 3,072 wide, GELU, dropout .1
-        "layers": 8,
         "updates": 1600,
         "every": 200,
-        "epochs": 200,  # of 200k
-        "epoch_size": 200_000,
-        "epoch_unit": "sentences",
-        "block": 256,  # streams of 256 tokens
-        "batch_size": 96,
-        "max_tokens": 0,
-        "update_freq": 1,
-        "processes": 8,
-        "lr": 1e-4,
-        "warmup": 30_000,
-        "train_args": "",
         "equal": "steps",
         "method": "procrustes",  # 5.1
         "normalize": "iterative",  # 5.1
         "compare_layers": "all",  # 0 to 8
         "contexts": 500_000,  # 5.1.1
-        "device": "cuda",
-        "precision": "fp16",
-        "jobs": 1,
     }

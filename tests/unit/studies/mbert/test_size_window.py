@@ -12,6 +12,7 @@ from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_result import WindowModel, drop, table
+from tests.unit.studies.paper_fields import NO_FILES
 
 
 @pytest.fixture
@@ -244,13 +245,8 @@ def test_every_field_of_the_papers_preset():
     """Liu et al. (2020), Section 3.2; fields without a mark are not the paper's."""
     given = SizeWindowConfig(**PRESETS["paper"], preset="paper")
     assert dataclasses.asdict(given) == {
+        **NO_FILES,
         "tasks": "nli",  # and words
-        "task_head": "",
-        "task_train": (),
-        "task_valid": (),
-        "task_test": (),
-        "task_columns": "",
-        "task_args": "",
         "preset": "paper",
         "data_text": "",
         "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",  # those of XNLI

@@ -9,6 +9,7 @@ from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.options import add_fields
 from fairseq_xling.studies.trelm.config import PRESETS, TrelmConfig
 from fairseq_xling.studies.trelm.training import optimisation
+from tests.unit.studies.paper_fields import NO_FILES
 
 # TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
 PAPER_PHASES = {
@@ -50,13 +51,8 @@ def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_re
 
 # Every setting; those without a mark are neither the paper's nor its release's.
 SNAPSHOT = {
+    **NO_FILES,
     "tasks": "",
-    "task_head": "",
-    "task_train": (),
-    "task_valid": (),
-    "task_test": (),
-    "task_columns": "",
-    "task_args": "",
     "preset": "",
     "source": "",
     "source_data": "",
