@@ -4,12 +4,14 @@
 # teacher.sh).
 #   examples/trelm/7_languages.sh DATA [RUN_FOLDER] [further options of the study]
 # DATA holds the folders multi30k, tatoeba_en-zh (cmn.txt.gz) and small_parallel_enja. LANGUAGES ("de
-# fr zh ja") are those to run; RUN_FOLDER-de and so on get their runs. Where IRSTLM is installed (its
-# program tlm on PATH), a model of 4-grams of the training text helps the search over slots. STEPS
-# (5600) are the updates of a translator; the figures of README.md for French are of 2800. About two
-# hours of one core for each language. If interrupted, the same command resumes. In README.md the
-# teachers for German and Japanese, and the translators of 5600 updates, were trained on an NVIDIA
-# H100 with torch 2.11.0, as with DEVICE=cuda, the latter in fp16 (`--precision fp16`).
+# fr zh ja") are those to run; RUN_FOLDER-de and so on get their runs. ROWS
+# (ctc-teacher,lattice-teacher) are translators of the study. Where IRSTLM is installed (its program
+# tlm on PATH), a model of 4-grams of the training text helps the search over slots. STEPS (5600) are
+# the updates of a translator; the figures of README.md for ctc-teacher to French are of 2800. About
+# two hours of one core for ctc-teacher in each language, three for lattice-teacher. If interrupted,
+# the same command resumes. In README.md the teachers for German and Japanese, and the translators,
+# were trained on an NVIDIA H100 with torch 2.11.0, as with DEVICE=cuda, the latter in fp16
+# (`--precision fp16`).
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}
@@ -53,6 +55,6 @@ for TARGET in "${languages[@]}"; do
         fi
         ngram=(--ngram "$own.arpa")
     fi
-    "$here/5_translators.sh" "$pairs" "$own" --rows ctc-teacher --teacher "$own-teacher.pt" \
+    "$here/5_translators.sh" "$pairs" "$own" --rows "${ROWS:-ctc-teacher,lattice-teacher}" --teacher "$own-teacher.pt" \
         --autoregressive no --translator-steps "${STEPS:-5600}" "${ngram[@]}" "$@"
 done

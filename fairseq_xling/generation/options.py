@@ -68,11 +68,27 @@ class TranslationOptions(FairseqDataclass):
             ANY,
         ),
     )
+    word_bonus: Optional[float] = field(
+        default=None,
+        metadata=ranged(
+            "translation: added to the score of a path for each word, in nats, with `--emission "
+            "lattice`; more makes translations longer (default: the model's own, see "
+            "`fairseq-xling tune`)",
+            ANY,
+        ),
+    )
+    lookahead: bool = field(
+        default=False,
+        metadata={
+            "help": "translation: with `--emission lattice`, take the likeliest next slot with its "
+            "word, as in its paper, not the likeliest path"
+        },
+    )
     slot_beam: int = field(
         default=1,
         metadata=ranged(
             "translation: prefixes that a search over the slots of --emission ctc or lattice "
-            "keeps; 1 takes the likeliest alignment, or a path word by word",
+            "keeps; 1 takes the likeliest alignment or path",
             HYPOTHESES,
         ),
     )

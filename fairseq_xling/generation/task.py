@@ -249,10 +249,18 @@ class Translates:
                     f"{type(model).__name__}"
                 )
         emission = _emission(models, self.cfg.ordering)
-        if self.cfg.blank_penalty is not None and "blank_penalty" not in emission.tuned:
+        for name in ("blank_penalty", "word_bonus", "lookahead"):
+            value = getattr(self.cfg, name)
+            given = value is not None and value is not False
+            if given and name not in {*emission.tuned, *emission.follows}:
+                raise UserError(
+                    f"`--{name.replace('_', '-')}` has no effect on a model with `--emission "
+                    f"{_shown(emission.facts())}`, got {value}"
+                )
+        if self.cfg.lookahead and self.cfg.slot_beam > 1:
             raise UserError(
-                "`--blank-penalty` has no effect on a model with `--emission "
-                f"{_shown(emission.facts())}`, got {self.cfg.blank_penalty}"
+                "`--lookahead` has no effect on a search, which `--slot-beam` "
+                f"{self.cfg.slot_beam} asks for"
             )
         ordering = orderings[self.cfg.ordering](self.cfg, models)
         if self.cfg.slot_beam > 1 and not emission.searches:
@@ -303,6 +311,8 @@ class Translates:
                 self.cfg.keep_repeats,
                 getattr(args, "unkpen", 0.0),
                 self.cfg.blank_penalty,
+                self.cfg.word_bonus,
+                self.cfg.lookahead,
                 self.cfg.slot_beam,
                 guide=self._guide,
             ),

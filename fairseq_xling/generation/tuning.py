@@ -1,9 +1,9 @@
 """The values of decoding that suit a translation model, found on a split with references.
 
-What an emission has to choose, such as the penalty of `ctc` for writing nothing, changes as a model
-learns. The best value by BLEU is kept among the model's weights, so that every program uses it. How
-much an n-gram model should count, or one that rescores, depends on that other model, too, so it is
-not kept.
+What an emission has to choose, such as the penalty of `ctc` for writing nothing or the bonus of
+`lattice` for each word, changes as a model learns. The best value by BLEU is kept among the model's
+weights, so that every program uses it. How much an n-gram model should count, or one that rescores,
+depends on that other model, too, so it is not kept.
 """
 
 import itertools
@@ -60,7 +60,7 @@ def tune(translator: Translator, split: str, tokenizer: str = "") -> Tuned:
     task, emission = translator.task, translator.models[0].emission
     if not emission.tuned:
         name = emission.shape.emission
-        raise UserError(f"a model with `--emission {name}` has no blank penalty to tune")
+        raise UserError(f"a model with `--emission {name}` has no value of its own to tune")
     metric, score = _scorer(translator, split, tokenizer)
     bleu: dict[str, dict[float, float]] = {}
     chosen: dict[str, float] = {}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_xling.models.ctc_beam import Prefixes
 from fairseq_xling.models.guide import Guide
-from fairseq_xling.models.lattice_paths import NEVER, to_the_end
+from fairseq_xling.models.lattice_paths import NEVER, ahead, to_the_end
 
 _END = -1  # of the words of a prefix
 
@@ -27,14 +27,14 @@ def lattice_beam(
 ) -> Prefixes:
     """Search for the words that paths write.
 
-    Prefixes of one length compete by the probability of all their translations together. It is
+    Prefixes of one length compete by the score of all their translations together. It is
     exact if ``beam`` is at least the number of prefixes of a length and each slot may write any
     word.
 
     Args:
         steps: (R, S, S) log-probabilities from slot to slot, about -1e30 for none.
         tokens: (R, S, C) the words that each slot may write, all different.
-        log_probs: (R, S, C) their log-probabilities.
+        log_probs: (R, S, C) their log-probabilities, and what a word adds to the score.
         lengths: (R,) slots; the first and the last write nothing.
         guide: adds to the log-probabilities of prefixes and translations.
     """
@@ -44,16 +44,20 @@ def lattice_beam(
     alpha = steps.new_full((rows, beam, slots), NEVER)
     alpha[:, 0, 0] = 0.0
     text = tokens.new_full((rows, beam, max(1, slots - 2)), _END)
+    # No translation has a higher score than all those together that begin alike, if each slot
+    # writes its best word.
+    each = log_probs.amax(2) + (guide.most(1) if guide else 0.0)
+    place = torch.arange(slots, device=steps.device)
+    last = lengths[:, None] - 1
+    most = ahead(steps + each.masked_fill(place >= last, 0.0)[:, None], lengths, torch.logsumexp)
     live = Prefixes(text, torch.zeros_like(text), alpha.new_full((rows, beam), -NEVER))
     found = live
     led = guide and guide.start(rows, beam, steps.device)
     for place in range(slots - 1):
-        ended, begun = (alpha + end[:, None]).logsumexp(2), alpha.logsumexp(2)
+        ended, begun = ((alpha + part[:, None]).logsumexp(2) for part in (end, most))
         if led:
-            ended = ended + guide.whole(led)
-            begun = begun + led.score + guide.most(slots - 2 - place)
+            ended, begun = ended + guide.whole(led), begun + led.score
         found = _better(found, live._replace(nll=-ended))
-        # A translation is no more probable than its beginning.
         hopeless = -begun.amax(1) >= found.nll[:, -1]
         if place == slots - 2 or bool(hopeless.all()):
             break

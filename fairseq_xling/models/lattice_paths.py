@@ -8,6 +8,7 @@ R rows, S slots, U words. ``steps`` (R, S, S) from slot to slot, ``emitted`` (R,
 at each slot, ``lengths`` (R,) slots and ``sizes`` (R,) words of each row.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,6 +42,24 @@ def best_path(steps: Tensor, emitted: Tensor, lengths: Tensor, sizes: Tensor) ->
             back = chosen[word - 1].gather(1, here[:, None])[:, 0]
             here = torch.where(word < sizes, back, here)
     return torch.stack(slots[::-1], 1) if slots else steps.new_zeros(len(steps), 0).long()
+
+
+def ahead(
+    scores: Tensor, lengths: Tensor, together: Callable[[Tensor, int], Tensor] = torch.amax
+) -> Tensor:
+    """What the rest of a path adds from each slot on, to the last of its row, (R, S).
+
+    Args:
+        scores: (R, S, S) of going from slot to slot, with what is written there.
+        together: of the ways from a slot: `torch.amax` for the best, `torch.logsumexp` for all.
+    """
+    slots = scores.shape[1]
+    place = torch.arange(slots, device=scores.device)
+    value = torch.where(place == lengths[:, None] - 1, 0.0, NEVER).to(scores)
+    for slot in range(slots - 2, -1, -1):
+        ways = together(scores[:, slot, slot + 1 :] + value[:, slot + 1 :], 1)
+        value[:, slot] = torch.maximum(value[:, slot], ways)
+    return value
 
 
 def to_the_end(steps: Tensor, lengths: Tensor) -> Tensor:

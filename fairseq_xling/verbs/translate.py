@@ -44,6 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for --emission ctc: taken from the logit of writing nothing; more is longer",
     )
     add(
+        "--word-bonus",
+        type=Number(float, ANY),
+        metavar="X",
+        help="for --emission lattice: added for each word, in nats; more is longer",
+    )
+    add(
+        "--lookahead",
+        action="store_true",
+        default=None,
+        help="for --emission lattice: the likeliest next slot, not the likeliest path",
+    )
+    add(
         "--slot-beam",
         type=Number(int, HYPOTHESES),
         metavar="N",

@@ -4,12 +4,12 @@
   fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --ngram de.arpa --slot-beam 20
   fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --rescore autoregressive.pt
 
-Translates a split of the model's data folder with each value of `--blank-penalty`, prints BLEU, and
-writes the model with the best one, which every program then uses unless another is given. With an
-n-gram model it then searches with each of some values of `--ngram-weight` and `--ngram-bonus`, and
-prints BLEU of each pair. So it does for `--rescore-weight` and `--rescore-bonus` of a model that
-chooses among what a search has found, with the n-gram model if there is one. These are options of
-translation, and not kept with the model.
+Translates a split of the model's data folder with each value of `--blank-penalty` (of `ctc`) or
+`--word-bonus` (of `lattice`), prints BLEU, and writes the model with the best one, which every
+program then uses unless another is given. With an n-gram model it then searches with each of some
+values of `--ngram-weight` and `--ngram-bonus`, and prints BLEU of each pair. So it does for
+`--rescore-weight` and `--rescore-bonus` of a model that chooses among what a search has found, with
+the n-gram model if there is one. These are options of translation, and not kept with the model.
 """
 
 import argparse
@@ -21,7 +21,7 @@ GROUP = "Migrate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="checkpoint of `--emission ctc`")
+    add("model", metavar="MODEL", help="checkpoint of `--emission ctc` or lattice")
     add("--output", required=True, metavar="FILE", help="checkpoint to write, to translate with")
     add("--data", metavar="DATA", help="the model's data folder, if it has moved")
     add("--split", default="valid", metavar="SPLIT", help="parallel text to translate")

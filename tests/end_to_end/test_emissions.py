@@ -252,19 +252,37 @@ def test_a_lattice_is_searched_for_several_translations(lattice):
         assert len(written) == len(row) > 1 if line else written == {()}
 
 
-def test_the_best_blank_penalty_is_found_and_kept_with_the_model(trained, tmp_path, capsys):
+def test_a_word_bonus_makes_translations_longer_and_a_step_ahead_is_another_path(lattice):
+    lines = ["dog cat", "sun tree red blue"]
+    texts = [
+        list(Translator.load(lattice, word_bonus=x).translate(lines)) for x in (-30.0, 0.0, 30.0)
+    ]
+    words = [sum(map(len, map(str.split, text))) for text in texts]
+    assert words[0] < words[1] < words[2]
+    ahead = [
+        list(Translator.load(lattice, lookahead=True, word_bonus=x).translate(lines))
+        for x in (0.0, 30.0)
+    ]
+    assert ahead[0] != ahead[1] and ahead[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("trained", "blank_penalty"), ("lattice", "word_bonus")]
+)
+def test_the_best_value_is_found_and_kept_with_the_model(name, value, tmp_path, capsys, request):
+    model = request.getfixturevalue(name)
     tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
-    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
+    call = ("tune", model, "--output", tuned, "--split", "test", "--json", record)
     assert main([*map(str, call)]) == 0
     assert "chosen" in capsys.readouterr().out
-    found = read_json(record)["bleu"]["blank_penalty"]
+    found = read_json(record)["bleu"][value]
     best = max(one["bleu"] for one in found)
-    chosen = read_json(record)["chosen"]["blank_penalty"]
+    chosen = read_json(record)["chosen"][value]
     assert chosen == min(one["value"] for one in found if one["bleu"] == best)
-    assert float(load_plain(tuned)["model"]["emission.blank_penalty"]) == chosen
+    assert float(load_plain(tuned)["model"][f"emission.{value}"]) == pytest.approx(chosen)
     # What the table says is what each value gives, and the model's own value is used unasked.
     for one in found:
-        other = Translator.load(trained, blank_penalty=one["value"])
+        other = Translator.load(model, **{value: one["value"]})
         assert bleu_of(other) == pytest.approx(one["bleu"])
     assert bleu_of(Translator.load(tuned)) == pytest.approx(best)
 
@@ -359,11 +377,10 @@ def test_a_model_from_before_slots_of_some_layers_is_read_and_one_of_others_refu
         Translator.load(tmp_path / "other.pt")
 
 
-def test_a_model_with_nothing_to_tune_says_so(aligned, lattice, trained, tmp_path, capsys):
+def test_a_model_with_nothing_to_tune_says_so(aligned, trained, tmp_path, capsys):
     out = tmp_path / "tuned.pt"
     for model, options, line in (
-        (aligned, (), "a model with `--emission aligned` has no blank penalty to tune"),
-        (lattice, (), "a model with `--emission lattice` has no blank penalty to tune"),
+        (aligned, (), "a model with `--emission aligned` has no value of its own to tune"),
         (trained, ("--split", "absent"), "absent"),
         (trained, ("--output", trained), "`--output` must be another file than MODEL"),
         (trained, ("--tokenizer", "bogus", "--split", "test"), "`--tokenizer` must be one of"),
@@ -533,14 +550,26 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             ("--path", "ALIGNED", "--blank-penalty", "1"),
             "`--blank-penalty` has no effect on a model with `--emission aligned`, got 1",
         ),
+        (
+            ("--word-bonus", "0"),
+            "`--word-bonus` has no effect on a model with `--emission ctc --upsample 2`, got 0",
+        ),
+        (
+            ("--lookahead",),
+            "`--lookahead` has no effect on a model with `--emission ctc --upsample 2`, got True",
+        ),
+        (
+            ("--path", "LATTICE", "--lookahead", "--slot-beam", "3"),
+            "`--lookahead` has no effect on a search, which `--slot-beam` 3 asks for",
+        ),
     ],
 )
 def test_slots_have_no_other_order_and_no_other_company(
-    backwards, aligned, trained, options, line, tmp_path
+    backwards, aligned, trained, lattice, options, line, tmp_path
 ):
     both = f"{trained}:{aligned}"
     (other := tmp_path / "other.arpa").write_text(MODEL_OF_OTHER_WORDS, encoding="utf-8")
-    paths = {"BOTH": both, "ALIGNED": aligned, "OTHER": other}
+    paths = {"BOTH": both, "ALIGNED": aligned, "LATTICE": lattice, "OTHER": other}
     given = ("--path", trained, *(paths.get(option, option) for option in options))
     with pytest.raises(SystemExit) as error:
         backwards.generate(*given)

@@ -37,6 +37,9 @@ class Reading:
         unk_penalty: taken from the logit of ``<unk>``.
         blank_penalty: taken from the logit of the symbol that writes nothing; ``None`` for the
             model's own.
+        word_bonus: added to the score of a path for each word, in nats; ``None`` for the model's
+            own.
+        lookahead: take the likeliest next slot, not the likeliest path.
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
         tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
         guide: adds to the scores of the search.
@@ -45,6 +48,8 @@ class Reading:
     keep_repeats: bool = False
     unk_penalty: float = 0.0
     blank_penalty: float | None = None
+    word_bonus: float | None = None
+    lookahead: bool = False
     beam: int = 1
     tokens: Tensor | None = None
     guide: Guide | None = None
@@ -111,6 +116,7 @@ class Emission(nn.Module):
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, 0 until
             `fairseq-xling tune` has found a better one, each with the values to try.
+        follows: other fields of `Reading` that it has a choice for, and not every emission.
         searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
         unrecorded: values of `facts` that these leave out.
@@ -120,6 +126,7 @@ class Emission(nn.Module):
     upsample: ClassVar[int] = 2
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    follows: ClassVar[tuple[str, ...]] = ()
     searches: ClassVar[bool] = False
     lists: ClassVar[bool] = False
     unrecorded: ClassVar[Mapping[str, Any]] = {}

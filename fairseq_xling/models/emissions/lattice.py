@@ -9,7 +9,7 @@ need not be mixed: they are different paths.
 R rows, S slots, U words, D width, H heads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -29,7 +29,7 @@ from fairseq_xling.models.emissions import (
 from fairseq_xling.models.emissions.repeated import CHOICES, Repeated, at_slots, searched
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.lattice_beam import lattice_beam
-from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
+from fairseq_xling.models.lattice_paths import NEVER, ahead, best_path, lattice_loss
 
 
 @emissions.register("lattice")
@@ -37,6 +37,11 @@ class Lattice(Repeated):
     """Which slot comes next is a mixture of H attentions, as in the paper, Section 3.1."""
 
     upsample: ClassVar[int] = 4  # a path leaves slots out
+    # Each word costs something, so that the likeliest path is a short one.
+    tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "word_bonus": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    }
+    follows: ClassVar[tuple[str, ...]] = ("lookahead",)
     searches: ClassVar[bool] = True
     lists: ClassVar[bool] = True
 
@@ -96,8 +101,11 @@ class Lattice(Repeated):
         logits: Sequence[Logits],
         reading: Reading,
     ) -> Written:
-        """From each slot to the next by the product of a step and the best word there (lookahead,
-        Section 3.3); ``</s>`` stands at the last. Or the best translations of a beam search.
+        """The likeliest path of all with the best word at each slot (Shao et al., 2022, "Viterbi
+        Decoding of Directed Acyclic Transformer", with a bonus for each word in place of a division
+        by the length); ``</s>`` stands at the last slot. With ``reading.lookahead`` the next slot
+        is the likeliest one after this with its word (Huang et al., 2022, Section 3.3). Or the best
+        translations of a beam search.
 
         Raises:
             UserError: for several models, whose graphs have no slots in common.
@@ -110,11 +118,12 @@ class Lattice(Repeated):
         last = (lengths - 1)[:, None]
         inside = (place > 0) & (place < last)
         allowed, few = {UNK: reading.unk_penalty}, reading.few(inside)
+        bonus = self.of(reading, "word_bonus")
         if reading.beam > 1:
             words, scores, _ = best_few([states[0][inside]], logits, allowed, NULL, CHOICES, few)
             tokens = words.new_zeros(*inside.shape, words.shape[1])
             log_probs = scores.new_zeros(tokens.shape)
-            tokens[inside], log_probs[inside] = words, scores
+            tokens[inside], log_probs[inside] = words, scores + bonus
             steps = self.steps(states[0], lengths)
             guide = reading.guide
             return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam, guide))
@@ -123,11 +132,15 @@ class Lattice(Repeated):
         best[inside] = found[0]
         log_probs = found[1].new_zeros(inside.shape)
         log_probs[inside] = found[1]
-        scores = self.steps(states[0], lengths) + log_probs[:, None]
+        plain = self.steps(states[0], lengths) + log_probs[:, None]
+        scores = plain + bonus * inside[:, None]
+        if not reading.lookahead:
+            scores = scores + ahead(scores, lengths)[:, None]
         here, parts = lengths.new_zeros(len(lengths), 1), []
         while not bool((here == last).all()):
-            ways = scores.gather(1, here[..., None].expand(-1, 1, slots))[:, 0]
-            value, there = ways.max(1, keepdim=True)
+            way = here[..., None].expand(-1, 1, slots)
+            there = scores.gather(1, way)[:, 0].argmax(1, keepdim=True)
+            value = plain.gather(1, way)[:, 0].gather(1, there)
             ended = here == last
             here = torch.where(ended, here, there)
             parts.append((here, value.masked_fill(ended, 0.0), ~ended))

@@ -376,8 +376,6 @@ class TrelmTranslators(TrelmStudy):
             **own,
             "emission": "lattice",
             "upsample": min(2 * config.upsample, int(SLOTS.most)),
-            "slot_beam": 1,
-            "ngram": "",
         }
         glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
         return [
@@ -393,7 +391,8 @@ class TrelmTranslators(TrelmStudy):
             ),
             Variation("lattice", "lattice", lattice),
             Variation("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
+            Variation("lattice-teacher", "lattice, teacher", {**lattice, **teacher}),
             Variation(
-                "lattice-teacher", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
+                "lattice-all", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
             ),
         ]

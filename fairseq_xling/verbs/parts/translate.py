@@ -8,8 +8,9 @@ from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
 
 _OPTIONS = (
-    *("ordering", "length_candidates", "blank_penalty", "slot_beam", "ngram", "ngram_weight"),
-    *("ngram_bonus", "rescore", "rescore_weight", "rescore_bonus", "shortlist", "too_long"),
+    *("ordering", "length_candidates", "blank_penalty", "word_bonus", "lookahead", "slot_beam"),
+    *("ngram", "ngram_weight", "ngram_bonus", "rescore", "rescore_weight", "rescore_bonus"),
+    *("shortlist", "too_long"),
 )
 _BETWEEN = " ||| "
 

@@ -190,4 +190,4 @@ def test_a_word_that_is_shown_replaces_the_state(make_model):
 
 
 def test_reading_defaults_to_the_models_own_penalty():
-    assert Reading() == Reading(False, 0.0, None, 1)
+    assert Reading() == Reading(False, 0.0, None, None, False, 1)

@@ -142,7 +142,8 @@ def test_the_words_of_the_best_path_are_shown():
 
 def test_writing_looks_one_step_ahead_and_is_the_same_alone():
     model = lattice()
-    found = model.write([states()], placed(), [lambda x: x.clone()], Reading())
+    ahead = Reading(lookahead=True)
+    found = model.write([states()], placed(), [lambda x: x.clone()], ahead)
     log_steps = model.steps(states(), placed().lengths)
     for row, length in enumerate(LENGTHS):
         allowed = states()[row].clone()
@@ -162,10 +163,49 @@ def test_writing_looks_one_step_ahead_and_is_the_same_alone():
         assert found.log_probs[row][kept].tolist() == pytest.approx(scores, abs=1e-5)
         assert found.sizes[row] == len(said)
         one = Placed({}, None, torch.tensor([length]))
-        alone = model.write(
-            [states()[row : row + 1, :length]], one, [lambda x: x.clone()], Reading()
-        )
+        alone = model.write([states()[row : row + 1, :length]], one, [lambda x: x.clone()], ahead)
         assert alone.tokens[0].tolist() == said
+
+
+@pytest.mark.parametrize("bonus", [-1.0, 0.0, 0.7, 9.0])
+def test_the_path_that_is_written_is_the_likeliest_of_all_with_a_bonus_for_each_word(bonus):
+    model = lattice()
+    reading = Reading(word_bonus=bonus)
+    found = model.write([states()], placed(), [lambda x: x.clone()], reading)
+    log_steps, written = model.steps(states(), placed().lengths).tolist(), []
+    for row, length in enumerate(LENGTHS):
+        allowed = states()[row].clone()
+        allowed[:, [token for token in range(SPECIALS) if token != 3]] = -math.inf  # <unk> is
+        value, token = allowed.log_softmax(-1).max(-1)
+        every = [
+            (score + sum(value[slot].item() + bonus for slot in slots), slots)
+            for size in range(length - 1)
+            for slots, score in paths(
+                log_steps[row], [[0.0] * length] * size, length, size
+            )
+        ]  # fmt: skip
+        score, slots = max(every)
+        kept = found.kept[row]
+        assert found.tokens[row][kept].tolist() == [*token[list(slots)].tolist(), 2]
+        assert found.slots[row][kept].tolist() == [*slots, length - 1]
+        own = found.log_probs[row][kept].sum().item()  # without the bonus
+        assert own == pytest.approx(score - bonus * len(slots), abs=1e-4)
+        written.append(len(slots))
+        one = Placed({}, None, torch.tensor([length]))
+        alone = model.write([states()[row : row + 1, :length]], one, [lambda x: x.clone()], reading)
+        assert alone.tokens[0].tolist() == found.tokens[row][kept].tolist()
+    most = [length - 2 for length in LENGTHS]
+    assert (written == most) == (bonus == 9.0)
+
+
+def test_a_model_keeps_a_bonus_of_its_own():
+    model = lattice()
+    plain = model.write([states()], placed(), [lambda x: x.clone()], Reading())
+    model.word_bonus.fill_(9.0)
+    longer = model.write([states()], placed(), [lambda x: x.clone()], Reading())
+    assert longer.kept.sum() > plain.kept.sum()
+    none = model.write([states()], placed(), [lambda x: x.clone()], Reading(word_bonus=0.0))
+    assert torch.equal(none.tokens, plain.tokens)
 
 
 def test_several_models_have_no_graph_in_common():

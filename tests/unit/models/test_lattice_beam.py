@@ -91,6 +91,24 @@ def test_it_finds_what_the_likeliest_path_does_not():
     assert found.slots[0, 0, 0].item() in (2, 3) and found.slots[0, 1, 0] == 1
 
 
+@pytest.mark.parametrize("beam", [12, 130])
+@pytest.mark.parametrize("bonus", [-0.5, 1.0, 4.0])
+def test_what_a_word_adds_counts_and_ends_no_search_too_soon(bonus, beam):
+    """The best translations have all the words that fit, if a word adds much."""
+    steps, tokens, log_probs = random(1)
+    found = search((steps, tokens, log_probs + bonus), LENGTHS, beam)
+    for row, length in enumerate(LENGTHS):
+        plain = every_translation(steps[row], tokens[row], log_probs[row], length)
+        expected = {text: value + bonus * len(text) for text, value in plain.items()}
+        own = texts(found, row)
+        assert max(own, key=own.get) == max(expected, key=expected.get)
+        assert all(own[text] == pytest.approx(expected[text], abs=1e-6) for text in own)
+        if bonus == 4.0:
+            assert len(max(own, key=own.get)) == length - 2
+        if beam == 130:
+            assert len(own) == len(expected)
+
+
 @pytest.mark.parametrize("beam", [1, 2, 5])
 def test_rows_do_not_depend_on_each_other(beam):
     lengths = [9, 2, 5, 7]
