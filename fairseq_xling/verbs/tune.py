@@ -6,10 +6,11 @@
 
 Translates a split of the model's data folder with each value of `--blank-penalty` (of `ctc`) or
 `--word-bonus` (of `lattice`), prints BLEU, and writes the model with the best one, which every
-program then uses unless another is given. With an n-gram model it then searches with each of some
-values of `--ngram-weight` and `--ngram-bonus`, and prints BLEU of each pair. So it does for
-`--rescore-weight` and `--rescore-bonus` of a model that chooses among what a search has found, with
-the n-gram model if there is one. These are options of translation, and not kept with the model.
+program then uses unless another is given. With an n-gram model it then searches with values of
+`--ngram-weight` and `--ngram-bonus` around the best so far, until none is better, and prints BLEU
+of each pair. Of a model that chooses among what a search has found, with the n-gram model if there
+is one, it tries each pair of `--rescore-weight` and `--rescore-bonus`. These are options of
+translation, and not kept with the model.
 """
 
 import argparse

@@ -127,8 +127,11 @@ def _best(found: Mapping[Pair, float]) -> Pair:
 
 def _searched(found: Mapping[Pair, float], split: str, name: str, beam: int) -> str:
     """A row for each weight, a column for each bonus, and the best of both as options."""
-    weights, bonuses = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
-    rows = [[f"{w:g}", *(f"{found[w, bonus]:.2f}" for bonus in bonuses)] for w in weights]
+    weights, bonuses = (sorted(set(part)) for part in zip(*found, strict=True))
+    rows = [
+        [f"{w:g}", *(f"{found[w, b]:.2f}" if (w, b) in found else "" for b in bonuses)]
+        for w in weights
+    ]
     weight, bonus = _best(found)
     return (
         f"BLEU, {split}, with --{name} and --slot-beam {beam}:\n\n"
