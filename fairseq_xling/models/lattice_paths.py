@@ -62,6 +62,16 @@ def ahead(
     return value
 
 
+def visits(steps: Tensor) -> Tensor:
+    """The probability that a path visits each slot, whatever it writes, (R, S)."""
+    ways = steps.exp()
+    share = torch.zeros_like(ways[:, 0])
+    share[:, 0] = 1.0
+    for slot in range(steps.shape[1] - 1):
+        share[:, slot + 1 :].addcmul_(share[:, slot, None], ways[:, slot, slot + 1 :])
+    return share
+
+
 def to_the_end(steps: Tensor, lengths: Tensor) -> Tensor:
     """(R, S) the step from each slot to the last of its row."""
     last = (lengths - 1)[:, None, None].expand(-1, steps.shape[1], 1)

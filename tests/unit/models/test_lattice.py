@@ -12,7 +12,7 @@ from fairseq_xling.models.emissions import Placed, Reading, emissions
 from fairseq_xling.models.emissions.lattice import Lattice
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.glancing import show
-from fairseq_xling.models.lattice_paths import best_path, lattice_loss
+from fairseq_xling.models.lattice_paths import best_path, lattice_loss, visits
 
 A, B, C = SPECIALS, SPECIALS + 1, SPECIALS + 2
 VOCAB = SPECIALS + 4
@@ -196,6 +196,41 @@ def test_the_path_that_is_written_is_the_likeliest_of_all_with_a_bonus_for_each_
         assert alone.tokens[0].tolist() == found.tokens[row][kept].tolist()
     most = [length - 2 for length in LENGTHS]
     assert (written == most) == (bonus == 9.0)
+
+
+def test_visits_are_the_sum_of_all_paths_through_a_slot():
+    steps = lattice().steps(states(), placed().lengths)
+    found = visits(steps)
+    for row, length in enumerate(LENGTHS):
+        expected = [0.0] * max(LENGTHS)
+        for size in range(length - 1):
+            none = [[0.0] * length] * size
+            for slots, score in paths(steps[row].tolist(), none, length, size):
+                for slot in (0, *slots, length - 1):
+                    expected[slot] += math.exp(score)
+        assert found[row].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_words_are_only_looked_for_where_enough_paths_go(monkeypatch, beam):
+    model, seen = lattice(), []
+    model.key.weight.data *= 40  # so that few paths are likely
+    enough = visits(model.steps(states(), placed().lengths))
+
+    def written(least):
+        monkeypatch.setattr("fairseq_xling.models.emissions.lattice.VISITED", least)
+        seen.clear()
+        found = model.write(
+            [states()], placed(), [lambda x: seen.append(len(x)) or x.clone()], Reading(beam=beam)
+        )
+        return found, sum(seen)
+
+    (few, some), (_, every) = written(0.2), written(0.0)
+    assert every == sum(length - 2 for length in LENGTHS) > some > 0
+    word = few.real & (few.tokens != 2)
+    rows = (torch.arange(len(word)) // beam)[:, None].expand_as(word)[word]
+    least = (1 / torch.tensor(LENGTHS)).clamp(max=0.2)
+    assert len(rows) and (enough[rows, few.slots[word]] >= least[rows]).all()
 
 
 def test_a_model_keeps_a_bonus_of_its_own():
