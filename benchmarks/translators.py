@@ -13,7 +13,9 @@ import argparse
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sacrebleu
@@ -28,7 +30,13 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ours", type=Path, required=True, help="checkpoint or exported folder")
+    parser.add_argument(
+        "--ours",
+        nargs="+",
+        required=True,
+        metavar="[NAME=]MODEL",
+        help="checkpoint or exported folder; several have names",
+    )
     parser.add_argument(
         "--autoregressive", type=Path, required=True, help="checkpoint of `--task translation`"
     )
@@ -106,27 +114,38 @@ def singly(translate: Translate, lines: Sequence[str], clock: Callable[[], float
     return np.array(times)
 
 
-def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate], int, bool]]:
-    """What makes each, its parameters, and whether it reads our source text."""
-    beam, searched = {"slot_beam": args.slot_beam}, f"ours, beam {args.slot_beam}"
+def own_systems(args: argparse.Namespace, name: str, model: Path) -> dict[str, Any]:
+    """What makes each system of one of our models."""
+    beam, searched = {"slot_beam": args.slot_beam}, f"{name}, beam {args.slot_beam}"
     more = {"": {}}
     if args.ngram:
         more[", n-gram model"] = {"ngram": args.ngram}
     if args.rescore:
         rescored = {"rescore": str(args.autoregressive)}
-        more |= {f"{name}, rescored": options | rescored for name, options in more.items()}
-    peer = Autoregressive(args.autoregressive, args.data, (args.source_lang, args.target_lang))
+        more |= {f"{what}, rescored": options | rescored for what, options in more.items()}
     makers = {}
     for precision in ("fp32", "bf16", "int8"):
-        makers[f"ours {precision}"] = lambda p=precision: ours(args.ours, p)
+        makers[f"{name} {precision}"] = partial(ours, model, precision)
     if args.shortlist:
-        listed = {"shortlist": args.shortlist}
-        makers["ours, short list int8"] = lambda: ours(args.ours, "int8", **listed)
-    for name, options in more.items():
         for precision in ("fp32", "int8"):
-            makers[f"{searched}{name} {precision}"] = lambda o=options, p=precision: ours(
-                args.ours, p, **beam, **o
+            makers[f"{name}, short list {precision}"] = partial(
+                ours, model, precision, shortlist=args.shortlist
             )
+    for what, options in more.items():
+        for precision in ("fp32", "int8"):
+            makers[f"{searched}{what} {precision}"] = partial(
+                ours, model, precision, **beam, **options
+            )
+    return makers
+
+
+def systems(args: argparse.Namespace) -> dict[str, tuple[Callable[[], Translate], int, bool]]:
+    """What makes each, its parameters, and whether it reads our source text."""
+    peer = Autoregressive(args.autoregressive, args.data, (args.source_lang, args.target_lang))
+    makers = {}
+    for given in args.ours:
+        name, _, model = given.rpartition("=")
+        makers |= own_systems(args, f"ours {name}".strip(), Path(model))
     for name, width in (("greedy", 1), ("beam 5", 5)):
         makers[f"fairseq {name} fp32"] = lambda w=width: (peer.stock(w), peer.size)
     for kind, compute_type in (("fp32", "float32"), ("int8", "int8")):

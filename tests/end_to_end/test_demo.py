@@ -36,7 +36,7 @@ def test_it_ends_with_five_lines_of_results_and_the_place_of_the_report(demo):
     assert found and float(found[2]) >= 2  # even 40 steps show the way
     assert float(found[1]) > 2 * float(re.search(r"([\d.]+)%", control)[1])
     assert "POS " in transfer and "LAS " in transfer
-    assert re.search(r"(?:(?:identity|predicted|oracle|ctc) [\d.]+(?:, )?){4}$", translation)
+    assert re.search(r"(?:(?:identity|predicted|oracle|lattice) [\d.]+(?:, )?){4}$", translation)
     assert order.startswith("Word order: ")
     assert report == f"report: {folder / 'report.html'}"
     assert commands == f"exact commands: {folder / 'commands.sh'}"
@@ -84,7 +84,7 @@ def test_the_results_name_the_precision_that_every_training_had(demo):
 def test_the_english_half_migrates_and_translates_in_every_order(demo):
     folder, printed = demo
     assert "] migrate: done in" in printed
-    for title in ("identity", "predicted", "oracle", "ctc"):
+    for title in ("identity", "predicted", "oracle", "lattice"):
         assert f"{title} " in last_lines(printed)[3]
     assert "autoregressive" not in printed  # that is for a larger scale
     migration = json.loads((folder / "results.json").read_text())["migration"]

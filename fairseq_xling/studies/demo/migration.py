@@ -22,7 +22,7 @@ METHODS = {
     "identity": "identity: order and length of the source (the paper's)",
     "predicted": "predicted: order and length predicted by the model",
     "oracle": "oracle: order and length of the reference",
-    "ctc": "slots: words and their order at once, learnt after the forward model (CTC)",
+    "lattice": "slots: words and their order at once, learnt after the forward model (a lattice)",
 }
 
 
@@ -76,7 +76,7 @@ def migration_steps(
         *("--mapping", "none"),
         *("--commonality-steps", str(scale.commonality)),
         *("--transfer-steps", str(scale.transfer), "--language-steps", str(scale.language)),
-        *("--translator-steps", str(scale.translator), "--emission", "ctc"),
+        *("--translator-steps", str(scale.translator), "--emission", "lattice"),
         *("--commonality-lr", "3e-3", "--transfer-lr", "3e-3", "--language-lr", "1e-3"),
         *("--translator-lr", "3e-3"),
         *("--warmup", str(scale.warmup), "--every", str(scale.every)),

@@ -189,12 +189,12 @@ def _lead(models: Models, migration: Mapping[str, Any]) -> list[str]:
 
 def _of_slots(migration: Mapping[str, Any]) -> list[str]:
     """What the model with slots reaches, if the run has one."""
-    found = migration["translation"].get("ctc")
+    found = migration["translation"].get("lattice")
     if found is None:
         return []
     return [
-        "Trained further to write whole sentences from slots (CTC), it needs no order and reaches "
-        f"{found['bleu']:.1f}."
+        "Trained further to write whole sentences from slots (a lattice), it needs no order and "
+        f"reaches {found['bleu']:.1f}."
     ]
 
 

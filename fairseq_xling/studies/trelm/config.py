@@ -159,7 +159,7 @@ class TrelmConfig(TargetTasks):
         choices=("forward", SCRATCH),
     )
     translator_lr: float = option(7e-4, "its peak learning rate", least=0)
-    emission: str = option("ctc", "how it writes words, as --emission of fairseq-train")
+    emission: str = option("lattice", "how it writes words, as --emission of fairseq-train")
     upsample: int = option(
         0,
         "slots that each source token has in it; 0 is the emission's own number, 2 with ctc, 4 "

@@ -124,7 +124,7 @@ SNAPSHOT = {
     "translator_steps": 0,
     "translator_start": "forward",
     "translator_lr": 7e-4,
-    "emission": "ctc",
+    "emission": "lattice",
     "upsample": 0,
     "slot_layers": 0,
     "glancing": 0.0,
