@@ -257,11 +257,16 @@ class Translates:
                     f"`--{name.replace('_', '-')}` has no effect on a model with `--emission "
                     f"{_shown(emission.facts())}`, got {value}"
                 )
-        if self.cfg.lookahead and self.cfg.slot_beam > 1:
-            raise UserError(
-                "`--lookahead` has no effect on a search, which `--slot-beam` "
-                f"{self.cfg.slot_beam} asks for"
-            )
+        if self.cfg.lookahead:
+            if self.cfg.slot_beam > 1:
+                raise UserError(
+                    "`--lookahead` has no effect on a search, which `--slot-beam` "
+                    f"{self.cfg.slot_beam} asks for"
+                )
+            if self.cfg.word_bonus is not None:
+                raise UserError(
+                    f"`--word-bonus` has no effect with `--lookahead`, got {self.cfg.word_bonus}"
+                )
         ordering = orderings[self.cfg.ordering](self.cfg, models)
         if self.cfg.slot_beam > 1 and not emission.searches:
             raise UserError(

@@ -213,7 +213,7 @@ def test_the_numbers_lie_beside_the_report(migrated):
     assert one["cost"]["sums"]["steps_as_the_paper_counts"] == 18
     assert one["data"]["pairs"] == {"en-de": 100}
     assert [found["best_seed"] in (1, 2) for found in one["maps"]] == [True]
-    assert set(one["translation"]) == {"identity", "predicted", "oracle", "ctc"}
+    assert set(one["translation"]) == {"identity", "predicted", "oracle", "lattice"}
     assert len(one["samples"]) == 10
     costs = {cost["phase"]: cost for cost in one["cost"]["trainings"]}
     assert costs["commonality"]["trained"] < costs["forward"]["trained"]
@@ -337,7 +337,7 @@ def test_a_translator_learns_from_a_teacher(world):
     call = (*TAUGHT, "--output", "taught", "--autoregressive-patience", "1")
     patient = (*call, "--autoregressive-args", ends, *penalties)
     printed = trelm(world, *patient, "--teacher", "autoregressive", "--slot-beam", "3").stdout
-    assert "ctc, beam 3 " in printed and "ctc, beam 3, rescored" in printed
+    assert "lattice, beam 3 " in printed and "lattice, beam 3, rescored" in printed
     assert "autoregressive, beam 5" in printed  # it is a translator, too
     folder = world / "taught"
     before = DataFolder(folder / "data" / "prepare-de")
@@ -467,7 +467,7 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
             "trelm-translators",
             "--autoregressive-args=--max-epoch=1 --autoregressive-patience 1",
             "ctc",
-            9,
+            10,
         ),
         ("trelm-readings", "", "defaults", 7),
         ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),

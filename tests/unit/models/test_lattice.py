@@ -235,6 +235,8 @@ def test_words_are_only_looked_for_where_enough_paths_go(monkeypatch, beam):
 
 def test_a_model_keeps_a_bonus_of_its_own():
     model = lattice()
+    assert model.word_bonus == 0.5
+    model.word_bonus.fill_(0.0)
     plain = model.write([states()], placed(), [lambda x: x.clone()], Reading())
     model.word_bonus.fill_(9.0)
     longer = model.write([states()], placed(), [lambda x: x.clone()], Reading())

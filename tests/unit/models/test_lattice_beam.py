@@ -129,7 +129,7 @@ def test_the_emission_writes_what_the_search_finds():
     model = Lattice(EncoderShape(2, size, 20, 2, 16, emission="lattice", upsample=2)).double()
     states = torch.randn(len(LENGTHS), max(LENGTHS), size, dtype=torch.double)
     placed = Placed({}, None, torch.tensor(LENGTHS))
-    written = model.write([states], placed, [lambda x: x.clone()], Reading(beam=3))
+    written = model.write([states], placed, [lambda x: x.clone()], Reading(beam=3, word_bonus=0.0))
     allowed = [3, *range(6, size)]  # <unk> and words
     words = states[..., allowed].log_softmax(-1).float()
     best = words.topk(len(allowed), 2)

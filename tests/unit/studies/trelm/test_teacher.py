@@ -113,9 +113,9 @@ def test_a_finished_teacher_translates_and_chooses_among_what_the_search_finds(
     assert command[command.index("--beam") + 1] == "5"
     assert command[command.index("--gen-subset") + 1] == "test"
     assert steps["translate-teacher-de-1"].reads(steps["teacher-de"])
-    (command,) = steps["translate-ctc-rescored-de-1"].commands
+    (command,) = steps["translate-lattice-rescored-de-1"].commands
     assert command[command.index("--rescore") + 1] == str(model)
-    assert model in steps["translate-ctc-rescored-de-1"].inputs
+    assert model in steps["translate-lattice-rescored-de-1"].inputs
 
 
 @pytest.mark.parametrize("name", ["model.pt", "lines.txt"])
@@ -136,8 +136,14 @@ def test_a_search_with_an_n_gram_model_is_compared_with_one_without(config, fact
         transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=True, ngram=str(model)
     )
     steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
-    rows = [name for name in steps if name.startswith("translate-ctc")]
-    names = ("ctc", "ctc-beam", "ctc-rescored", "ctc-ngram", "ctc-ngram-rescored")
+    rows = [name for name in steps if name.startswith("translate-lattice")]
+    names = (
+        "lattice",
+        "lattice-beam",
+        "lattice-rescored",
+        "lattice-ngram",
+        "lattice-ngram-rescored",
+    )
     assert rows == [f"translate-{name}-de-1" for name in names]
     led = [name for name in rows if "--ngram" in steps[name].commands[0]]
     assert led == rows[3:] and all(model in steps[name].inputs for name in led)
@@ -153,7 +159,7 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     (command,) = steps["tune-de-1"].commands
     assert command[-4:] == ["--ngram", str(model), "--slot-beam", "7"]
     assert model in steps["tune-de-1"].inputs
-    led, alone = steps["translate-ctc-ngram-de-1"], steps["translate-ctc-beam-de-1"]
+    led, alone = steps["translate-lattice-ngram-de-1"], steps["translate-lattice-beam-de-1"]
     assert led.reads(steps["tune-de-1"]) and alone.late is None
     record = tmp_path / "results" / "tune-de-1.json"
     assert record in led.inputs and record in steps["tune-de-1"].outputs
@@ -163,7 +169,7 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     # A model that rescores, too; without the n-gram model it has its defaults.
     peer = config(**given, autoregressive=True)
     steps = {step.name: step for step in trelm_steps(tmp_path, peer, {"de": facts()})}
-    tune, both = steps["tune-de-1"], steps["translate-ctc-ngram-rescored-de-1"]
+    tune, both = steps["tune-de-1"], steps["translate-lattice-ngram-rescored-de-1"]
     (command,), (rescores,) = tune.commands, both.commands
     other = rescores[rescores.index("--rescore") + 1]
     assert command[-6:] == ["--ngram", str(model), "--rescore", other, "--slot-beam", "7"]
@@ -172,17 +178,17 @@ def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_t
     write_json(record, {name: {"chosen": values} for name, values in found.items()})
     rescored = ["--rescore-weight", "0.7", "--rescore-bonus", "1.5"]
     assert both.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0", *rescored]
-    assert steps["translate-ctc-ngram-de-1"].late() == both.late()[:4]
-    assert steps["translate-ctc-rescored-de-1"].late is None
+    assert steps["translate-lattice-ngram-de-1"].late() == both.late()[:4]
+    assert steps["translate-lattice-rescored-de-1"].late is None
     # Without an n-gram model they are those of the search alone.
     alone = config(**(given | {"ngram": ""}), autoregressive=True)
     steps = {step.name: step for step in trelm_steps(tmp_path, alone, {"de": facts()})}
-    assert steps["translate-ctc-rescored-de-1"].late() == rescored
-    assert steps["translate-ctc-beam-de-1"].late is None
+    assert steps["translate-lattice-rescored-de-1"].late() == rescored
+    assert steps["translate-lattice-beam-de-1"].late is None
 
     without = facts(parallel={"train", "test"})  # nothing to choose them by
     steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": without})}
-    assert "tune-de-1" not in steps and steps["translate-ctc-ngram-de-1"].late is None
+    assert "tune-de-1" not in steps and steps["translate-lattice-ngram-de-1"].late is None
 
 
 @pytest.mark.parametrize("autoregressive", [False, True])
@@ -193,9 +199,9 @@ def test_a_search_is_a_further_translation_and_so_is_what_another_model_chooses(
         transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=autoregressive
     )
     steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
-    rows = [name for name in steps if name.startswith("translate-ctc")]
-    rescored = ["translate-ctc-rescored-de-1"] if autoregressive else []
-    assert rows == ["translate-ctc-de-1", "translate-ctc-beam-de-1", *rescored]
+    rows = [name for name in steps if name.startswith("translate-lattice")]
+    rescored = ["translate-lattice-rescored-de-1"] if autoregressive else []
+    assert rows == ["translate-lattice-de-1", "translate-lattice-beam-de-1", *rescored]
     plain, beam = (steps[name].commands[0] for name in rows[:2])
     assert "--slot-beam" not in plain and beam[beam.index("--slot-beam") + 1] == "7"
     for name in rescored:
