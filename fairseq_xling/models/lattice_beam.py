@@ -44,12 +44,7 @@ def lattice_beam(
     alpha = steps.new_full((rows, beam, slots), NEVER)
     alpha[:, 0, 0] = 0.0
     text = tokens.new_full((rows, beam, max(1, slots - 2)), _END)
-    # No translation has a higher score than all those together that begin alike, if each slot
-    # writes its best word.
-    each = log_probs.amax(2) + (guide.most(1) if guide else 0.0)
-    place = torch.arange(slots, device=steps.device)
-    last = lengths[:, None] - 1
-    most = ahead(steps + each.masked_fill(place >= last, 0.0)[:, None], lengths, torch.logsumexp)
+    most = _most(steps, log_probs.amax(2) + (guide.most(1) if guide else 0.0), lengths)
     live = Prefixes(text, torch.zeros_like(text), alpha.new_full((rows, beam), -NEVER))
     found = live
     led = guide and guide.start(rows, beam, steps.device)
@@ -80,6 +75,13 @@ def lattice_beam(
         text[..., place], where[..., place] = names.gather(1, word), alpha.argmax(2)
         live = live._replace(tokens=text, slots=where)
     return found
+
+
+def _most(steps: Tensor, best: Tensor, lengths: Tensor) -> Tensor:
+    """(R, S) what no translation can exceed from each slot on, if its words are worth at most
+    ``best`` (R, S) there: all paths together, with that at each of their slots."""
+    last = torch.arange(best.shape[1], device=best.device) >= lengths[:, None] - 1
+    return ahead(steps + best.masked_fill(last, 0.0)[:, None], lengths, torch.logsumexp)
 
 
 def _by_word(tokens: Tensor, log_probs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
