@@ -84,8 +84,8 @@ def tune_ngram(
     """BLEU of ``split`` with pairs of `NGRAM_WEIGHTS` and `NGRAM_BONUSES` of an n-gram model, until
     none next to the best one is better.
 
-    Of fourteen translators thirteen had the best of all pairs so, the other one .01 less, with a
-    third of the searches (`benchmarks/README.md`).
+    Of twelve translators eleven had the best of all pairs so, the other one .01 less, with a third
+    of the searches (`benchmarks/README.md`).
 
     Args:
         beam: hypotheses of the search; the others, and errors, are those of `tune`.
