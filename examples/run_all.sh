@@ -66,7 +66,7 @@ every() {
     on_data trelm-languages "$here/trelm/7_languages.sh" "$data" "$runs/trelm/translators"
     on_data trelm-translators-parts env TARGET=fr ENCODER=small "$here/trelm/5_translators.sh" \
         "$data/multi30k" "$runs/trelm/translators-parts" --slot-beam 1 --translator-steps 700 \
-        --rows ctc,ctc-scratch,ctc-glancing,ctc-teacher,ctc-all,lattice,lattice-all \
+        --rows ctc,ctc-scratch,ctc-glancing,ctc-teacher,ctc-all,lattice,lattice-teacher,lattice-all \
         --teacher "$runs/trelm/translators-fr-teacher.pt" --autoregressive no \
         --autoregressive-lenpens ""
     on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
