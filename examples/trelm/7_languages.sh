@@ -7,11 +7,11 @@
 # fr zh ja") are those to run; RUN_FOLDER-de and so on get their runs. ROWS
 # (ctc-teacher,lattice-teacher) are translators of the study. Where IRSTLM is installed (its program
 # tlm on PATH), a model of 4-grams of the training text helps the search over slots. STEPS (5600) are
-# the updates of a translator; the figures of README.md for ctc-teacher to French are of 2800. About
-# two hours of one core for ctc-teacher in each language, three for lattice-teacher. If interrupted,
-# the same command resumes. In README.md the teachers for German and Japanese, and the translators,
-# were trained on an NVIDIA H100 with torch 2.11.0, as with DEVICE=cuda, the latter in fp16
-# (`--precision fp16`).
+# the updates of a translator. About two hours of one core for ctc-teacher in each language, three for
+# lattice-teacher. If interrupted, the same command resumes. In README.md the teachers for German and
+# Japanese, and the translators, were trained on an NVIDIA H100 with torch 2.11.0, as with DEVICE=cuda,
+# the latter in fp16 (`--precision fp16`); but those of translators-fr on a processor, with `STEPS=2800
+# --translator-lr 5e-4`.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}

@@ -50,8 +50,8 @@ bfloat16, which fairseq does not offer on CPUs), batches of the same size, learn
 The teachers that translators are compared with are of `teacher.sh`: 4 layers on either side, 128
 wide, dropout 0.3, learning rate 4e-3, 2,600 updates of 4,096 tokens, one seed. Those of German and
 Japanese were trained on an NVIDIA H100 with torch 2.11.0, in minutes, and so were the translators
-of 5,600 steps and those of 2,800 to French, in fp16: with CTC nine at a time in six minutes, with a
-lattice fifteen at a time in ten. Everything before and after them ran on processors, in bf16.
+of 5,600 steps, in fp16: with CTC nine at a time in six minutes, with a lattice fifteen at a time in
+ten. Everything before and after them ran on processors, in bf16.
 """
 
 
