@@ -6,7 +6,7 @@ from typing import Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NOT_NEGATIVE, SHARE, ranged
+from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NATS, NOT_NEGATIVE, SHARE, ranged
 
 
 @dataclass
@@ -74,7 +74,7 @@ class TranslationOptions(FairseqDataclass):
             "translation: added to the score of a path for each word, in nats, with `--emission "
             "lattice`; more makes translations longer (default: the model's own, see "
             "`fairseq-xling tune`)",
-            ANY,
+            NATS,
         ),
     )
     lookahead: bool = field(

@@ -18,7 +18,16 @@ that of the translation, with --ngram and what the n-gram model adds, with --res
 import argparse
 
 from fairseq_xling import precision
-from fairseq_xling.ranges import ANY, CANDIDATES, COUNT, HYPOTHESES, NOT_NEGATIVE, SHARE, Number
+from fairseq_xling.ranges import (
+    ANY,
+    CANDIDATES,
+    COUNT,
+    HYPOTHESES,
+    NATS,
+    NOT_NEGATIVE,
+    SHARE,
+    Number,
+)
 
 GROUP = "Migrate"
 
@@ -45,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--word-bonus",
-        type=Number(float, ANY),
+        type=Number(float, NATS),
         metavar="X",
         help="for --emission lattice: added for each word, in nats; more is longer",
     )

@@ -148,7 +148,9 @@ class Lattice(Repeated):
             scores = plain + bonus * read[:, None]
             scores = scores + ahead(scores, lengths)[:, None]
         here, parts = lengths.new_zeros(len(lengths), 1), []
-        while not bool((here == last).all()):
+        for _ in range(slots):  # of states that are not finite, a path need not end
+            if bool((here == last).all()):
+                break
             way = here[..., None].expand(-1, 1, slots)
             there = scores.gather(1, way)[:, 0].argmax(1, keepdim=True)
             value = plain.gather(1, way)[:, 0].gather(1, there)

@@ -245,6 +245,18 @@ def test_a_model_keeps_a_bonus_of_its_own():
     assert torch.equal(none.tokens, plain.tokens)
 
 
+@pytest.mark.parametrize("lookahead", [False, True])
+def test_states_that_are_not_finite_end_too(lookahead):
+    broken = states()
+    broken[1] = math.nan
+    reading = Reading(lookahead=lookahead)
+    found = lattice().write([broken], placed(), [lambda x: x.clone()], reading)
+    whole = lattice().write([states()], placed(), [lambda x: x.clone()], reading)
+    for row in (0, 2, 3, 4):
+        kept = whole.kept[row]
+        assert found.tokens[row][found.kept[row]].tolist() == whole.tokens[row][kept].tolist()
+
+
 def test_several_models_have_no_graph_in_common():
     with pytest.raises(UserError) as error:
         lattice().write([states()] * 2, placed(), [lambda x: x] * 2, Reading())
