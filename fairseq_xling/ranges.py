@@ -84,7 +84,7 @@ BELOW_ONE = Range(0, 1, below=True)
 POSITIVE = Range(0, above=True)
 COUNT = Range(1)
 NOT_NEGATIVE = Range(0)
-NATS = Range(-100, 100)  # what may be added to a score for each word
+NATS = Range(-20, 20)  # what may be added to a score for each word; its exponential is taken
 # Candidates of a sentence go through a model together, and so do hypotheses.
 CANDIDATES, HYPOTHESES = Range(1, 16), Range(1, 1000)
 # Slots of a source token are told apart by a table of as many embeddings.

@@ -252,10 +252,10 @@ class Translates:
         for name in ("blank_penalty", "word_bonus", "lookahead"):
             value = getattr(self.cfg, name)
             given = value is not None and value is not False
-            if given and name not in {*emission.tuned, *emission.follows}:
+            if given and name not in {*emission.tuned, *emission.options}:
                 raise UserError(
                     f"`--{name.replace('_', '-')}` has no effect on a model with `--emission "
-                    f"{_shown(emission.facts())}`, got {value}"
+                    f"{_shown(emission.facts())}`" + ("" if value is True else f", got {value}")
                 )
         if self.cfg.lookahead:
             if self.cfg.slot_beam > 1:
@@ -313,12 +313,12 @@ class Translates:
             self.lang_ids,
             length_weight=self.cfg.length_weight,
             reading=Reading(
-                self.cfg.keep_repeats,
-                getattr(args, "unkpen", 0.0),
-                self.cfg.blank_penalty,
-                self.cfg.word_bonus,
-                self.cfg.lookahead,
-                self.cfg.slot_beam,
+                keep_repeats=self.cfg.keep_repeats,
+                unk_penalty=getattr(args, "unkpen", 0.0),
+                blank_penalty=self.cfg.blank_penalty,
+                word_bonus=self.cfg.word_bonus,
+                lookahead=self.cfg.lookahead,
+                beam=self.cfg.slot_beam,
                 guide=self._guide,
             ),
             align=align is not None,

@@ -97,8 +97,9 @@ def tune_ngram(
 
         def searched(weight: float, bonus: float) -> float:
             config.ngram_weight, config.ngram_bonus = weight, bonus
+            found = score()
             bar.update()
-            return score()
+            return found
 
         return climb(searched, NGRAM_WEIGHTS, NGRAM_BONUSES, (Guide.weight, Guide.bonus))
 

@@ -10,7 +10,8 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
 LINE counts from 0, SCORE is the mean log-probability of a token (in nats). With --slot-beam it is
-that of the translation, with --ngram and what the n-gram model adds, with --rescore
+that of the translation, of a lattice with its bonus for each word, with --ngram and what the n-gram
+model adds, with --rescore
 
   (1 - rescore-weight) (its own) + rescore-weight (the other model's) + rescore-bonus (words).
 """

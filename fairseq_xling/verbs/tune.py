@@ -1,8 +1,8 @@
 """Find the values of decoding that suit a translation model, and keep them with it.
 
-  fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt
-  fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --ngram de.arpa --slot-beam 20
-  fairseq-xling tune ctc/checkpoint_best.pt --output ctc/tuned.pt --rescore autoregressive.pt
+  fairseq-xling tune model/checkpoint_best.pt --output model/tuned.pt
+  fairseq-xling tune model/checkpoint_best.pt --output model/tuned.pt --ngram de.arpa --slot-beam 20
+  fairseq-xling tune model/checkpoint_best.pt --output model/tuned.pt --rescore autoregressive.pt
 
 Translates a split of the model's data folder with each value of `--blank-penalty` (of `ctc`) or
 `--word-bonus` (of `lattice`), prints BLEU, and writes the model with the best one, which every

@@ -255,7 +255,7 @@ def test_a_lattice_is_searched_for_several_translations(lattice):
 def test_a_word_bonus_makes_translations_longer_and_a_step_ahead_is_another_path(lattice):
     lines = ["dog cat", "sun tree red blue"]
     texts = [
-        list(Translator.load(lattice, word_bonus=x).translate(lines)) for x in (-30.0, 0.0, 30.0)
+        list(Translator.load(lattice, word_bonus=x).translate(lines)) for x in (-20.0, 0.0, 20.0)
     ]
     words = [sum(map(len, map(str.split, text))) for text in texts]
     assert words[0] < words[1] < words[2]
@@ -553,7 +553,7 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
         ),
         (
             ("--lookahead",),
-            "`--lookahead` has no effect on a model with `--emission ctc --upsample 2`, got True",
+            "`--lookahead` has no effect on a model with `--emission ctc --upsample 2`",
         ),
         (
             ("--path", "LATTICE", "--lookahead", "--slot-beam", "3"),

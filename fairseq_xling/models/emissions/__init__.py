@@ -115,8 +115,9 @@ class Emission(nn.Module):
         upsample: slots of each source token, unless `--upsample` says how many.
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, each with the values
-            that `fairseq-xling tune` tries; untuned: what it is before that, unless 0.
-        follows: other fields of `Reading` that it has a choice for, and not every emission.
+            that `fairseq-xling tune` tries.
+        untuned: those values before they are tuned, where they are not 0.
+        options: further fields of `Reading` that `write` follows, and that others do not.
         searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
         lists: whether `write` follows `Reading.tokens`.
         unrecorded: values of `facts` that these leave out.
@@ -127,7 +128,7 @@ class Emission(nn.Module):
     orderings: ClassVar[tuple[str, ...]] = ()
     tuned: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     untuned: ClassVar[Mapping[str, float]] = {}
-    follows: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ()
     searches: ClassVar[bool] = False
     lists: ClassVar[bool] = False
     unrecorded: ClassVar[Mapping[str, Any]] = {}

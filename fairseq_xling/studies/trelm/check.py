@@ -26,7 +26,7 @@ def read_config(args: argparse.Namespace, translates: bool = False) -> TrelmConf
 
     Args:
         translates: train a translator, as long as a direction of the transfer phase, unless the
-            settings say how long. On captions one with CTC has 36 BLEU, the forward model 28.
+            settings say how long. On captions one with a lattice has 37 BLEU, the forward model 23.
 
     Raises:
         UserError: for an unknown key, a value that breaks a rule, or missing text.

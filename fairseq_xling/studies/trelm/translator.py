@@ -1,7 +1,7 @@
-"""A translator whose slots write a word or nothing, trained from a migration's forward model.
+"""A translator that writes from slots, trained from a migration's forward model.
 
 The forward model knows which words a source word becomes, but has to be told their order; with an
-emission such as CTC the same weights learn to write whole sentences in one pass.
+emission such as a lattice the same weights learn to write whole sentences in one pass.
 """
 
 import functools

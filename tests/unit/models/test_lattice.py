@@ -1,5 +1,6 @@
 """The lattice emission against every path, one at a time."""
 
+import functools
 import itertools
 import math
 
@@ -243,6 +244,25 @@ def test_a_model_keeps_a_bonus_of_its_own():
     assert longer.kept.sum() > plain.kept.sum()
     none = model.write([states()], placed(), [lambda x: x.clone()], Reading(word_bonus=0.0))
     assert torch.equal(none.tokens, plain.tokens)
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("reading", [Reading(), Reading(lookahead=True), Reading(beam=3)])
+def test_many_slots_and_none_to_read_in_every_precision(dtype, reading):
+    """Of 150 equally likely slots each is read; if the first step leads to the last, none is."""
+    lengths = torch.tensor([150, 2, 3])
+    own = torch.zeros(3, 150, VOCAB, dtype=dtype)
+    own[..., A] = 5
+    model = lattice().to(dtype)
+    for part in (model.query, model.key, model.gate):
+        torch.nn.init.zeros_(part.weight)
+    seen = []
+    write = functools.partial(model.write, logits=[lambda x: seen.append(len(x)) or x.clone()])
+    found = write([own], Placed({}, None, lengths), reading=reading)
+    assert sum(seen) == 148 + 1 and torch.isfinite(found.log_probs[found.real]).all()
+    seen.clear()
+    none = write([own[:, :2]], Placed({}, None, torch.full((3,), 2)), reading=reading)
+    assert sum(seen) == 0 and set(none.tokens[none.kept].tolist()) == {2}
 
 
 @pytest.mark.parametrize("lookahead", [False, True])

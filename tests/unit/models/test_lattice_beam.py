@@ -11,6 +11,7 @@ from fairseq_xling.models.emissions import Placed, Reading
 from fairseq_xling.models.emissions.lattice import Lattice
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.lattice_beam import lattice_beam
+from fairseq_xling.ranges import NATS
 
 WORDS = [7, 8, 9]
 LENGTHS = [6, 2, 4, 3]
@@ -107,6 +108,20 @@ def test_what_a_word_adds_counts_and_ends_no_search_too_soon(bonus, beam):
             assert len(max(own, key=own.get)) == length - 2
         if beam == 130:
             assert len(own) == len(expected)
+
+
+@pytest.mark.parametrize("bonus", [NATS.least, NATS.most])
+def test_the_largest_bonus_is_no_number_too_large_in_single_precision(bonus):
+    lengths = [120, 2, 50]
+    steps, tokens, log_probs = (
+        part.float() if part.is_floating_point() else part for part in random(2, lengths)
+    )
+    found = search((steps, tokens, log_probs + bonus), lengths, beam=4)
+    for row, length in enumerate(lengths):
+        own = texts(found, row)
+        assert own and all(map(math.isfinite, own.values()))
+        words = len(max(own, key=own.get))
+        assert words > 0.7 * (length - 2) - 1 if bonus > 0 else words == 0
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
