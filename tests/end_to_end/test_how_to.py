@@ -42,7 +42,7 @@ LEAVES = {
     "how-to/transfer-studies.md": ["transfer-ner/results.json", "transfer-ner/plot.svg"],
     "how-to/translate.md": [
         "translator/checkpoint_best.pt",
-        "ctc/checkpoint_best.pt",
+        "lattice/checkpoint_best.pt",
         "translator-en-de/model.pt",
     ],
     "how-to/word-alignment.md": ["aligned/checkpoint_last.pt", "de-en.map"],

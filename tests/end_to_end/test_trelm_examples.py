@@ -113,8 +113,8 @@ def test_translators_are_planned_from_one_migration_and_one_teacher(captions, tm
     assert [step for step in steps if step.startswith("autoregressive-de-1")] == [
         "autoregressive-de-1-ctc"
     ]
-    assert sum(step.startswith("translator-") for step in steps) == 9
-    assert sum(step.startswith("tune-") for step in steps) == 6
+    assert sum(step.startswith("translator-") for step in steps) == 10
+    assert sum(step.startswith("tune-") for step in steps) == 10
     text = (tmp_path / "run-text/train.en").read_text(encoding="utf-8")
     assert text.startswith("a dog 0 sees")
 
