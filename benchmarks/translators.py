@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sacrebleu
@@ -114,7 +113,9 @@ def singly(translate: Translate, lines: Sequence[str], clock: Callable[[], float
     return np.array(times)
 
 
-def own_systems(args: argparse.Namespace, name: str, model: Path) -> dict[str, Any]:
+def own_systems(
+    args: argparse.Namespace, name: str, model: Path
+) -> dict[str, Callable[[], tuple[Translate, int]]]:
     """What makes each system of one of our models."""
     beam, searched = {"slot_beam": args.slot_beam}, f"{name}, beam {args.slot_beam}"
     more = {"": {}}

@@ -27,6 +27,7 @@ ORDERS = {
     "identity": "source order",
     "predicted": "predicted",
     "oracle": "reference order",
+    "lattice": "slots",
 }
 
 

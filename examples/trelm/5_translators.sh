@@ -6,10 +6,10 @@
 # TARGET (de) is the language to translate to. DATA holds {train,val,test_2016_flickr}.{en,de}.gz; the
 # last two may be called dev or valid and test. split_pairs.py makes such a folder of a file of pairs.
 # To Japanese, words are what spaces separate in the files, for BLEU, too; Chinese is cut into
-# characters. Both get three slots for each source token, a lattice six. With `--rows ctc-all` it is one translator,
-# and about three hours on one core; every other row takes about an hour more. If interrupted, the
-# same command resumes. The figures of README.md are from `--rows ctc --autoregressive no
-# --translator-steps 1600 --slot-beam 20`, two hours on a core with AVX512-BF16 that had other work,
+# characters. Both get three slots for each source token, a lattice six. With `--rows ctc-all` it is
+# one translator, and about three hours on one core; every other row takes about an hour more. If
+# interrupted, the same command resumes. The figures of README.md are from `--rows ctc --autoregressive
+# no --translator-steps 1600 --slot-beam 20`, two hours on a core with AVX512-BF16 that had other work,
 # too; those of translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained
 # from scratch on the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour;
 # it learns with a rate of 2e-3, the best of four (benchmarks/README.md).

@@ -10,8 +10,9 @@
 # the updates of a translator. About two hours of one core for ctc-teacher in each language, three for
 # lattice-teacher. If interrupted, the same command resumes. In README.md the teachers for German and
 # Japanese, and the translators, were trained on an NVIDIA H100 with torch 2.11.0, as with DEVICE=cuda,
-# the latter in fp16 (`--precision fp16`); but those of translators-fr on a processor, with `STEPS=2800
-# --translator-lr 5e-4`.
+# the latter in fp16 (`--precision fp16`). To French translators-fr-lattice is with
+# ROWS=lattice-teacher; those of translators-fr are of a processor, with ROWS=ctc-teacher STEPS=2800
+# and `--translator-lr 5e-4`.
 set -euo pipefail
 here=$(dirname "$0")
 data=${1:?the folder with multi30k, tatoeba_en-zh and small_parallel_enja}
@@ -55,6 +56,6 @@ for TARGET in "${languages[@]}"; do
         fi
         ngram=(--ngram "$own.arpa")
     fi
-    "$here/5_translators.sh" "$pairs" "$own" --rows "${ROWS:-ctc-teacher,lattice-teacher}" --teacher "$own-teacher.pt" \
-        --autoregressive no --translator-steps "${STEPS:-5600}" "${ngram[@]}" "$@"
+    "$here/5_translators.sh" "$pairs" "$own" --rows "${ROWS:-ctc-teacher,lattice-teacher}" \
+        --teacher "$own-teacher.pt" --autoregressive no --translator-steps "${STEPS:-5600}" "${ngram[@]}" "$@"
 done

@@ -31,10 +31,9 @@ class Rescorer:
         + bonus (number of words)
 
     in nats. The first is the sum of its ``positional_scores``, with what an n-gram model and a
-    lattice's bonus for each word have added;
-    the second counts ``</s>``, too. None is divided by the length; a probability alone prefers
-    short translations, the more so the longer the list. The defaults are near the best for four
-    target languages (`benchmarks/README.md`).
+    lattice's bonus for each word have added; the second counts ``</s>``, too. None is divided by
+    the length; a probability alone prefers short translations, the more so the longer the list. The
+    defaults are near the best for four target languages (`benchmarks/README.md`).
 
     Args:
         model: of fairseq's encoder-decoder kind, in evaluation mode.

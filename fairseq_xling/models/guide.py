@@ -57,6 +57,7 @@ class Guide:
         """(R, B) the scores if the translations end here."""
         return led.score + self.weight * self.model.stop(led.before)
 
-    def most(self, words: int) -> float:
-        """The most that so many further words can add."""
-        return max(0.0, self.bonus) * words
+    @property
+    def most(self) -> float:
+        """The most that a further word can add."""
+        return max(0.0, self.bonus)

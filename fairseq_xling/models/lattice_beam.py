@@ -44,7 +44,7 @@ def lattice_beam(
     alpha = steps.new_full((rows, beam, slots), NEVER)
     alpha[:, 0, 0] = 0.0
     text = tokens.new_full((rows, beam, max(1, slots - 2)), _END)
-    most = _most(steps, log_probs.amax(2) + (guide.most(1) if guide else 0.0), lengths)
+    most = _most(steps, log_probs.amax(2) + (guide.most if guide else 0.0), lengths)
     live = Prefixes(text, torch.zeros_like(text), alpha.new_full((rows, beam), -NEVER))
     found = live
     led = guide and guide.start(rows, beam, steps.device)

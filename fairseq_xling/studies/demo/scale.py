@@ -84,7 +84,7 @@ SCALES = {
             betas="0.9,0.98",
             train_args="--attention-dropout 0 --dropout 0",
         ),
-        efforts=_efforts(train=60, evaluate=6, transfer=8, migrate=230),
+        efforts=_efforts(train=60, evaluate=6, transfer=8, migrate=345),
     ),
     "small": Scale(
         sentences=20000,
