@@ -11,8 +11,9 @@
 # interrupted, the same command resumes. The figures of README.md are from `--rows ctc --autoregressive
 # no --translator-steps 1600 --slot-beam 20`, two hours on a core with AVX512-BF16 that had other work,
 # too; those of translators-teacher are as in teacher.sh. With ENCODER=small the encoder is trained
-# from scratch on the English text, 4 layers, WIDTH (256) wide, and a row takes about half an hour;
-# it learns with a rate of 2e-3, the best of four (benchmarks/README.md).
+# from scratch on the English text, 4 layers, WIDTH (256) wide with inner layers of INNER (four times
+# that), and a row takes about half an hour; it learns with a rate of 2e-3, the best of four
+# (benchmarks/README.md).
 # DEVICE=cuda trains on a GPU.
 set -euo pipefail
 here=$(dirname "$0")
@@ -58,7 +59,7 @@ done
 case ${ENCODER:-minilm} in
 small)
     "$here/captions_encoder.sh" "$run-source" "$run-text/$train.en" "$run-text/$valid.en" \
-        --encoder-embed-dim "${WIDTH:-256}" --encoder-ffn-embed-dim "$((4 * ${WIDTH:-256}))" \
+        --encoder-embed-dim "${WIDTH:-256}" --encoder-ffn-embed-dim "${INNER:-$((4 * ${WIDTH:-256}))}" \
         --max-positions 128
     source=$run-source/checkpoints/checkpoint_best.pt
     own+=(--translator-lr 2e-3) # instead of the 5e-4 of translators.yaml

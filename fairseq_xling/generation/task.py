@@ -320,6 +320,7 @@ class Translates:
                 lookahead=self.cfg.lookahead,
                 beam=self.cfg.slot_beam,
                 guide=self._guide,
+                scored=candidates > 1 or getattr(args, "scored", True),
             ),
             align=align is not None,
             rescorer=rescorer,

@@ -45,7 +45,8 @@ class Translation:
         text: the translation.
         score: the mean log-probability of its tokens, in nats, with its order's if it has one; of
             a search over slots, the log-probability of the translation, and what ``ngram`` adds;
-            with ``rescore``, weighed with that by the other model.
+            with ``rescore``, weighed with that by the other model. NaN if scores were not asked
+            for and none had to be compared.
         source, tokens: the pieces of both sides, as the data folder cuts text.
         alignment: links from a piece of ``source`` to one of ``tokens``, from 0; empty unless they
             were asked for.
@@ -158,7 +159,8 @@ class Translator:
         Raises:
             UserError: as `hypotheses`.
         """
-        return [found[0].text for found in self.hypotheses(lines, batch_tokens=batch_tokens)]
+        found = self.hypotheses(lines, scores=False, batch_tokens=batch_tokens)
+        return [row[0].text for row in found]
 
     def hypotheses(
         self,
@@ -166,6 +168,7 @@ class Translator:
         *,
         nbest: int = 1,
         alignment: bool = False,
+        scores: bool = True,
         batch_tokens: int = BATCH_TOKENS,
         buffer: int = BUFFER,
     ) -> Iterator[list[Translation]]:
@@ -174,6 +177,7 @@ class Translator:
         Args:
             lines: may be a stream, of which ``buffer`` lines are read at a time.
             alignment: also find which piece of the source each piece comes from.
+            scores: False if nobody reads the scores, which saves their time.
             batch_tokens: maximum padded source tokens per batch.
             buffer: how many lines are read, and sorted by length, before they are translated.
 
@@ -185,22 +189,24 @@ class Translator:
         """
         arguments.count("nbest", nbest)
         arguments.flag("alignment", alignment)
+        arguments.flag("scores", scores)
         arguments.count("batch_tokens", batch_tokens)
         arguments.count("buffer", buffer)
         rest = arguments.each_line("lines", lines)
-        return self._streamed(rest, nbest, alignment, batch_tokens, buffer)
+        hard = "hard" if alignment else None
+        asked = SimpleNamespace(nbest=nbest, print_alignment=hard, scored=scores)
+        return self._streamed(rest, asked, batch_tokens, buffer)
 
     def _streamed(
-        self, rest: Iterator[str], nbest: int, alignment: bool, batch_tokens: int, buffer: int
+        self, rest: Iterator[str], asked: SimpleNamespace, batch_tokens: int, buffer: int
     ) -> Iterator[list[Translation]]:
-        asked = SimpleNamespace(nbest=nbest, print_alignment="hard" if alignment else None)
         with _raising():
             generator = self.task.build_generator(self.models, asked)
         while block := list(itertools.islice(rest, buffer)):
             with _raising():
                 ids = self.source.encode(block)
                 dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
-                found = self._found(dataset, generator, nbest, batch_tokens)
+                found = self._found(dataset, generator, asked.nbest, batch_tokens)
             yield from found
 
     def of_dataset(

@@ -38,6 +38,7 @@ def best_tokens(
     heads: Sequence[Callable[..., Tensor]],
     specials: Mapping[int, float],
     few: Few | None = None,
+    scored: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The most probable token at each position, and its log-probability in nats, (n,) each.
 
@@ -52,11 +53,17 @@ def best_tokens(
         specials: the special tokens that can be predicted, each with what is taken from its logit;
             the others have probability 0.
         few: the tokens that can be predicted, if not all.
+        scored: False if nobody asks for the log-probabilities, which are NaN then: a softmax over
+            all tokens takes as long as a layer.
     """
     found = []
     buffer = None  # a new one for every piece would cost as much as the softmax
     for logits, names in _pieces(states, heads, specials, few):
         best = _argmax(logits)[:, None]
+        if not scored:
+            words = names(best)[:, 0]
+            found.append((words, logits.new_full(words.shape, float("nan"), dtype=torch.float32)))
+            continue
         if buffer is None or len(buffer) < len(logits):
             buffer = torch.empty_like(logits)
         log_probs = torch.log_softmax(logits, -1, out=buffer[: len(logits)])

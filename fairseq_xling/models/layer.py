@@ -60,12 +60,19 @@ class EncoderLayer(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-def self_attention(qkv: Tensor, heads: int, mask: Tensor | None, rate: float = 0.0) -> Tensor:
+def self_attention(
+    qkv: Tensor, heads: int, mask: Tensor | None, rate: float = 0.0, more: int = 0
+) -> Tensor:
     """(B, T, 3 D), queries then keys then values, to (B, T, D); ``mask`` and ``rate`` as of
-    `attend`."""
+    `attend`. ``more`` keys are added that nobody attends to."""
     batch, length, width = qkv.shape
     parts = qkv.view(batch, length, 3, heads, width // (3 * heads)).unbind(2)
-    mixed = attend(*(part.transpose(1, 2) for part in parts), mask, rate)
+    query, *read = (part.transpose(1, 2) for part in parts)
+    if more:
+        read = [F.pad(part, (0, 0, 0, more)) for part in read]
+        mask = qkv.new_ones(1, 1, 1, length, dtype=torch.bool) if mask is None else mask
+        mask = F.pad(mask, (0, more))
+    mixed = attend(query, *read, mask, rate)
     return mixed.transpose(1, 2).reshape(batch, length, width // 3)
 
 

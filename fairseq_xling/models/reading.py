@@ -22,6 +22,8 @@ FUSED: dict[object, tuple[str, str]] = {
 }
 
 _LONGEST, _FEWEST = 192, 256  # of `_attention`: tokens of a sentence, of a batch
+# Numbers of a vector. torch takes the exponentials of a row's last numbers one by one.
+_VECTOR = 16
 
 # a weight (O, I) and a bias (O,), or None, to the product with them
 Prepare = Callable[[Tensor, Tensor | None], nn.Module]
@@ -105,11 +107,16 @@ def substitute(
 
 
 def _attention(qkv: Tensor, heads: int, mask: Tensor | None) -> Tensor:
-    """`self_attention`; in bfloat16 of many short sentences by its steps one after the other, which
-    are faster than torch's fused kernel while the memory that they free is kept."""
+    """`self_attention` of many short sentences: in bfloat16 by its steps one after the other, which
+    are faster than torch's fused kernel while the memory that they free is kept; in float32 with
+    keys that nobody attends to, up to whole vectors, where that is faster."""
     batch, length, width = qkv.shape
-    if qkv.dtype != torch.bfloat16 or length > _LONGEST or batch * length < _FEWEST:
+    if length > _LONGEST or batch * length < _FEWEST:
         return self_attention(qkv, heads, mask)
+    if qkv.dtype != torch.bfloat16:
+        left = length % _VECTOR
+        more = _VECTOR - left if left > _VECTOR // 2 else 0
+        return self_attention(qkv, heads, mask, more=more)
     parts = qkv.view(batch, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
     query, key, value = parts.reshape(3, batch * heads, length, -1)
     added = qkv.new_zeros(1, 1, 1)

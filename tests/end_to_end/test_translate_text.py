@@ -1,6 +1,7 @@
 """`fairseq-xling translate` and `export`, and `Translator`, on a model that knows every word."""
 
 import gzip
+import math
 import shutil
 from types import SimpleNamespace
 
@@ -100,6 +101,19 @@ def test_hypotheses_are_written_with_scores_pieces_and_links(study, tmp_path):
         assert all(int(i) < 2 and int(j) < len(pieces) for i, j in links)
 
 
+def test_scores_are_computed_where_they_are_read_or_compared(study):
+    translator = Translator.load(study.checkpoint, ordering="identity")
+    scored, unscored = (
+        [row[0] for row in translator.hypotheses(LINES, scores=scores)] for scores in (True, False)
+    )
+    assert [one.text for one in scored] == [one.text for one in unscored] == OTHERS
+    assert not any(math.isnan(one.score) for one in scored)
+    assert all(math.isnan(one.score) for one in unscored if one.text)
+    several = Translator.load(study.checkpoint, ordering="predicted", length_candidates=3)
+    rows = [[*several.hypotheses(LINES, nbest=2, scores=scores)] for scores in (True, False)]
+    assert rows[0] == rows[1]  # which are compared
+
+
 def test_the_ordering_is_that_of_the_models_head(study):
     translator = Translator.load(study.checkpoint)
     assert translator.task.cfg.ordering == "predicted"
@@ -123,6 +137,7 @@ def test_the_ordering_is_that_of_the_models_head(study):
         (lambda t: t.hypotheses(["a"], nbest="a"), "`nbest` must be a whole number of at least 1"),
         (lambda t: t.hypotheses(["a"], buffer=0), "`buffer` must be a whole number of at least 1"),
         (lambda t: t.hypotheses(["a"], alignment="no"), "`alignment` must be True or False, got"),
+        (lambda t: t.hypotheses(["a"], scores=1), "`scores` must be True or False, got 1"),
     ],
 )
 def test_arguments_of_another_kind_are_named(translator, call, message):

@@ -43,6 +43,8 @@ class Reading:
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
         tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
         guide: adds to the scores of the search.
+        scored: False if log-probabilities are not needed; an emission that does without them gives
+            NaN.
     """
 
     keep_repeats: bool = False
@@ -53,6 +55,7 @@ class Reading:
     beam: int = 1
     tokens: Tensor | None = None
     guide: Guide | None = None
+    scored: bool = True
 
     def few(self, inside: Tensor) -> Few | None:
         """What `best_tokens` needs of them, for the slots ``inside`` (R, S)."""

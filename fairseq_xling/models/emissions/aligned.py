@@ -49,7 +49,11 @@ class Aligned(Emission):
         real = places < lengths[:, None]
         allowed = {SEP: 0.0, UNK: reading.unk_penalty}
         found = best_tokens(
-            [state[:, 1:][real] for state in states], logits, allowed, reading.few(real)
+            [state[:, 1:][real] for state in states],
+            logits,
+            allowed,
+            reading.few(real),
+            reading.scored,
         )
         tokens = lengths.new_full(real.shape, PAD)
         tokens[real] = found[0]

@@ -83,7 +83,9 @@ class Ctc(Repeated):
         inside = places < lengths[:, None]
         slots, allowed = inside[:, :-1], self._allowed(reading)
         few = reading.few(slots)
-        found = best_tokens([state[slots] for state in states], logits, allowed, few)
+        found = best_tokens(
+            [state[slots] for state in states], logits, allowed, few, reading.scored
+        )
         tokens = lengths.new_full((rows, width + 1), SEP)
         tokens[inside] = found[0]
         log_probs = found[1].new_zeros(tokens.shape)

@@ -35,14 +35,15 @@ def translate_text(args: argparse.Namespace) -> None:
         **{name: value for name, value in given.items() if value is not None},
     )
     at_terminal = args.input is None and sys.stdin.isatty()
+    plain = args.nbest == 1 and not args.alignment
     found = translator.hypotheses(
         read_lines(args.input or "standard input", None if args.input else sys.stdin.buffer),
         nbest=args.nbest,
         alignment=args.alignment,
+        scores=not plain,
         batch_tokens=args.batch_tokens,
         buffer=args.buffer or (1 if at_terminal else BUFFER),
     )
-    plain = args.nbest == 1 and not args.alignment
     with (
         opened_output(args.output) as output,
         progress(None, "translate", " lines", checks=at_terminal) as bar,

@@ -42,6 +42,14 @@ def test_the_best_token_and_its_log_probability_are_those_of_a_slow_search(size,
     assert scores.tolist() == pytest.approx(expected_scores, abs=1e-5)
 
 
+def test_without_scores_the_tokens_are_the_same():
+    logits = torch.randn(300, 70, generator=torch.Generator().manual_seed(1)).bfloat16()
+    tokens, _ = best_tokens([logits], [identity], WRITTEN)
+    found, scores = best_tokens([logits], [identity], WRITTEN, scored=False)
+    assert torch.equal(found, tokens)
+    assert scores.dtype == torch.float32 and bool(scores.isnan().all())
+
+
 @pytest.mark.parametrize("place", [6, 63, 64, 70])
 def test_the_best_token_is_found_in_every_part_of_the_vocabulary(place):
     logits = torch.zeros(2, 71)

@@ -48,14 +48,15 @@ def test_a_layer_is_that_of_torch(monkeypatch, dtype, activation, masked):
     torch.testing.assert_close(model[0](x, mask), expected.detach(), **near(dtype))
 
 
+@pytest.mark.parametrize("length", [7, 14, 27])  # keys are added to the last two
 @pytest.mark.parametrize("masked", [True, False])
-def test_many_short_sentences_have_the_attention_of_each_alone(dtype, masked):
+def test_many_short_sentences_have_the_attention_of_each_alone(dtype, masked, length):
     torch.manual_seed(1)
     model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
-    x, mask = torch.randn(40, 7, 32).to(dtype), None
+    x, mask = torch.randn(40, length, 32).to(dtype), None
     if masked:
-        mask = torch.rand(40, 1, 7, 7) < 0.7
-        mask |= torch.eye(7, dtype=torch.bool)
+        mask = torch.rand(40, 1, length, length) < 0.7
+        mask |= torch.eye(length, dtype=torch.bool)
     expected = model[0](x, mask).detach()
     pack(model)
     found = model[0](x, mask)
