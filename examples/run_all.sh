@@ -50,6 +50,7 @@ every() {
     run clcr-pairs "$here/clcr/5_pairs.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs"
     run clcr-sentence "$here/clcr/6_sentence.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs" \
         "$runs/clcr/sentence"
+    run clcr-readings "$here/clcr/7_readings.sh" "$runs/clcr/synthetic" "$runs/clcr/readings"
     run clcr-mismatched "$here/clcr/3_mismatched.sh" "$runs/clcr/mismatched"
     run transfer-synthetic "$here/transfer/1_synthetic.sh" "$runs/transfer/synthetic"
     run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"
@@ -118,7 +119,7 @@ page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
-page clcr clcr/{synthetic,synthetic/measures,pairs,sentence,mismatched,minilm}
+page clcr clcr/{synthetic,synthetic/measures,pairs,readings,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \

@@ -8,12 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}
 output=${2:-runs/clcr/pairs}
 shift $(($# < 2 ? $# : 2))
-lang=${LANGUAGE:-de} gold=$run/plain/gold/roles
-seeds=${SEEDS:-1 2 3}
+source "$here/running.sh"
+of_study "$run" "${LANGUAGE:-de}"
 fairseq-xling ablate clcr-pairs --config "$here/synthetic.yaml" --output "$output" \
-    --data "$run/data" --pair "$lang,en" --sizes "${SIZES:-1250,2500,5000,10000,20000}" \
-    --encoder "$lang=$run/encoders/$lang-1/checkpoint_last.pt" \
-    --encoder "en=$run/encoders/en-1/checkpoint_last.pt" --seeds "${seeds// /,}" --orders rel \
-    --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
-    --test "$lang=$gold.test.$lang.tsv" --jobs "${JOBS:-2}" \
-    --classify-args "--hidden 64 --lr 1e-3 --dropout 0.2 --epochs ${EPOCHS:-10} --patience 4" "$@"
+    --sizes "${SIZES:-1250,2500,5000,10000,20000}" "${of_study[@]}" "$@"

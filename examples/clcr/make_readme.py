@@ -28,6 +28,7 @@ pairs; only the ranking is comparable here, not the figures.
     examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
     examples/clcr/4_probing.sh                            edge probing of the first
     examples/clcr/5_pairs.sh                              nested subsets of its sentence pairs
+    examples/clcr/7_readings.sh                           its attention, key-points, order otherwise
     examples/clcr/6_sentence.sh                           one sentence and its orders, looked at
     python examples/clcr/make_readme.py [RUN ...]         writes this page
 
@@ -86,7 +87,7 @@ judge",
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    if kind_of(record) == "clcr-pairs":
+    if kind_of(record) in ("clcr-pairs", "clcr-readings"):
         return table_lines(record)
     if record.get("clcr") != "study":
         raise UserError("must be a run of a script of examples/clcr")

@@ -140,9 +140,13 @@ def pairwise(text, split):
 
 
 def study(world, *more):
+    return ablation(world, "clcr-pairs", "--sizes", "60,15,30", *more)
+
+
+def ablation(world, name, *more):
     small = "--transform-steps 16 --transform-lr 0.02 --rounds 0 --extract-steps 2"
     return [
-        *("ablate", "clcr-pairs", "--data", world / "data"),
+        *("ablate", name, "--data", world / "data"),
         *(word for path in encoders(world).split(",") for word in ("--encoder", path)),
         *(
             *small.split(),
@@ -159,7 +163,7 @@ def study(world, *more):
             "--rows",
             "T,T+E",
         ),
-        *("--sizes", "60,15,30", "--output", world / "sizes", *more),
+        *("--output", world / "sizes", *more),
     ]
 
 
@@ -221,4 +225,58 @@ def test_a_study_of_sizes_gives_a_table_and_a_figure_by_size(world, capsys):
     record = json.loads((world / "sizes" / "results.json").read_text())
     models = {seed["hard"] for one in record["sizes"] for seed in one["seeds"]}
     assert len(models) == 2  # other text, other model
+    assert (world / "sizes" / "plot.svg").is_file()
+
+
+def test_readings_share_what_is_trained_before_they_differ(world, capsys):
+    more = [*labelled(world), "--attention-score", "exclusive", "--dry-run"]
+    xling(*ablation(world, "clcr-readings", *more))
+    plan = capsys.readouterr().out
+    steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", plan, re.MULTILINE)
+    trained = ("transform-1", "label-1", "extract-1", "order-rel-1")
+    own = {
+        name: [step.removeprefix(f"{name}-") for step in steps if step.startswith(f"{name}-")]
+        for name in ("defaults", "transformed", "lm-phases", "finetune", "second")
+    }
+    for name, first in {"defaults": 0, "transformed": 0, "lm-phases": 0, "finetune": 2}.items():
+        assert [step for step in own[name] if step in trained] == [*trained[first:]]
+    assert "order-rel-second-1" in own["second"] and not set(trained) & set(own["second"])
+    commands = [one for one in map(str.split, plan.splitlines()) if one[:1] == ["fairseq-train"]]
+    starts = {
+        one[one.index("--save-dir") + 1].rpartition("/")[2]: one[one.index("--clcr-start") + 1]
+        for one in commands
+        if "--clcr-start" in one
+    }
+    assert "/defaults-transform-1/" in starts["finetune-extract-1"]
+    assert "/finetune-extract-1/" in starts["finetune-order-rel-1"]
+    assert "/defaults-extract-1/" in starts["second-order-rel-second-1"]
+    assert [name for name in steps if "classify" in name] == [f"{name}-classify" for name in own]
+    xling(*ablation(world, "clcr-readings", "--dry-run"))
+    assert " transformed-" not in capsys.readouterr().out  # are the settings already
+
+
+def test_readings_that_cannot_be_compared_are_rejected(world, capsys):
+    for options, line in {
+        "--readings finetune,wide": "unknown reading 'wide'; known: transformed, lm-phases,",
+        "--readings second,second": "`--readings` must name 'second' once",
+        "--readings transformed": "`--readings` 'transformed' has the settings of the",
+    }.items():
+        more = [*options.split(), "--dry-run"]
+        assert line in fails(capsys, *ablation(world, "clcr-readings", *more))
+
+
+@pytest.mark.slow
+def test_readings_give_a_table_with_what_they_change(world, capsys):
+    more = ["--readings", "finetune,second", "--classify-args", "--epochs 1"]
+    xling(*ablation(world, "clcr-readings", *labelled(world), *more))
+    assert "| reading" in capsys.readouterr().out
+    with open(world / "sizes" / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    values = {(row["reading"], row["figure"]): float(row["value"]) for row in rows}
+    assert {name for name, _ in values} == {"defaults", "finetune", "second"}
+    for name in ("hard", "f1"):  # T is shared
+        assert len({values[row, name] for row in ("defaults", "finetune", "second")}) == 1
+    ambiguity = "entropy of E, de (bits)"
+    assert values["defaults", ambiguity] == values["second", ambiguity]
+    assert values["defaults", ambiguity] != values["finetune", ambiguity]
     assert (world / "sizes" / "plot.svg").is_file()

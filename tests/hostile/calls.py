@@ -65,6 +65,9 @@ VERBS = {
     "--unlabelled {w}/text/mono/train.{lang}.txt --columns token=0,tag=2 --output out --dry-run",
     "ablate clcr-pairs": f"{_CLCR} --sizes 20,40 --rows T --train en={_NLI}.train.en.tsv "
     f"--valid en={_NLI}.valid.en.tsv --test de={_NLI}.test.de.tsv --threshold 9 --dry-run",
+    "ablate clcr-readings": f"{_CLCR} --readings second,finetune --rows T "
+    f"--train en={_NLI}.train.en.tsv --valid en={_NLI}.valid.en.tsv "
+    f"--test de={_NLI}.test.de.tsv --threshold 9 --dry-run",
     "ablate emerging-structure": f"{_STUDY} --settings A1 --dry-run",
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "

@@ -103,7 +103,7 @@ def test_usage_shows_a_verb_as_it_was_typed(typed, capsys):
         *("demo", "trelm run", "clcr run", "clcr train", "eval transfer", "eval matrix"),
         *("ablate emerging-structure", "ablate similarity", "ablate mapped-layers"),
         *("ablate size-window", "ablate trelm-init", "ablate adversarial-tagging"),
-        "ablate clcr-pairs",
+        *("ablate clcr-pairs", "ablate clcr-readings"),
     ],
 )
 def test_what_trains_leaves_its_precision_to_the_machine_by_default(typed, capsys):

@@ -15,9 +15,11 @@ from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.clcr.config import PRESETS, check_config, check_sequences
-from fairseq_xling.studies.clcr.pairs_config import ClcrPairsConfig, check_task, texts_of
-from fairseq_xling.studies.clcr.pairs_result import FILES, SizeOutcome, write_pairs
+from fairseq_xling.studies.clcr.pairs_config import ClcrPairsConfig
+from fairseq_xling.studies.clcr.pairs_result import FILES, write_pairs
 from fairseq_xling.studies.clcr.run import Plan
+from fairseq_xling.studies.clcr.task_config import check_task, texts_of_all
+from fairseq_xling.studies.clcr.task_steps import Part, texts_steps
 from fairseq_xling.studies.trelm.data import keep_pairs
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
@@ -33,27 +35,25 @@ def run_clcr_pairs(args: argparse.Namespace) -> None:
     folder, pair = check_config(config)
     check_task(config, pair)
     config, settled = settle_config(run, config)
-    files = config.labelled
-    encoded = [text for file in files for text in texts_of(run, file)]
+    encoded = texts_of_all(run, config)
     check_sequences(config, folder, pair, encoded)
-    steps = [_texts_step(run, config, number) for number in range(len(files))]
-    outcomes = []
+    steps = texts_steps(run, config)
+    parts = []
     for size in config.size_list:
-        part = f"pairs-{size}"
+        part = Part(run, f"pairs-{size}", config)
         subset = _subset_step(run, config, pair, size)
         own = dataclasses.replace(config, data=str(*subset.outputs))
-        plans = [Plan(run, own, folder, pair, seed, part) for seed in config.seed_list]
         steps.append(subset)
-        for plan in plans:
+        for seed in config.seed_list:
+            plan = Plan(run, own, folder, pair, seed, part.name)
             plan.train()
             plan.modules()
             plan.encode(encoded)
+            part.outcomes.append(plan.outcome)
             steps += plan.steps
-        classified = run / part / "classified" if files else None
-        outcomes.append(SizeOutcome(size, [plan.outcome for plan in plans], classified))
-        if classified:
-            steps.append(_classify_step(run, config, part, outcomes[-1]))
-    steps.append(_table_step(run, config, pair, outcomes, list(steps)))
+        steps += part.classify()
+        parts.append(part)
+    steps.append(_table_step(run, config, pair, parts, list(steps)))
     carry_out(run, steps, config.jobs, args, settled)
 
 
@@ -69,63 +69,17 @@ def _subset_step(run: Path, config: ClcrPairsConfig, pair: Sequence[str], size: 
     )
 
 
-def _texts_step(run: Path, config: ClcrPairsConfig, number: int) -> Step:
-    file = config.labelled[number]
-    outputs = [Path(text.file) for text in texts_of(run, file)]
-    command = [
-        *("fairseq-xling", "clcr", "texts", str(file.path)),
-        *_reading(config),
-        *("--output", str(outputs[0].with_suffix(""))),
-    ]
-    name = f"texts-{file.name}"
-    return Step(name, commands=[command], inputs=[file.path], outputs=outputs)
-
-
-def _reading(config: ClcrPairsConfig) -> list[str]:
-    """How labelled files are read."""
-    given = {"--format": config.format, "--columns": config.columns}
-    return [word for option, value in given.items() if value for word in (option, value)]
-
-
-def _classify_step(run: Path, config: ClcrPairsConfig, part: str, outcome: SizeOutcome) -> Step:
-    places = run / part / "sequences" / "{seed}"
-    command = [
-        *("fairseq-xling", "clcr", "classify", "--train", config.train, "--valid", config.valid),
-        *(word for test in config.test for word in ("--test", test)),
-        *(
-            word
-            for row in config.row_list
-            for word in ("--vectors", f"{row}={places / row}/{{name}}.{{side}}.{{lang}}")
-        ),
-        *_reading(config),
-        *("--seeds", config.seeds, "--device", config.device),
-        *("--output", str(outcome.classified), *config.words("classify_args")),
-    ]
-    inputs = [file.path for file in config.labelled]
-    inputs += [folder for one in outcome.outcomes for folder in one.sequences]
-    return Step(
-        f"{part}-classify",
-        commands=[command],
-        inputs=inputs,
-        outputs=[outcome.classified],
-        resumable=True,
-    )
-
-
 def _table_step(
     run: Path,
     config: ClcrPairsConfig,
     pair: tuple[str, str],
-    outcomes: Sequence[SizeOutcome],
+    parts: Sequence[Part],
     steps: Sequence[Step],
 ) -> Step:
-    inputs = [log for size in outcomes for one in size.outcomes for log in one.logs.values()]
-    inputs += [one.labels for size in outcomes for one in size.outcomes if one.labels]
-    inputs += [size.classified for size in outcomes if size.classified]
     return Step(
         "table",
-        call=functools.partial(write_pairs, run, config, pair, outcomes, steps),
+        call=functools.partial(write_pairs, run, config, pair, parts, steps),
         settings={"config": dataclasses.asdict(config), "kind": "clcr-pairs"},
-        inputs=inputs,
+        inputs=[path for part in parts for path in part.results],
         outputs=[run / name for name in FILES],
     )

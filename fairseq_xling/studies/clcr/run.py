@@ -148,8 +148,29 @@ class Plan:
 
     def modules(self) -> None:
         """Pivots, key-points and orders."""
+        self.label()
+        self.extract()
+        self.order()
+
+    def label(self) -> None:
+        """Pseudo-gold pivots."""
+        config, labels = self.config, self.place / "labels" / str(self.seed)
+        command = [
+            *("fairseq-xling", "clcr", "label", str(self.outcome.model), "--data", config.data),
+            *("--splits", ",".join(self.splits), "--output", str(labels)),
+            *("--max-tokens", str(config.max_tokens), "--device", config.device),
+        ]
+        if config.threshold:
+            command += ["--threshold", str(config.threshold)]
+        else:
+            command += ["--tune-on", config.tune_on]
+        inputs = [Path(config.data), self.outcome.model]
+        self._add(f"label-{self.seed}", command, inputs, [labels], resumable=True)
+        self.outcome.labels = labels
+
+    def extract(self) -> None:
+        """Classifiers of key-points."""
         config = self.config
-        self._label()
         if config.extract_steps:
             options = ["--clcr-module", "extract", "--delta", str(config.delta)]
             options += ["--extract-hidden", str(config.extract_hidden)]
@@ -157,6 +178,10 @@ class Plan:
             options += ["--confident"] if config.confident else []
             options += ["--flip-rates", config.flip_rates] if config.flip_rates else []
             self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])
+
+    def order(self) -> None:
+        """Heads for the order of key-points."""
+        config = self.config
         for side, head in product(config.side_list, config.order_list):
             options = ["--clcr-module", "order", "--order", head]
             options += ["--order-side", side] if side != SIDES[0] else []
@@ -232,21 +257,6 @@ class Plan:
         self.steps.append(resumable_training(full, command, inputs, saves, log, steps))
         self.outcome.model = saves / f"checkpoint_{config.checkpoint}.pt"
         self.outcome.logs[name] = log
-
-    def _label(self) -> None:
-        config, labels = self.config, self.place / "labels" / str(self.seed)
-        command = [
-            *("fairseq-xling", "clcr", "label", str(self.outcome.model), "--data", config.data),
-            *("--splits", ",".join(self.splits), "--output", str(labels)),
-            *("--max-tokens", str(config.max_tokens), "--device", config.device),
-        ]
-        if config.threshold:
-            command += ["--threshold", str(config.threshold)]
-        else:
-            command += ["--tune-on", config.tune_on]
-        inputs = [Path(config.data), self.outcome.model]
-        self._add(f"label-{self.seed}", command, inputs, [labels], resumable=True)
-        self.outcome.labels = labels
 
     def _table(self, verb: str, *options: str) -> None:
         config, name = self.config, f"{verb}-table-{self.seed}"

@@ -10,7 +10,7 @@ from fairseq_xling.results.together import join_results
 # The kinds, in the order of the paper; the report on its definition comes first.
 JOINS = (
     "clcr-report", "clcr-curves", "clcr-run", "clcr-keypoints", "clcr-order", "clcr-show",
-    "clcr-classify", "clcr-pairs", "probing",
+    "clcr-classify", "clcr-pairs", "clcr-readings", "probing",
 )  # fmt: skip
 
 

@@ -470,6 +470,32 @@ RECORDS = {
             for pairs in (10, 40)
         ],
     },
+    "clcr-readings": {
+        "kind": "clcr-readings",
+        "pair": ["zh", "en"],
+        "config": {"seeds": "1,2", "delta": 0.2},
+        "source": "en",
+        "tests": [["en.test", "en"], ["zh.test", "zh"]],
+        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+        "readings": [
+            {
+                **{"name": name, "title": title, "changes": {}},
+                "seeds": [
+                    {
+                        **{"seed": seed, "hard": 3.0, "relative": more / 10, "f1": 0.6},
+                        **{"pivots": 30, "seconds": {"T": 9.0, "E": 2.0, "R": 3.0}},
+                        "tables": {"E, zh (%)": 80.0 + more, "order BLEU-2": 0.5},
+                    }
+                    for seed in (1, 2)
+                ],
+                "classified": [
+                    {"row": "T", "seed": seed, "accuracy": {"valid": 8.0, "zh.test": 60.0 + seed}}
+                    for seed in (1, 2)
+                ],
+            }
+            for name, title, more in (("defaults", "settings", 4), ("finetune", "copies", 5))
+        ],
+    },
     "clcr-run": {
         "kind": "clcr-run",
         "pair": ["en", "de"],

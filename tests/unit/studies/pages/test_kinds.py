@@ -240,6 +240,7 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         "structures": [{}],
         "lines": [{}],
         "sizes": [{}],
+        "readings": [{}],
     }
     damaged = {**RECORDS[kind], **{k: v for k, v in fields.items() if k in RECORDS[kind]}}
     with pytest.raises(UserError, match=r"r\.json: damaged results of kind"):
