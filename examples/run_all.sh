@@ -119,9 +119,9 @@ page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
-page clcr clcr/{synthetic,synthetic/measures,pairs,readings,sentence,mismatched,minilm}
+page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
-    transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc}} \
+    transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
     transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures

@@ -118,8 +118,7 @@ classify() { # TASK LANG
     quietly "$logs/classify-$1-$2.log" fairseq-xling clcr classify --output "$run/$2/$1" \
         "${vectors[@]}" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
         --test "en=$gold.test.en.tsv" --test "$2=$gold.test.$2.tsv" \
-        --seeds "$(IFS=,; echo "${seeds[*]}")" --hidden 64 --lr 1e-3 --dropout 0.2 \
-        --epochs "${EPOCHS:-10}" --patience 4
+        --seeds "$(IFS=,; echo "${seeds[*]}")" "${classifier[@]}"
 }
 for lang in "${langs[@]}"; do
     for task in roles nli; do echo "$task $lang"; done

@@ -13,6 +13,7 @@ import itertools
 from pathlib import Path
 
 from fairseq_xling.clcr.labels import Labels
+from fairseq_xling.clcr.rows import rows
 from fairseq_xling.cli import main as fairseq_xling
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.studies.clcr.classify_texts import write_texts
@@ -46,7 +47,7 @@ def main() -> None:
             for side in SIDES:
                 options = ["--text", f"{texts[lang]}.{side}", "--lang", lang, "--row", row]
                 options += ["--delta", args.delta, "--order", args.order, "--dtype", "float16"]
-                if row == "T+pGA":
+                if rows[row].reads_translation:
                     options += ["--translation", f"{texts[other]}.{side}"]
                     options += ["--threshold", repr(labels.threshold)]
                 output = args.output / row / f"{task}.{split}.{lang}.{side}"

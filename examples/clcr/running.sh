@@ -12,6 +12,8 @@ in_parallel() { # FUNCTION, with arguments from standard input, a line a call; J
     for one in "${pids[@]}"; do wait "$one" || failed=1; done
     [ "$failed" = 0 ] || exit 1 # when none runs on that would be in the way of the next call
 }
+# How a classifier is trained on sequences.
+classifier=(--hidden 64 --lr 1e-3 --dropout 0.2 --epochs "${EPOCHS:-10}" --patience 4)
 of_study() { # RUN_FOLDER LANG: of_study, the options of a study with the data and encoders of another
     local run=$1 lang=$2 gold=$1/plain/gold/roles seeds=${SEEDS:-1 2 3}
     of_study=(--data "$run/data" --pair "$lang,en"
@@ -19,5 +21,5 @@ of_study() { # RUN_FOLDER LANG: of_study, the options of a study with the data a
         --encoder "en=$run/encoders/en-1/checkpoint_last.pt" --seeds "${seeds// /,}" --orders rel
         --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv"
         --test "$lang=$gold.test.$lang.tsv" --jobs "${JOBS:-2}"
-        --classify-args "--hidden 64 --lr 1e-3 --dropout 0.2 --epochs ${EPOCHS:-10} --patience 4")
+        --classify-args "${classifier[*]}")
 }

@@ -99,4 +99,5 @@ if [[ $tables == *" understanding "* ]]; then
     fine_tune understanding-chid multiple_choice "$clue/chid.SPLIT.json" zh zh --format chid
     fine_tune understanding-cmrc span_qa "$clue/cmrc.SPLIT.json" zh zh --metric em \
         --head-options segmentation=mixed
+    fine_tune understanding-c3 multiple_choice "$clue/c3.SPLIT.json" zh zh --format c3
 fi

@@ -10,7 +10,9 @@ chid.SPLIT.json   (ChID) a sentence with a blank and four words of one part of s
                   stood there; the others are drawn as often as they occur, so that frequency does
                   not give the answer away; the answers are in chid.SPLIT_answer.json;
 cmrc.SPLIT.json   (CMRC 2018, in SQuAD's form) three sentences, and as a question a statement that
-                  follows from one of them, with a blank; the answer is the word in that sentence.
+                  follows from one of them, with a blank; the answer is the word in that sentence;
+c3.SPLIT.json     (C3) the same questions, with two to four words of the three sentences to choose
+                  from, all of a part of speech that the right one has.
 
 Words are drawn with seed 1, and the same TEXT gives the same files.
 """
@@ -63,6 +65,9 @@ def arrange(text: Path, output: Path, lang: str) -> None:
         write_json(output / f"chid.{split}_answer.json", answers)
         write_json_lines(output / f"chid.{split}.json", blanks)
         write_json(output / f"cmrc.{split}.json", {"data": [{"paragraphs": paragraphs}]})
+        # Draws of its own, so that the other files stay as they were.
+        offered = list(choose(paragraphs, words, np.random.default_rng((2, number))))
+        write_json(output / f"c3.{split}.json", offered)
 
 
 def read_tagged(path: Path) -> Iterator[Tagged]:
@@ -129,6 +134,29 @@ def questions(
         answers = [{"text": answer, "answer_start": start}]
         question = {"id": str(number), "question": " ".join(asked), "answers": answers}
         yield {"context": context, "qas": [question]}
+
+
+def choose(
+    paragraphs: Iterable[Mapping[str, Any]],
+    words: Mapping[str, Mapping[str, int]],
+    rng: np.random.Generator,
+) -> Iterator[list[Any]]:
+    """Entries of C3 with a question each; those without a wrong word are left out."""
+    for paragraph in paragraphs:
+        (asked,) = paragraph["qas"]
+        answer = asked["answers"][0]["text"]
+        alike = {word for own in words.values() if answer in own for word in own}
+        inside = dict.fromkeys(paragraph["context"].split())
+        wrong = [word for word in inside if word in alike - {answer, *asked["question"].split()}]
+        if not wrong:
+            continue
+        choices = [*rng.permutation(wrong)[: CHOICES - 1].tolist(), answer]
+        question = {
+            "question": asked["question"],
+            "choice": rng.permutation(choices).tolist(),
+            "answer": answer,
+        }
+        yield [[paragraph["context"]], [question], asked["id"]]
 
 
 def _counts_by_tag(sentences: Iterable[Tagged]) -> dict[str, Counter[str]]:

@@ -128,6 +128,21 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     lines = re.findall(r"^\| C\d+ .*?\| (zh-\S+ *\|.*?)\|", page, re.MULTILINE)
     assert len(lines) == len(set(lines)) > 6  # each figure has a name of its own
     assert [one["pairs"] for one in found["sizes"]] == [60, 120]
+    script(
+        *(tmp_path, "7_readings.sh", "run", "readings", *TINY),
+        *("--readings", "finetune"),
+        LANGUAGE="zh",
+    )
+    done = python(
+        *("make_readme.py", tmp_path / "readings", tmp_path / "readings-measures"),
+        *("--output", output),
+    )
+    assert done.returncode == 0, done.stderr
+    page = output.read_text().partition("## readings")[2]
+    assert "\n| finetune |" in page and "zh-pivots" in page
+    pivots = json.loads((tmp_path / "readings-measures/zh-pivots.json").read_text())
+    own = {one["row"]: one["accuracy"]["en.roles.test.en.tsv"] for one in pivots["classified"]}
+    assert own["T+pGA-target"] == own["T"]  # to English alone nothing happens
     looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
     script(tmp_path, "6_sentence.sh", "run", "pairs", "sentence", **looked)
     done = python("make_readme.py", tmp_path / "sentence", "--output", output)

@@ -4,7 +4,7 @@ import gzip
 import re
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -76,7 +76,7 @@ def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer
         assert done.returncode == 0, done.stderr
         made.append({path.name: path.read_text() for path in output.iterdir()})
     assert made[0] == made[1]
-    assert len(made[0]) == 3 * 3 + 3  # of each split, and the answers of ChID
+    assert len(made[0]) == 4 * 3 + 3  # of each split, and the answers of ChID
     rows = [line.split("\t") for line in (text / "gold/nli.test.zh.tsv").read_text().splitlines()]
     read = {
         task: list(formats[form].read(output / f"{task}.test.json", keys))
@@ -84,6 +84,7 @@ def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer
             ("cmnli", "json_lines", {"text": "sentence1", "pair": "sentence2", "label": "label"}),
             ("chid", "chid", {}),
             ("cmrc", "squad", {}),
+            ("c3", "c3", {}),
         )
     }
     assert [[*item.texts, item.label] for item in read["cmnli"]] == rows
@@ -107,6 +108,21 @@ def test_tasks_in_the_forms_of_clue_have_the_word_that_was_there_as_their_answer
         statement = item.question.replace("____", answer)
         assert any(answer in premise for premise, text in entailed if text == statement)
         assert item.context.split().count(answer) == 1
+    asked = {item.question: item for item in read["cmrc"]}
+    tags = defaultdict(set)
+    for line in (text / "gold/tags.train.zh.tsv").read_text().splitlines():
+        for word, tag in [line.split("\t")[:2]] if line else ():
+            tags[word].add(tag)
+    for item in read["c3"]:
+        same = asked[item.question]
+        ((start, end),) = same.answers
+        answer = item.choices[item.label]
+        assert item.context == same.context and answer == same.context[start:end]
+        assert 2 <= len(set(item.choices)) == len(item.choices) <= 4
+        for word in item.choices:
+            assert word in item.context.split() and word not in item.question.split()
+            assert tags[word] & tags[answer]
+    assert 0.5 * len(asked) < len(read["c3"]) <= len(asked)
     assert len(read["cmrc"]) >= 2
     assert len(read["chid"]) == len(tagged) == 60
 
@@ -141,7 +157,7 @@ def test_inference_is_learned_on_encoders_that_write_each_language_for_each_othe
         table = (tmp_path / "run" / f"fine-tuned-{name}" / "table.md").read_text()
         assert "| trained" in table and "| new-weights" in table, table
         assert "| en | de | zh | id |" in table, table
-    for name in ("cmnli", "chid", "cmrc"):
+    for name in ("cmnli", "chid", "cmrc", "c3"):
         table = (tmp_path / "run" / f"understanding-{name}" / "table.md").read_text()
         assert "| encoder | zh |" in table and "| new-weights" in table, table
     assert "done before" in script("3_cdlm.sh", *options, folder=tmp_path, **sizes)
