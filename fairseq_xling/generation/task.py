@@ -377,6 +377,8 @@ class Translates:
                 raise UserError(
                     f"a model that translates {known} cannot do so {way}; load it again"
                 )
+            if hasattr(model, "translates"):
+                continue
             reads = on_cpu and not model.training
             if self.cfg.int8:
                 given = model, self.source_dictionary, self.direction, self.lang_ids

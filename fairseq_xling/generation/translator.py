@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from fairseq.utils import apply_to_sample
 
 from fairseq_xling import arguments
@@ -159,8 +160,11 @@ class Translator:
         Raises:
             UserError: as `hypotheses`.
         """
-        found = self.hypotheses(lines, scores=False, batch_tokens=batch_tokens)
-        return [row[0].text for row in found]
+        arguments.count("batch_tokens", batch_tokens)
+        rest = arguments.each_line("lines", lines)
+        asked = SimpleNamespace(nbest=1, print_alignment=None, scored=False)
+        found = self._streamed(rest, asked, batch_tokens, BUFFER)
+        return [self.text(row[0]) for _, row in found]
 
     def hypotheses(
         self,
@@ -195,19 +199,21 @@ class Translator:
         rest = arguments.each_line("lines", lines)
         hard = "hard" if alignment else None
         asked = SimpleNamespace(nbest=nbest, print_alignment=hard, scored=scores)
-        return self._streamed(rest, asked, batch_tokens, buffer)
+        found = self._streamed(rest, asked, batch_tokens, buffer)
+        return ([self._written(source, one) for one in row[:nbest]] for source, row in found)
 
     def _streamed(
         self, rest: Iterator[str], asked: SimpleNamespace, batch_tokens: int, buffer: int
-    ) -> Iterator[list[Translation]]:
+    ) -> Iterator[tuple[np.ndarray, list[Hypothesis]]]:
+        """The ids of each line, and all that is found for it."""
         with _raising():
             generator = self.task.build_generator(self.models, asked)
         while block := list(itertools.islice(rest, buffer)):
             with _raising():
                 ids = self.source.encode(block)
                 dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
-                found = self._found(dataset, generator, asked.nbest, batch_tokens)
-            yield from found
+                found = dict(self._generated(dataset, generator, batch_tokens))
+            yield from ((row, found[index]) for index, row in enumerate(ids))
 
     def of_dataset(
         self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
@@ -236,15 +242,6 @@ class Translator:
         """What one of `lists_of_dataset` says."""
         return self.target.decode(words_of(hypothesis))
 
-    def _found(
-        self, dataset: TranslationDataset, generator: Any, nbest: int, batch_tokens: int
-    ) -> list[list[Translation]]:
-        found: list[list[Translation]] = [[] for _ in range(len(dataset))]
-        for index, row in self._generated(dataset, generator, batch_tokens):
-            source = dataset.source[index]
-            found[index] = [self._written(source, one) for one in row[:nbest]]
-        return found
-
     def _generated(
         self, dataset: TranslationDataset, generator: Any, batch_tokens: int
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -253,7 +250,7 @@ class Translator:
             rows = self.task.inference_step(generator, self.models, sample)
             yield from zip(batch.tolist(), rows, strict=True)
 
-    def _written(self, source: Any, hypothesis: Hypothesis) -> Translation:
+    def _written(self, source: np.ndarray, hypothesis: Hypothesis) -> Translation:
         tokens = words_of(hypothesis)
         return Translation(
             text=self.target.decode(tokens),
