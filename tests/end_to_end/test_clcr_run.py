@@ -259,7 +259,8 @@ def test_readings_that_cannot_be_compared_are_rejected(world, capsys):
     for options, line in {
         "--readings finetune,wide": "unknown reading 'wide'; known: transformed, lm-phases,",
         "--readings second,second": "`--readings` must name 'second' once",
-        "--readings transformed": "`--readings` 'transformed' has the settings of the",
+        "--readings transformed": "`--readings` 'transformed' changes nothing that is trained here",
+        "--readings second --extract-steps 0": "`--readings` 'second' changes nothing that is",
     }.items():
         more = [*options.split(), "--dry-run"]
         assert line in fails(capsys, *ablation(world, "clcr-readings", *more))

@@ -73,8 +73,8 @@ class ClcrReadingsConfig(ClcrTaskConfig):
         """The chosen ones, after the defaults; without a choice, those that change something.
 
         Raises:
-            UserError: for a name that there is none of, or twice, and for the settings of a
-                reading that are those of the configuration.
+            UserError: for a name that there is none of, or twice, and for a reading that changes
+                nothing, or only what is not trained.
         """
         named = {one.name: one for one in READINGS if one is not DEFAULTS}
         if not self.readings:
@@ -87,10 +87,13 @@ class ClcrReadingsConfig(ClcrTaskConfig):
                 raise UserError(f"`--readings` must name {name!r} once")
         for name in names:
             if not self._settings_of(named[name]):
-                raise UserError(f"`--readings` {name!r} has the settings of the configuration")
+                raise UserError(f"`--readings` {name!r} changes nothing that is trained here")
         return [DEFAULTS, *(named[name] for name in names)]
 
     def _settings_of(self, reading: Reading) -> dict[str, Any]:
-        """What a reading changes here."""
+        """What a reading changes here; nothing of a stage without steps."""
+        trained = {"extract": self.extract_steps, "order": self.order_list}
+        if not trained.get(reading.since, True):
+            return {}
         changes = reading.changes.items()
         return {field: value for field, value in changes if getattr(self, field) != value}
